@@ -1,0 +1,86 @@
+# Everything a person or a CI job runs. Each target does its own set-up: see "Needs" in README.md.
+#
+# The set-up has two steps. pip fetches uv by hash (.ci/bootstrap.txt), then uv fills .venv from uv.lock, wheels only.
+# Both hold a lock, write their stamp last and may be interrupted or started twice at once; warm they cost nothing.
+
+SHELL := /bin/sh
+.SHELLFLAGS := -euc
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3
+RECORDINGS ?=
+
+BIN := .venv/bin
+export UV := $(CURDIR)/.bootstrap/uv
+export UV_PYTHON_DOWNLOADS := never
+export UV_PYTHON := $(PYTHON)
+export UV_PYTHON_PREFERENCE := only-system
+
+EXTRAS := aws azure gcp onprem cli devcloud test
+SYNC = "$$UV" sync --quiet --frozen --no-build --no-install-project --inexact
+LOCKED := flock .bootstrap/lock sh -euc
+
+.PHONY: help demo test check fmt replay bench \
+	check-format check-lint check-types check-contracts check-spelling check-unit
+
+help: ## show this list
+	@sed -n 's/^\([a-z]*\):[^#]*## /\1\t/p' Makefile | while IFS="$$(printf '\t')" read -r name text; do \
+		printf '  make %-8s %s\n' "$$name" "$$text"; done
+
+demo: .venv/.synced ## the whole way from a claim to psql, on this machine
+	@$(BIN)/fairlead demo
+
+check: .venv/.synced ## format, lint, types, import contracts, spelling, unit and property tests
+	@$(MAKE) --no-print-directory --keep-going --jobs=2 --output-sync=target \
+		check-unit check-types check-lint check-format check-contracts check-spelling
+	@echo "check: all green"
+
+test: check ## check, then the tests against a real kube-apiserver and a real PostgreSQL
+	@$(BIN)/python -m devcloud.controlplane
+	@$(BIN)/pytest -m "apiserver or postgres"
+
+fmt: .venv/.synced ## format the code and repair what can be repaired
+	@$(BIN)/ruff check --fix --quiet . || true
+	@$(BIN)/ruff format .
+
+replay: ## replay recorded conversations with the real clouds (RECORDINGS=folder)
+	@if [ -n "$(RECORDINGS)" ]; then \
+		echo "replay: no provider here speaks to a recorded cloud yet; $(RECORDINGS) was not read" >&2; exit 2; fi
+	@echo "replay: nothing to do: no provider here speaks to a recorded cloud yet"
+
+bench: .venv/.synced ## measure, and print the figures
+	@$(LOCKED) '$(SYNC) --extra bench'
+	@$(BIN)/python -m benchmarks
+
+check-format:
+	@echo "check: format"; $(BIN)/ruff format --check --quiet --diff .
+check-lint:
+	@echo "check: lint"; $(BIN)/ruff check --quiet .
+check-types:
+	@echo "check: types"; $(BIN)/mypy
+check-contracts:
+	@echo "check: import contracts"; $(BIN)/lint-imports --no-cache >.bootstrap/contracts.log 2>&1 || { cat .bootstrap/contracts.log; exit 1; }
+check-spelling:
+	@echo "check: spelling"; $(BIN)/codespell
+check-unit:
+	@echo "check: unit and property tests"; $(BIN)/pytest -q -m "not apiserver and not postgres"
+
+.bootstrap/uv: .ci/bootstrap.txt
+	@mkdir -p .bootstrap
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "$(PYTHON) is missing or older than 3.11; see Needs in README.md, or run: make PYTHON=/path/to/python3" >&2; exit 2; }
+	@$(LOCKED) 'if [ ! $@ -nt .ci/bootstrap.txt ]; then \
+		echo "set-up: fetching uv, pinned by hash"; \
+		rm -rf .bootstrap/pip; \
+		$(PYTHON) -m venv .bootstrap/pip || { echo "python3-venv is missing; see Needs in README.md" >&2; exit 2; }; \
+		.bootstrap/pip/bin/python -m pip install --quiet --disable-pip-version-check --no-cache-dir \
+			--only-binary :all: --require-hashes --requirement .ci/bootstrap.txt; \
+		mv .bootstrap/pip/bin/uv $@; touch $@; rm -rf .bootstrap/pip; fi'
+
+.venv/.synced: pyproject.toml uv.lock | .bootstrap/uv
+	@$(LOCKED) 'if [ ! $@ -nt pyproject.toml ] || [ ! $@ -nt uv.lock ]; then \
+		echo "set-up: filling .venv from uv.lock"; \
+		$(SYNC) $(EXTRAS:%=--extra %); \
+		"$$UV" pip install --quiet --offline --no-deps --no-build-isolation --python $(BIN)/python --editable .; \
+		touch $@; fi'
