@@ -1,0 +1,94 @@
+"""Find the control plane's programs, or get them: KUBEBUILDER_ASSETS, the cache, a download, a build."""
+
+import hashlib
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from devcloud.controlplane import build, download
+from devcloud.errors import DevcloudError
+from devcloud.locks import Progress, exclusive
+from devcloud.paths import cache_home
+
+KUBERNETES_VERSION = build.KUBERNETES_VERSION
+_MODULE = Path(__file__).parent
+_NAMES = ("etcd", "kube-apiserver", "kube-controller-manager", "kubectl")
+
+
+@dataclass(frozen=True, slots=True)
+class Programs:
+    """The four programs' paths."""
+
+    etcd: Path
+    kube_apiserver: Path
+    kube_controller_manager: Path
+    kubectl: Path
+
+
+def cache_folder() -> Path:
+    """Return the folder of the programs that belong to today's go.mod and go.sum."""
+    digest = hashlib.sha256()
+    for name in ("go.mod", "go.sum"):
+        digest.update((_MODULE / name).read_bytes())
+    return cache_home() / f"controlplane-{KUBERNETES_VERSION}-{digest.hexdigest()[:12]}"
+
+
+async def ensure(progress: Progress) -> Programs:
+    """Return the programs, obtained in this order: KUBEBUILDER_ASSETS, the cache, a download, a build from source.
+
+    Two processes at once get one build: the second waits, and says so.
+
+    Raises:
+        DevcloudError: KUBEBUILDER_ASSETS lacks a program, or neither download nor build succeeded.
+    """
+    assets = os.environ.get("KUBEBUILDER_ASSETS", "")
+    if assets:
+        return _from_assets(Path(assets))
+    folder = cache_folder()
+    if _is_whole(folder):
+        return _programs_in(folder)
+    lock = folder.with_suffix(".lock")
+    waiting = f"control plane: another process is getting the programs (lock {lock}); waiting for it"
+    async with exclusive(lock, waiting=waiting, progress=progress):
+        if not _is_whole(folder):
+            await _obtain(folder, progress)
+    return _programs_in(folder)
+
+
+async def _obtain(folder: Path, progress: Progress) -> None:
+    draft = folder.with_suffix(".draft")
+    shutil.rmtree(draft, ignore_errors=True)
+    draft.mkdir()
+    if not await download.fetch(draft, progress):
+        await build.build(_MODULE, draft, progress)
+    missing = [name for name in _NAMES if not _runs(draft / name)]
+    if missing:
+        raise DevcloudError(f"control plane: {draft} lacks {', '.join(missing)}: remove it, then try again")
+    # An older go.mod's draft of this very name cannot be whole, else we would not be here.
+    shutil.rmtree(folder, ignore_errors=True)
+    draft.replace(folder)
+    progress(f"control plane: programs are in {folder}")
+
+
+def _from_assets(folder: Path) -> Programs:
+    missing = [name for name in _NAMES if not _runs(folder / name)]
+    if missing:
+        raise DevcloudError(
+            f"KUBEBUILDER_ASSETS={folder} lacks {', '.join(missing)}: point it at a folder with "
+            f"{', '.join(_NAMES)}, or unset it"
+        )
+    return _programs_in(folder)
+
+
+def _is_whole(folder: Path) -> bool:
+    return all(_runs(folder / name) for name in _NAMES)
+
+
+def _runs(path: Path) -> bool:
+    return path.is_file() and os.access(path, os.X_OK)
+
+
+def _programs_in(folder: Path) -> Programs:
+    etcd, apiserver, controller_manager, kubectl = (folder / name for name in _NAMES)
+    return Programs(etcd, apiserver, controller_manager, kubectl)
