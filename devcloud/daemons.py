@@ -52,6 +52,7 @@ class Command:
         environment: All of its environment; None is ours.
         descriptors: Open descriptors that it inherits under the same numbers.
         death_signal: What it gets under `Lifetime.WITH_PARENT` when we die.
+        account: A command that changes the account and then becomes the program, such as `setpriv --reuid=...`.
     """
 
     name: str
@@ -60,6 +61,7 @@ class Command:
     environment: Mapping[str, str] | None = None
     descriptors: tuple[int, ...] = field(default=())
     death_signal: signal.Signals = signal.SIGKILL
+    account: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +82,7 @@ def launch(command: Command, lifetime: Lifetime) -> Daemon:
     Raises:
         DevcloudError: The program does not exist or cannot be executed.
     """
-    arguments = _with_death_signal(command) if lifetime is Lifetime.WITH_PARENT else command.arguments
+    arguments = (*command.account, *_death_prefix(command, lifetime), *command.arguments)
     command.log.parent.mkdir(parents=True, exist_ok=True)
     append = os.O_WRONLY | os.O_CREAT | os.O_APPEND
     actions: list[tuple[int, ...] | tuple[int, int, str, int, int]] = [
@@ -100,12 +102,23 @@ def launch(command: Command, lifetime: Lifetime) -> Daemon:
     return Daemon(name=command.name, identity=identity, log=command.log)
 
 
-def _with_death_signal(command: Command) -> tuple[str, ...]:
-    setpriv = shutil.which("setpriv")
-    if setpriv is None:
-        raise DevcloudError("setpriv is not on PATH: install Debian's package util-linux")
-    name = command.death_signal.name.removeprefix("SIG")
-    return (setpriv, "--pdeathsig", name, "--", *command.arguments)
+def _death_prefix(command: Command, lifetime: Lifetime) -> tuple[str, ...]:
+    if lifetime is Lifetime.DETACHED:
+        return ()
+    # After the change of account: the kernel forgets the signal when credentials change (prctl(2)).
+    return (program("setpriv"), "--pdeathsig", command.death_signal.name.removeprefix("SIG"), "--")
+
+
+def program(name: str) -> str:
+    """Return the path of a program of Debian's util-linux.
+
+    Raises:
+        DevcloudError: It is not on PATH.
+    """
+    path = shutil.which(name)
+    if path is None:
+        raise DevcloudError(f"{name} is not on PATH: install Debian's package util-linux")
+    return path
 
 
 def identity_of_self() -> Identity:

