@@ -9,3 +9,5 @@ settings.register_profile(
 )
 settings.register_profile("wide", parent=settings.get_profile("steady"), derandomize=False, max_examples=2_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
+
+pytest_plugins = ["tests.support.fixtures"]

@@ -1,0 +1,156 @@
+"""The API server's audit log as an oracle: who did what, how often."""
+
+import asyncio
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+WRITES = frozenset({"create", "update", "patch", "delete", "deletecollection"})
+READS = frozenset({"get", "list", "watch"})
+
+
+class _User(msgspec.Struct):
+    username: str = ""
+
+
+class _ObjectRef(msgspec.Struct, rename="camel"):
+    resource: str = ""
+    subresource: str = ""
+    namespace: str = ""
+    name: str = ""
+    api_group: str = ""
+
+
+class _Status(msgspec.Struct):
+    code: int = 0
+
+
+class _Line(msgspec.Struct, rename="camel"):
+    stage: str
+    verb: str
+    request_uri: str = msgspec.field(name="requestURI", default="")
+    user: _User = msgspec.field(default_factory=_User)
+    user_agent: str = ""
+    object_ref: _ObjectRef | None = None
+    response_status: _Status | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One finished request. `user` is the full name, `system:serviceaccount:<namespace>:<name>` for a process."""
+
+    user: str
+    user_agent: str
+    verb: str
+    group: str
+    resource: str
+    subresource: str
+    namespace: str
+    name: str
+    code: int
+    uri: str
+
+    @property
+    def is_write(self) -> bool:
+        return self.verb in WRITES
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Match:
+    """Which requests to look at; an empty attribute matches all. `user` and `user_agent` match as a part.
+
+    Leases are left out unless asked for by `resource`: they are written by design while all else is quiet.
+    `subresource` "-" matches requests without one.
+    """
+
+    user: str = ""
+    user_agent: str = ""
+    verbs: frozenset[str] = frozenset()
+    group: str | None = None
+    resource: str = ""
+    subresource: str = ""
+    namespace: str = ""
+    name: str = ""
+    succeeded: bool | None = None
+
+    def __call__(self, request: Request) -> bool:
+        if request.resource == "leases" and self.resource != "leases":
+            return False
+        return (
+            self.user in request.user
+            and self.user_agent in request.user_agent
+            and (not self.verbs or request.verb in self.verbs)
+            and (self.group is None or request.group == self.group)
+            and self.resource in {"", request.resource}
+            and self.subresource in {"", request.subresource or "-"}
+            and self.namespace in {"", request.namespace}
+            and self.name in {"", request.name}
+            and (self.succeeded is None or self.succeeded == (request.code < 400))
+        )
+
+
+@dataclass(slots=True)
+class AuditLog:
+    """Reads the log from where it stood when this reader was made, or since the last `rewind`."""
+
+    path: Path
+    _start: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.rewind()
+
+    def rewind(self) -> None:
+        """Forget all that happened until now."""
+        self._start = self.path.stat().st_size
+
+    def requests(self, match: Match | None = None) -> list[Request]:
+        """Return finished requests since the start, in order; a watch is finished when it ends."""
+        with self.path.open("rb") as file:
+            file.seek(self._start)
+            # A line that is being written has no end yet.
+            whole = file.read().rpartition(b"\n")[0]
+        lines = (msgspec.json.decode(line, type=_Line) for line in whole.splitlines())
+        found = (_request(line) for line in lines if line.stage in {"ResponseComplete", "Panic"})
+        return [request for request in found if match is None or match(request)]
+
+    def count(self, match: Match) -> int:
+        return len(self.requests(match))
+
+    def writes(self, user: str = "", *, namespace: str = "", resource: str = "") -> list[Request]:
+        """Return the writes of a user (part of its name), Leases apart."""
+        return self.requests(Match(user=user, verbs=WRITES, namespace=namespace, resource=resource))
+
+    def table(self, match: Match) -> Counter[tuple[str, str, str]]:
+        """Count by (verb, resource, subresource)."""
+        return Counter((one.verb, one.resource, one.subresource) for one in self.requests(match))
+
+    async def until_quiet(self, match: Match, *, for_s: float = 2.0, limit_s: float = 120.0) -> None:
+        """Wait until no matching request came for that long."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + limit_s
+        seen, since = self.count(match), loop.time()
+        while loop.time() - since < for_s:
+            if loop.time() > deadline:
+                raise AssertionError(f"not quiet within {limit_s:g} s: {self.requests(match)[-5:]}")
+            await asyncio.sleep(0.1)
+            now_seen = self.count(match)
+            if now_seen != seen:
+                seen, since = now_seen, loop.time()
+
+
+def _request(line: _Line) -> Request:
+    ref = line.object_ref or _ObjectRef()
+    return Request(
+        user=line.user.username,
+        user_agent=line.user_agent,
+        verb=line.verb,
+        group=ref.api_group,
+        resource=ref.resource,
+        subresource=ref.subresource,
+        namespace=ref.namespace,
+        name=ref.name,
+        code=line.response_status.code if line.response_status else 0,
+        uri=line.request_uri,
+    )

@@ -1,0 +1,115 @@
+"""Fixtures for every test: a real control plane, PostgreSQL servers, programs of ours.
+
+Each pytest worker has a plane of its own, since what is cluster-scoped would meet between workers.
+"""
+
+import asyncio
+import secrets
+import socket
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from devcloud import plane as planes
+from devcloud import postgres
+from devcloud.controlplane import Programs, ensure
+from devcloud.daemons import Lifetime
+from devcloud.kubectl import Kubectl
+from devcloud.plane import Plane
+from tests.support.api import Api, connect
+from tests.support.audit import AuditLog
+from tests.support.processes import Program
+
+_CRDS = Path(__file__).resolve().parents[2] / "crds"
+_APISERVER_FIXTURES = frozenset({"plane", "api", "namespace", "audit"})
+_POSTGRES_FIXTURES = frozenset({"postgres_server"})
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark a test by what it uses, so that nobody can forget to."""
+    for item in items:
+        used = set(getattr(item, "fixturenames", ()))
+        if used & _APISERVER_FIXTURES:
+            item.add_marker(pytest.mark.apiserver)
+        if used & _POSTGRES_FIXTURES:
+            item.add_marker(pytest.mark.postgres)
+
+
+@pytest.fixture(scope="session")
+def control_plane_programs() -> Programs:
+    return asyncio.run(ensure(print))
+
+
+async def _install_crds(kubectl: Kubectl) -> None:
+    await kubectl.run("apply", "--server-side", "--filename", str(_CRDS))
+    await kubectl.run("wait", "--for=condition=Established", "--timeout=60s", "customresourcedefinitions", "--all")
+
+
+@pytest.fixture(scope="session")
+def plane(tmp_path_factory: pytest.TempPathFactory, control_plane_programs: Programs) -> Iterator[Plane]:
+    """A control plane with our CRDs, for the whole session."""
+    options = planes.Options(
+        folder=tmp_path_factory.mktemp("plane") / "plane",
+        lifetime=Lifetime.WITH_PARENT,
+        durable=False,
+        before_controllers=_install_crds,
+    )
+    yield asyncio.run(planes.start(options, control_plane_programs))
+    asyncio.run(planes.stop(options.folder, grace_s=2.0))
+
+
+@pytest.fixture
+async def api(plane: Plane) -> AsyncIterator[Api]:
+    """The administrator's raw client."""
+    async with connect(plane.kubeconfig) as client:
+        yield client
+
+
+@pytest.fixture
+async def namespace(api: Api) -> AsyncIterator[str]:
+    """A fresh namespace with a default ServiceAccount's worth of nothing; its deletion is begun afterwards."""
+    name = f"test-{secrets.token_hex(4)}"
+    await api.create("/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+    yield name
+    if await api.find(f"/api/v1/namespaces/{name}") is not None:
+        await api.delete(f"/api/v1/namespaces/{name}")
+
+
+@pytest.fixture
+def audit(plane: Plane) -> AuditLog:
+    """The audit log from this test's start on."""
+    return AuditLog(plane.audit_log)
+
+
+@pytest.fixture(scope="session")
+def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[postgres.Server]:
+    """A bare PostgreSQL 16 on a unix socket, for the whole session."""
+    folder = tmp_path_factory.mktemp("pg")
+    yield asyncio.run(postgres.start(postgres.Options(folder=folder, lifetime=Lifetime.WITH_PARENT, durable=False)))
+    asyncio.run(postgres.stop(folder, grace_s=5.0))
+
+
+@pytest.fixture
+async def programs(tmp_path: Path) -> AsyncIterator[Callable[..., Program]]:
+    """Make programs that are killed when the test ends: `programs("composer", kubeconfig=...)`."""
+    made: list[Program] = []
+
+    def make(*arguments: str, kubeconfig: Path | None = None, **environment: str) -> Program:
+        log = tmp_path / f"{len(made)}-{arguments[0]}.log"
+        program = Program(arguments, log=log, kubeconfig=kubeconfig, environment=environment)
+        made.append(program)
+        return program
+
+    yield make
+    for program in made:
+        if program.is_running:
+            await program.kill9()
+
+
+@pytest.fixture
+def free_port() -> int:
+    """A TCP port of 127.0.0.1 that was free a moment ago."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

@@ -1,0 +1,21 @@
+"""Waiting for a state, never for a length of time."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+T = TypeVar("T")
+_POLL_S = 0.05
+
+
+async def eventually(probe: Callable[[], Awaitable[T | None]], what: str, *, limit_s: float = 60.0) -> T:
+    """Ask until the answer is truthy, and return it; fail with the last answer after a generous time."""
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + limit_s
+    while True:
+        answer = await probe()
+        if answer:
+            return answer
+        if loop.time() > deadline:
+            raise AssertionError(f"{what}: not within {limit_s:g} s; last answer: {answer!r}")
+        await asyncio.sleep(_POLL_S)
