@@ -134,7 +134,7 @@ class Api:
 @asynccontextmanager
 async def connect(kubeconfig: Path) -> AsyncIterator[Api]:
     """Open a client with the credentials of a kubeconfig that devcloud wrote (JSON)."""
-    document = msgspec.json.decode(kubeconfig.read_bytes())
+    document = _document(kubeconfig)
     cluster, user = document["clusters"][0]["cluster"], document["users"][0]["user"]
     context = ssl.create_default_context(cadata=base64.b64decode(cluster["certificate-authority-data"]).decode())
     headers = {"User-Agent": USER_AGENT}
@@ -146,6 +146,11 @@ async def connect(kubeconfig: Path) -> AsyncIterator[Api]:
     connector = aiohttp.TCPConnector(ssl=context, limit=64)
     async with aiohttp.ClientSession(connector=connector, headers=headers, timeout=limit) as session:
         yield Api(session, cluster["server"])
+
+
+def _document(kubeconfig: Path) -> JsonObject:
+    content: JsonObject = msgspec.json.decode(kubeconfig.read_bytes())
+    return content
 
 
 def _client_pair(kubeconfig: Path, user: dict[str, str]) -> Path:
