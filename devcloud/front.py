@@ -24,6 +24,7 @@ _HEAD = struct.Struct("!ii")
 _START_MAX_BYTES = 10_000  # MAX_STARTUP_PACKET_LENGTH of PostgreSQL
 _START_LIMIT_S = 60.0  # authentication_timeout's default
 _CHUNK_BYTES = 65_536
+_CLOSE_LIMIT_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +168,7 @@ class Front:
         first, encrypted = await asyncio.wait_for(self._negotiate(reader, writer), _START_LIMIT_S)
         if _code(first) == _CANCEL_REQUEST:
             await self._cancel(first)
+            await _close(writer)
             return
         if isinstance(behaviour, Refuse):
             await _send_error(writer, behaviour)
@@ -221,10 +223,7 @@ class Front:
             try:
                 await asyncio.wait(pumps, return_when=asyncio.FIRST_COMPLETED)
                 # TLS has no half-close: when one side ends, what was sent is flushed and both go.
-                with contextlib.suppress(OSError):
-                    await writer.drain()
-                    writer.close()
-                    await asyncio.wait_for(writer.wait_closed(), 1.0)
+                await _close(writer)
             finally:
                 for pump in pumps:
                     pump.cancel()
@@ -253,9 +252,14 @@ async def _send_error(writer: asyncio.StreamWriter, refusal: Refuse) -> None:
     body = b"".join(f"{key}{value}".encode() + b"\0" for key, value in fields.items()) + b"\0"
     writer.write(b"E" + struct.pack("!i", len(body) + 4) + body)
     await writer.drain()
-    writer.close()
+    await _close(writer)
+
+
+async def _close(writer: asyncio.StreamWriter) -> None:
+    """Flush and say goodbye: libpq takes an end without TLS's close_notify for an attack."""
     with contextlib.suppress(OSError, TimeoutError):
-        await asyncio.wait_for(writer.wait_closed(), 1.0)
+        writer.close()
+        await asyncio.wait_for(writer.wait_closed(), _CLOSE_LIMIT_S)
 
 
 @asynccontextmanager

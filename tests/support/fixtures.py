@@ -11,11 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from devcloud import addresses, onprem, postgres
 from devcloud import plane as planes
-from devcloud import postgres
 from devcloud.controlplane import Programs, ensure
 from devcloud.daemons import Lifetime
+from devcloud.front import Endpoint, Front, serving
 from devcloud.kubectl import Kubectl
+from devcloud.onprem import OnPremServer
 from devcloud.plane import Plane
 from tests.support.api import Api, connect
 from tests.support.audit import AuditLog
@@ -23,7 +25,7 @@ from tests.support.processes import Program
 
 _CRDS = Path(__file__).resolve().parents[2] / "crds"
 _APISERVER_FIXTURES = frozenset({"plane", "api", "namespace", "audit"})
-_POSTGRES_FIXTURES = frozenset({"postgres_server"})
+_POSTGRES_FIXTURES = frozenset({"postgres_server", "onprem_server", "onprem_front"})
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -88,6 +90,31 @@ def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[postgr
     folder = tmp_path_factory.mktemp("pg")
     yield asyncio.run(postgres.start(postgres.Options(folder=folder, lifetime=Lifetime.WITH_PARENT, durable=False)))
     asyncio.run(postgres.stop(folder, grace_s=5.0))
+
+
+@pytest.fixture(scope="session")
+def onprem_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OnPremServer]:
+    """The platform team's server behind TLS, with the provider's login, for the whole session."""
+    folder = tmp_path_factory.mktemp("onprem")
+    options = onprem.Options(folder=folder, lifetime=Lifetime.WITH_PARENT, durable=False)
+    lease = addresses.lease()
+    yield asyncio.run(onprem.start(options, lease))
+    asyncio.run(onprem.stop(folder, grace_s=5.0))
+    lease.release()
+
+
+@pytest.fixture
+async def onprem_front(onprem_server: OnPremServer) -> AsyncIterator[Front]:
+    """One more front before the same server, at 127.0.0.1 and `.port`, for this test to stop or to break."""
+    endpoint = Endpoint(
+        host="127.0.0.1",
+        port=0,
+        socket=onprem_server.server.socket,
+        certificate=onprem_server.certificate,
+        key=onprem_server.key,
+    )
+    async with serving(endpoint) as front:
+        yield front
 
 
 @pytest.fixture

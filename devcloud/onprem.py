@@ -1,0 +1,174 @@
+"""The platform team's own PostgreSQL server, as Fairlead's on-prem provider meets it.
+
+A server behind a TLS front at a loop-back address, and the provider's login: no superuser, LOGIN CREATEDB CREATEROLE,
+SELECT on two columns of pg_authid, the owner of one database of its own; nobody else connects to that database nor to
+the server's own ones.
+"""
+
+import asyncio
+import secrets
+import signal
+from dataclasses import dataclass
+from pathlib import Path
+
+from devcloud import addresses, daemons, postgres
+from devcloud.addresses import Lease
+from devcloud.certificates import Subject, authority_in
+from devcloud.daemons import Command, Daemon, Lifetime
+from devcloud.errors import DevcloudError
+from devcloud.front import PORT
+from devcloud.paths import private_folder, write_private
+from devcloud.postgres import Major, Server
+
+ADMIN_LOGIN = "fairlead_admin"
+ADMIN_DATABASE = "fairlead"
+_READY_LIMIT_S = 30.0
+_POLL_S = 0.05
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How to run it: where its files are, how long it lives, whether it syncs to disk, which version."""
+
+    folder: Path
+    lifetime: Lifetime
+    durable: bool
+    major: Major = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OnPremServer:
+    """A running server and what the platform team would tell Fairlead about it.
+
+    Attributes:
+        host: Its loop-back address.
+        port: Its TCP port.
+        authority_pem: The authority that signed its certificate: `verify-full` holds.
+        database: The administrator's own database.
+        username: The administrator's login.
+        password: That login's password.
+        server: The server behind the front, for tests and for the superuser.
+        certificate: The front's certificate file, for more fronts before the same server.
+        key: Its private key's file.
+    """
+
+    host: str
+    port: int
+    authority_pem: bytes
+    database: str
+    username: str
+    password: str
+    server: Server
+    certificate: Path
+    key: Path
+
+
+async def start(options: Options, lease: Lease) -> OnPremServer:
+    """Start server and front, or find them running; return when a login through TLS can succeed.
+
+    Raises:
+        DevcloudError: The address is taken (the text says by what), or a program failed.
+    """
+    folder = private_folder(options.folder)
+    server = await postgres.start(
+        postgres.Options(
+            folder=folder / "server", lifetime=options.lifetime, durable=options.durable, major=options.major
+        )
+    )
+    password = _password_in(folder)
+    await _prepare(server, password)
+    host = lease.address(1)
+    authority = authority_in(folder, "authority")
+    certificate, key = folder / "front.crt", folder / "front.key"
+    front = daemons.load(_pid_file(folder))
+    if front is None or not daemons.is_alive(front):
+        authority.issue(Subject("onprem", hosts=(host, "127.0.0.1", "localhost"))).write(folder, "front")
+        daemon = _launch_front(folder, host, server, options.lifetime, lease)
+        await _until_listening(daemon, host)
+    return OnPremServer(
+        host=host,
+        port=PORT,
+        authority_pem=authority.pem,
+        database=ADMIN_DATABASE,
+        username=ADMIN_LOGIN,
+        password=password,
+        server=server,
+        certificate=certificate,
+        key=key,
+    )
+
+
+async def stop(folder: Path, *, grace_s: float = 20.0) -> None:
+    """Stop front and server; the data stay."""
+    front = daemons.load(_pid_file(folder))
+    if front is not None:
+        await daemons.stop(front, number=signal.SIGTERM, grace_s=5.0)
+    _pid_file(folder).unlink(missing_ok=True)
+    await postgres.stop(folder / "server", grace_s=grace_s)
+
+
+async def _prepare(server: Server, password: str) -> None:
+    """Make the administrator's login and database, once; the plain password never reaches the server's log."""
+    databases = await server.execute("SELECT datname FROM pg_catalog.pg_database")
+    if (ADMIN_DATABASE,) in databases:
+        return
+    verifier = postgres.scram_verifier(password)
+    roles = await server.execute("SELECT rolname FROM pg_catalog.pg_roles")
+    verb = "ALTER" if (ADMIN_LOGIN,) in roles else "CREATE"
+    await server.execute(
+        f"{verb} ROLE {ADMIN_LOGIN} LOGIN CREATEDB CREATEROLE NOSUPERUSER NOREPLICATION NOBYPASSRLS "
+        f"PASSWORD '{verifier}'",
+        "REVOKE CONNECT, TEMPORARY ON DATABASE postgres FROM PUBLIC",
+        "REVOKE CONNECT, TEMPORARY ON DATABASE template1 FROM PUBLIC",
+        # The database comes last but for its grants: as long as it is absent, all of this is done again.
+        f"CREATE DATABASE {ADMIN_DATABASE} OWNER {ADMIN_LOGIN}",
+    )
+    await server.execute(
+        f"REVOKE CONNECT, TEMPORARY ON DATABASE {ADMIN_DATABASE} FROM PUBLIC",
+        # A shared catalog's privileges are kept per database: this is where the administrator reads it.
+        f"GRANT SELECT (rolname, xmin) ON pg_catalog.pg_authid TO {ADMIN_LOGIN}",
+        database=ADMIN_DATABASE,
+    )
+
+
+def _launch_front(folder: Path, host: str, server: Server, lifetime: Lifetime, lease: Lease) -> Daemon:
+    log = folder / "front.log"
+    log.unlink(missing_ok=True)
+    arguments = daemons.python(
+        *("-m", "devcloud.front", f"--host={host}", f"--socket={server.socket}"),
+        *(f"--certificate={folder / 'front.crt'}", f"--key={folder / 'front.key'}"),
+    )
+    # The front inherits the lease: the addresses stay ours for as long as it listens.
+    command = Command(name="front", arguments=arguments, log=log, descriptors=(lease.descriptor,))
+    daemon = daemons.launch(command, lifetime)
+    daemons.save(_pid_file(folder), daemon)
+    return daemon
+
+
+async def _until_listening(daemon: Daemon, host: str) -> None:
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + _READY_LIMIT_S
+    while "relays to" not in _text(daemon.log):
+        if not daemons.is_alive(daemon.identity):
+            tail = daemons.log_tail(daemon.log)
+            if "address already in use" in tail:
+                raise DevcloudError(f"{host}:{PORT} is taken by {addresses.holder_of(host, PORT)}: stop it, try again")
+            raise DevcloudError(f"the TLS front ended: {tail}; see {daemon.log}")
+        if loop.time() > deadline:
+            raise DevcloudError(f"the TLS front is not ready after {_READY_LIMIT_S:g} s: see {daemon.log}")
+        await asyncio.sleep(_POLL_S)
+
+
+def _text(log: Path) -> str:
+    return log.read_text(errors="replace") if log.exists() else ""
+
+
+def _password_in(folder: Path) -> str:
+    path = folder / "admin-password"
+    if not path.exists():
+        write_private(path, secrets.token_urlsafe(24))
+    return path.read_text()
+
+
+def _pid_file(folder: Path) -> Path:
+    return folder / "front.pid.json"
