@@ -1,0 +1,170 @@
+"""The import contracts hold, and would be seen broken; what they cannot say is checked here."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import grimp
+import msgspec
+import pytest
+
+from tests.architecture import tree
+
+CONTRACTS = tree.pyproject()["tool"]["importlinter"]["contracts"]
+PURE = tuple(next(each for each in CONTRACTS if each["id"] == "pure")["source_modules"])
+
+
+def _copy(into: Path) -> Path:
+    for package in tree.PACKAGES:
+        shutil.copytree(tree.ROOT / package, into / package, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(tree.ROOT / "pyproject.toml", into)
+    return into
+
+
+def _lint(root: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", "from importlinter.cli import lint_imports_command as main; main()", "--no-cache"],
+        cwd=root,
+        env={"PYTHONPATH": str(root), "PATH": "/usr/bin:/bin", "COLUMNS": "200"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+class Seed(msgspec.Struct, frozen=True):
+    breach: str
+    contract: str
+    files: dict[str, str]
+
+
+SEEDS = (
+    Seed(
+        "the runtime imports the composer",
+        "fairlead > devcloud > composer | providers > runtime BROKEN",
+        {"runtime/seed.py": "import composer\n"},
+    ),
+    Seed(
+        "a provider imports the composer",
+        "fairlead > devcloud > composer | providers > runtime BROKEN",
+        {"providers/seed.py": "import composer\n"},
+    ),
+    Seed(
+        "the machine's platform imports a provider that it judges",
+        "devcloud knows the runtime alone BROKEN",
+        {"devcloud/seed.py": "from providers import cloud\n"},
+    ),
+    Seed(
+        "a pure module reaches asyncio over a second one",
+        "Pure modules reach no event loop, no SDK, no clock, no system BROKEN",
+        {"runtime/seed.py": "import asyncio\n", "runtime/errors.py": "import runtime.seed\n"},
+    ),
+    Seed(
+        "a controller imports the Kubernetes client",
+        "One module of the runtime speaks to kubernetes_asyncio BROKEN",
+        {"composer/seed.py": "import kubernetes_asyncio\n"},
+    ),
+)
+
+
+@pytest.mark.parametrize("seed", SEEDS, ids=lambda seed: seed.breach)
+def test_a_breach_is_seen(seed: Seed, tmp_path: Path) -> None:
+    root = _copy(tmp_path)
+    for name, source in seed.files.items():
+        (root / name).write_text(source, encoding="utf-8")
+
+    result = _lint(root)
+
+    assert result.returncode != 0
+    assert seed.contract in result.stdout
+
+
+def test_clouds_do_not_know_one_another() -> None:
+    graph = grimp.build_graph(*tree.PACKAGES, exclude_type_checking_imports=True)
+    chains = {
+        f"{package}.{one} -> {package}.{other}"
+        for package in ("providers", "devcloud")
+        for one, other in itertools.permutations(tree.clouds(package), 2)
+        if graph.find_shortest_chains(f"{package}.{one}", f"{package}.{other}", as_packages=True)
+    }
+
+    assert chains == set()
+
+
+def test_the_generic_part_of_providers_knows_no_cloud() -> None:
+    graph = grimp.build_graph("providers", "runtime")
+    generic = [name for name in graph.modules if re.fullmatch(r"providers\.\w+", name)]
+    clouds = {f"providers.{cloud}" for cloud in tree.clouds("providers")}
+    known = {
+        f"{module} -> {imported}"
+        for module in generic
+        if module not in clouds
+        for imported in graph.find_modules_directly_imported_by(module)
+        if ".".join(imported.split(".")[:2]) in clouds
+    }
+
+    assert known == set()
+
+
+CLOCKS = frozenset({"now", "utcnow", "today", "monotonic", "perf_counter", "time_ns", "monotonic_ns"})
+
+
+@pytest.mark.parametrize("module", PURE)
+def test_pure_modules_do_not_read_the_clock(module: str) -> None:
+    path = tree.ROOT / (module.replace(".", "/") + ".py")
+    reads = [
+        f"{path.name}:{node.lineno} {ast.unparse(node)}"
+        for node in ast.walk(tree.parse(path))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in CLOCKS
+    ]
+
+    assert reads == []
+
+
+@pytest.mark.parametrize("module", PURE)
+def test_pure_modules_hold_no_coroutine(module: str) -> None:
+    path = tree.ROOT / (module.replace(".", "/") + ".py")
+
+    assert [node.name for node in ast.walk(tree.parse(path)) if isinstance(node, ast.AsyncFunctionDef)] == []
+
+
+FOREIGN_TO_THE_RUNTIME = re.compile(
+    r"postgres|database|\bsql\b|\brds\b|\baws\b|\bgcp\b|azure|on-?prem|\bclaims?\b|\bcompositions?\b|\bcomposer\b|jinja"
+    r"|fairlead",
+    re.IGNORECASE,
+)
+
+
+@pytest.mark.parametrize("path", tree.modules("runtime"), ids=lambda path: path.name)
+def test_the_runtime_would_fit_another_project(path: Path) -> None:
+    lines = path.read_text(encoding="utf-8").splitlines()
+
+    assert [f"{number}: {line}" for number, line in enumerate(lines, 1) if FOREIGN_TO_THE_RUNTIME.search(line)] == []
+
+
+BANNED_VERBS = re.compile(r"^_?(handle|process|do)(_|$)|(^|_)(helpers?|utils?)$")
+BANNED_NOUNS = re.compile(r"(manager|helper|util|handler|processor)s?$", re.IGNORECASE)
+
+
+def _vague(path: Path) -> Iterator[str]:
+    if BANNED_NOUNS.search(path.stem):
+        yield path.name
+    for node in ast.walk(tree.parse(path)):
+        match node:
+            case ast.ClassDef(name=name) if BANNED_NOUNS.search(name):
+                yield f"{path.name}:{node.lineno} {name}"
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) if BANNED_VERBS.search(name):
+                yield f"{path.name}:{node.lineno} {name}"
+            case _:
+                continue
+
+
+def test_names_say_what_they_mean() -> None:
+    assert [each for path in tree.modules(*tree.PACKAGES) for each in _vague(path)] == []

@@ -1,0 +1,246 @@
+"""Every CRD is documentation, is bounded, and says what its model says."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.architecture import tree
+
+SHORTEST_DESCRIPTION = 30
+
+Schema = Mapping[str, Any]
+
+
+def _crds() -> dict[str, dict[str, Any]]:
+    return {
+        f"{crd['spec']['names']['kind']}.{crd['spec']['group']}": crd
+        for _, crd in tree.documents(tree.CRDS)
+        if crd["kind"] == "CustomResourceDefinition"
+    }
+
+
+CRDS = _crds()
+
+
+def _schema(crd: Mapping[str, Any]) -> Schema:
+    (version,) = crd["spec"]["versions"]
+    schema: Schema = version["schema"]["openAPIV3Schema"]
+    return schema
+
+
+def _fields(schema: Schema, path: str = "") -> Iterator[tuple[str, Schema]]:
+    """Yield every field below a schema with its path; `[]` steps into lists and `{}` into maps."""
+    for name, field in schema.get("properties", {}).items():
+        yield f"{path}.{name}", field
+        yield from _fields(field, f"{path}.{name}")
+    if "items" in schema:
+        yield f"{path}[]", schema["items"]
+        yield from _fields(schema["items"], f"{path}[]")
+    if isinstance(schema.get("additionalProperties"), Mapping):
+        yield f"{path}{{}}", schema["additionalProperties"]
+        yield from _fields(schema["additionalProperties"], f"{path}{{}}")
+
+
+def _own_fields(crd: Mapping[str, Any]) -> list[tuple[str, Schema]]:
+    return [(path, field) for path, field in _fields(_schema(crd)) if path.startswith((".spec", ".status"))]
+
+
+each_crd = pytest.mark.parametrize("crd", CRDS.values(), ids=CRDS)
+
+
+def test_there_are_crds() -> None:
+    assert "PostgreSQLInstance.database.fairlead.dev" in CRDS
+
+
+@each_crd
+def test_every_field_is_described(crd: Mapping[str, Any]) -> None:
+    mute = [
+        path
+        for path, field in [("", _schema(crd)), *_own_fields(crd)]
+        if not path.endswith(("[]", "{}")) and len(field.get("description", "")) < SHORTEST_DESCRIPTION
+    ]
+
+    assert mute == []
+
+
+@each_crd
+def test_everything_is_bounded(crd: Mapping[str, Any]) -> None:
+    unbounded = [path for path, field in _own_fields(crd) if _is_unbounded(field)]
+
+    assert unbounded == []
+
+
+def _is_unbounded(field: Schema) -> bool:
+    match field.get("type"):
+        case "string":
+            return not ("maxLength" in field or "enum" in field or field.get("format") == "date-time")
+        case "array":
+            return "maxItems" not in field
+        case "object":
+            return "additionalProperties" in field and "maxProperties" not in field
+        case _:
+            return False
+
+
+@each_crd
+def test_status_starts_unobserved(crd: Mapping[str, Any]) -> None:
+    """A waiter (kstatus, Flux, Argo CD) must not take an object for current that no controller has seen."""
+    (version,) = crd["spec"]["versions"]
+
+    assert version["subresources"] == {"status": {}}
+    assert _schema(crd)["properties"]["status"]["default"] == {"observedGeneration": -1}
+
+
+@each_crd
+def test_conditions_merge_by_type(crd: Mapping[str, Any]) -> None:
+    conditions = _schema(crd)["properties"]["status"]["properties"]["conditions"]
+
+    assert conditions["x-kubernetes-list-type"] == "map"
+    assert conditions["x-kubernetes-list-map-keys"] == ["type"]
+
+
+@each_crd
+def test_messages_of_rules_say_what_to_do(crd: Mapping[str, Any]) -> None:
+    rules = [
+        rule
+        for _, field in [("", _schema(crd)), *_fields(_schema(crd))]
+        for rule in field.get("x-kubernetes-validations", ())
+    ]
+
+    assert [rule["rule"] for rule in rules if len(rule.get("message", "")) < SHORTEST_DESCRIPTION] == []
+
+
+def _models() -> dict[str, type[msgspec.Struct]]:
+    """Return the models that `composer.models` and every `providers.<cloud>.models` declare in CRD_MODELS."""
+    return {
+        f"{kind}.{_group(kind, cloud)}": model
+        for cloud in ("", *tree.clouds("providers"))
+        for kind, model in importlib.import_module(
+            f"providers.{cloud}.models" if cloud else "composer.models"
+        ).CRD_MODELS
+    }
+
+
+def _group(kind: str, cloud: str) -> str:
+    """Return the group of a kind: a cloud's own, or the one of the composer's groups that has it."""
+    if cloud:
+        return f"{cloud}.fairlead.dev"
+    return next((group for group in ("fairlead.dev", "database.fairlead.dev") if f"{kind}.{group}" in CRDS), "")
+
+
+MODELS = _models()
+
+
+def test_every_crd_has_its_model() -> None:
+    assert sorted(MODELS) == sorted(CRDS)
+
+
+class Field(msgspec.Struct, frozen=True):
+    """What a model and a CRD must agree on about one field."""
+
+    types: frozenset[str]
+    required: bool
+    choices: frozenset[str]
+    bounds: tuple[tuple[str, object], ...]
+
+
+BOUNDS = ("minLength", "maxLength", "pattern", "minimum", "maximum", "minItems", "maxItems")
+ANYTHING = frozenset({"anything"})
+
+
+def _resolve(schema: Schema, definitions: Mapping[str, Schema]) -> Schema:
+    while "$ref" in schema:
+        schema = definitions[schema["$ref"].rsplit("/", 1)[1]]
+    branches = [each for each in schema.get("anyOf", ()) if each.get("type") != "null"]
+    if len(branches) == 1:
+        return _resolve(branches[0], definitions)
+    return schema
+
+
+def _types(schema: Schema) -> frozenset[str]:
+    if schema.get("x-kubernetes-int-or-string"):
+        return frozenset({"integer", "string"})
+    if schema.get("x-kubernetes-preserve-unknown-fields"):
+        return ANYTHING
+    if "enum" in schema and "type" not in schema:
+        return frozenset({"string"})
+    if "anyOf" in schema:
+        return frozenset(each["type"] for each in schema["anyOf"] if "type" in each)
+    found = schema.get("type", ())
+    return frozenset({found}) if isinstance(found, str) else frozenset(found) or ANYTHING
+
+
+def _shape(schema: Schema, definitions: Mapping[str, Schema], path: str = "") -> Iterator[tuple[str, Field]]:
+    """Yield every field with what it is; stops where anything is allowed."""
+    schema = _resolve(schema, definitions)
+    required = frozenset(schema.get("required", ()))
+    children = [(f"{path}.{name}", child, name in required) for name, child in schema.get("properties", {}).items()]
+    if "items" in schema:
+        children.append((f"{path}[]", schema["items"], True))
+    if isinstance(schema.get("additionalProperties"), Mapping):
+        children.append((f"{path}{{}}", schema["additionalProperties"], True))
+    for where, child, needed in children:
+        whole = _resolve(child, definitions)
+        types = _types(whole)
+        bounds = tuple((key, whole[key]) for key in BOUNDS if key in whole)
+        yield where, Field(types, needed, frozenset(map(str, whole.get("enum", ()))), bounds)
+        if types != ANYTHING:
+            yield from _shape(whole, definitions, where)
+
+
+def _of_model(kind: str) -> dict[str, Field]:
+    (schema,), definitions = msgspec.json.schema_components((MODELS[kind],), ref_template="#/$defs/{name}")
+    return {p: f for p, f in _shape(schema, definitions) if p.startswith((".spec", ".status"))}
+
+
+def _of_crd(kind: str) -> dict[str, Field]:
+    return {p: f for p, f in _shape(_schema(CRDS[kind]), {}) if p.startswith((".spec", ".status"))}
+
+
+def _differences(model: Mapping[str, Field], crd: Mapping[str, Field], defaulted: frozenset[str]) -> Iterator[str]:
+    yield from (
+        f"{path} is in the model alone" for path in model.keys() - crd.keys() if not _inside_anything(path, crd)
+    )
+    yield from (
+        f"{path} is in the CRD alone" for path in crd.keys() - model.keys() if not _inside_anything(path, model)
+    )
+    for path in sorted(model.keys() & crd.keys()):
+        ours, theirs = model[path], crd[path]
+        if ANYTHING not in (ours.types, theirs.types) and ours.types != theirs.types:
+            yield f"{path} is {sorted(ours.types)} in the model, {sorted(theirs.types)} in the CRD"
+        if ours.required != theirs.required and not (ours.required and path in defaulted):
+            yield f"{path} is {'required' if ours.required else 'optional'} in the model alone"
+        if ours.choices != theirs.choices and ours.choices:
+            yield f"{path} allows {sorted(ours.choices)} in the model, {sorted(theirs.choices)} in the CRD"
+        if ours.bounds and ours.bounds != theirs.bounds:
+            yield f"{path} is bounded by {ours.bounds} in the model, {theirs.bounds} in the CRD"
+
+
+def _inside_anything(path: str, fields: Mapping[str, Field]) -> bool:
+    return any(field.types == ANYTHING and path.startswith(parent) for parent, field in fields.items())
+
+
+@pytest.mark.parametrize("kind", sorted(MODELS))
+def test_the_crd_is_its_model(kind: str) -> None:
+    defaulted = frozenset(path for path, field in _own_fields(CRDS[kind]) if "default" in field)
+
+    assert sorted(_differences(_of_model(kind), _of_crd(kind), defaulted)) == []
+
+
+def test_a_difference_is_seen() -> None:
+    text = Field(frozenset({"string"}), required=True, choices=frozenset(), bounds=())
+    number = Field(frozenset({"integer"}), required=False, choices=frozenset(), bounds=())
+
+    assert list(_differences({".spec.a": text}, {".spec.a": number}, frozenset())) == [
+        ".spec.a is ['string'] in the model, ['integer'] in the CRD",
+        ".spec.a is required in the model alone",
+    ]
+    assert list(_differences({".spec.a": text}, {".spec.b": text}, frozenset())) == [
+        ".spec.a is in the model alone",
+        ".spec.b is in the CRD alone",
+    ]

@@ -1,0 +1,232 @@
+"""docs/names.md, the code, the CRDs, the Compositions and deploy/ use the same names."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.architecture import tree
+
+PAGE = (tree.ROOT / "docs" / "names.md").read_text(encoding="utf-8")
+NAMES = tree.words(PAGE)
+
+
+def _section(number: int) -> str:
+    return PAGE.split(f"\n## {number}. ", 1)[1].split("\n## ", 1)[0]
+
+
+def _promised(text: str) -> set[str]:
+    """Return the names that a text reserves: those between `Reserved` and the end of its paragraph or item."""
+    blocks: list[str] = re.findall(r"[Rr]eserved[:,](.*?)(?:\n\n|\n- |\Z)", text, re.DOTALL)
+    return {name for block in blocks for name in tree.words(block)}
+
+
+def _rows(text: str) -> list[list[str]]:
+    lines = [line for line in text.splitlines() if line.startswith("| ")]
+    return [[cell.strip().strip("`") for cell in line.strip("|").split("|")] for line in lines[1:]]
+
+
+# Kinds
+
+
+def _kind_of(crd: dict[str, Any]) -> list[str]:
+    names, spec = crd["spec"]["names"], crd["spec"]
+    scope = {"Namespaced": "N", "Cluster": "C"}[spec["scope"]]
+    stateful = crd["metadata"].get("labels", {}).get("fairlead.dev/stateful") == "true"
+    return [
+        spec["group"],
+        names["kind"],
+        names["plural"],
+        " ".join(names.get("shortNames", [])),
+        scope,
+        "yes" if stateful else "",
+    ]
+
+
+def _crds() -> list[dict[str, Any]]:
+    return [crd for _, crd in tree.documents(tree.CRDS) if crd["kind"] == "CustomResourceDefinition"]
+
+
+def test_kinds_are_the_crds() -> None:
+    assert sorted(_rows(_section(1))) == sorted(_kind_of(crd) for crd in _crds())
+
+
+def test_categories_follow_the_scope() -> None:
+    expected = {"Namespaced": ["fairlead"], "Cluster": ["fairlead-platform"]}
+    wrong = [
+        crd["metadata"]["name"]
+        for crd in _crds()
+        if crd["spec"]["names"].get("categories") != expected[crd["spec"]["scope"]]
+    ]
+
+    assert wrong == []
+
+
+# Labels, annotations, finalizers, field managers: everything with our prefix
+
+OURS = re.compile(r"(?:fairlead\.dev|servicebinding\.io)/[a-z][a-z-]*")
+PREFIXES = {"PREFIX": "fairlead.dev/", "GROUP": "fairlead.dev"}
+VERSIONS = {"fairlead.dev/v", "servicebinding.io/v"}
+
+
+def _fold(node: ast.AST) -> str:
+    """Return the text of an expression as far as it is constant; names of PREFIXES count as their text."""
+    match node:
+        case ast.Constant(value=str(text)):
+            return text
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return PREFIXES.get(name, "\0")
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            return _fold(left) + _fold(right)
+        case ast.JoinedStr(values=values):
+            return "".join(_fold(value) for value in values)
+        case ast.FormattedValue(value=value):
+            return _fold(value)
+        case _:
+            return "\0"
+
+
+def _texts(path: Path) -> Iterator[str]:
+    if path.suffix != ".py":
+        yield path.read_text(encoding="utf-8")
+        return
+    for node in ast.walk(tree.parse(path)):
+        if isinstance(node, ast.Constant | ast.BinOp | ast.JoinedStr):
+            yield _fold(node)
+
+
+def _sources() -> list[Path]:
+    data = [path for folder in ("crds", "compositions", "deploy") for path in (tree.ROOT / folder).rglob("*.yaml")]
+    return [*tree.modules(*tree.PACKAGES), *sorted(data)]
+
+
+@pytest.mark.parametrize("path", _sources(), ids=lambda path: str(path.relative_to(tree.ROOT)))
+def test_prefixed_names_are_on_the_page(path: Path) -> None:
+    used = {name for text in _texts(path) for name in OURS.findall(text)}
+
+    assert used - NAMES - VERSIONS == set()
+
+
+def test_every_prefixed_name_of_the_page_is_used() -> None:
+    used = {name for path in _sources() for text in _texts(path) for name in OURS.findall(text)}
+    promised = {name for name in NAMES if OURS.fullmatch(name)} - _promised(PAGE)
+
+    assert promised - used == set()
+
+
+# Reasons of conditions and events
+
+TWO_HUMPS = re.compile(r"(?:[A-Z][a-z]+){2,}")
+KUBERNETES = frozenset(
+    {
+        # kinds, reasons, types and fields of Kubernetes itself
+        "AlreadyExists",
+        "BadRequest",
+        "ClientConfiguration",
+        "ConfigMap",
+        "ContainersReady",
+        "CronJob",
+        "CustomResourceDefinition",
+        "DaemonSet",
+        "FieldManagerConflict",
+        "FieldValueDuplicate",
+        "FieldValueInvalid",
+        "InProgress",
+        "MinimumReplicasUnavailable",
+        "NamespaceTerminating",
+        "NotFound",
+        "PersistentVolumeClaim",
+        "PodDisruptionBudget",
+        "ProgressDeadlineExceeded",
+        "ReplicaFailure",
+        "ReplicaSet",
+        "ReplicationController",
+        "RollingUpdate",
+        "ServiceAccount",
+        "StatefulSet",
+        "TooManyRequests",
+        "TokenRequest",
+    }
+)
+
+
+def _reasons_in_code() -> set[str]:
+    return {
+        text
+        for path in tree.modules("composer", "providers")
+        for text in tree.strings(path)
+        if TWO_HUMPS.fullmatch(text)
+    }
+
+
+def _reasons_on_page() -> set[str]:
+    return {row[0].strip("`") for row in _rows(_section(6)) if TWO_HUMPS.fullmatch(row[0].strip("`"))}
+
+
+def test_reasons_in_the_code_are_on_the_page() -> None:
+    assert _reasons_in_code() - NAMES - KUBERNETES == set()
+
+
+def test_reasons_of_the_page_are_in_the_code() -> None:
+    assert _reasons_on_page() - _promised(_section(6)) - _reasons_in_code() == set()
+
+
+def test_reserved_reasons_are_not_in_the_code() -> None:
+    assert _promised(_section(6)) & _reasons_in_code() == set()
+
+
+def test_events_of_the_page_are_in_the_code() -> None:
+    assert tree.words(_section(7)) - {"events.k8s.io/v1"} - _promised(_section(7)) - _reasons_in_code() == set()
+
+
+# Environment, command line, make
+
+
+def _variables(path: Path) -> set[str]:
+    return {name for text in _texts(path) for name in re.findall(r"\bFAIRLEAD_[A-Z_]+", text)}
+
+
+def test_environment_variables_are_on_the_page() -> None:
+    used = {name for path in [*_sources(), tree.ROOT / "Makefile"] for name in _variables(path)}
+
+    assert used - NAMES == set()
+    assert {name for name in NAMES if name.startswith("FAIRLEAD_")} - used == set()
+
+
+def test_make_targets_are_on_the_page() -> None:
+    makefile = (tree.ROOT / "Makefile").read_text(encoding="utf-8")
+    (item,) = [each for each in _section(9).split("\n- ") if each.startswith("make:")]
+    offered = set(re.findall(r"^([a-z]+):[^#]*## ", makefile, re.MULTILINE))
+
+    assert offered == tree.words(item) - _promised(item) - {"RECORDINGS"}
+
+
+def test_commands_are_on_the_page() -> None:
+    from fairlead.cli import app  # noqa: PLC0415 - a test of names must not fail on a broken command line alone
+
+    (item,) = [each for each in _section(9).split("\n- ") if each.strip().startswith("`fairlead`:")]
+    offered = {name for name in app if not name.startswith("-")}
+
+    assert offered == tree.words(item) - _promised(item) - {"fairlead"}
+
+
+# What the installs create
+
+CLUSTER_OBJECTS = frozenset(
+    {"Namespace", "ServiceAccount", "ClusterRole", "ValidatingAdmissionPolicy", "ConfigMap", "Deployment"}
+)
+
+
+def test_names_of_the_installs_are_on_the_page() -> None:
+    installed = {
+        document["metadata"]["name"]
+        for _, document in tree.documents(tree.DEPLOY)
+        if document["kind"] in CLUSTER_OBJECTS
+    }
+
+    assert installed - NAMES == set()

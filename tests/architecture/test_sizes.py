@@ -1,0 +1,54 @@
+"""No module over 400 lines, no function over 60, without a reason beside it."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from tests.architecture import tree
+
+LONGEST_MODULE = 400
+LONGEST_FUNCTION = 60
+REASON = "# long: "
+
+
+def _has_reason(lines: list[str]) -> bool:
+    return any(REASON in line and len(line.split(REASON, 1)[1].strip()) >= len("one sentence") for line in lines)
+
+
+def oversized(source: str) -> list[str]:
+    """Name the module (line 1) and functions of a source that are too long and give no reason."""
+    lines = source.splitlines()
+    found = []
+    if len(lines) > LONGEST_MODULE and not _has_reason([line for line in lines if line.startswith(REASON)]):
+        found.append(f"1: the module has {len(lines)} lines")
+    for node in ast.walk(ast.parse(source)):
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        length = (node.end_lineno or node.lineno) - node.lineno + 1
+        if length > LONGEST_FUNCTION and not _has_reason(lines[max(0, node.lineno - 2) : node.body[0].lineno]):
+            found.append(f"{node.lineno}: {node.name} has {length} lines")
+    return found
+
+
+@pytest.mark.parametrize(
+    "path", tree.modules(*tree.PACKAGES, "tests", "benchmarks"), ids=lambda path: str(path.relative_to(tree.ROOT))
+)
+def test_size(path: Path) -> None:
+    assert oversized(path.read_text(encoding="utf-8")) == []
+
+
+def test_long_function_is_found() -> None:
+    body = "    x = 1\n" * LONGEST_FUNCTION
+    source = f"def f() -> None:\n{body}"
+
+    assert oversized(source) == ["1: f has 61 lines"]
+    assert oversized(source.replace("None:", "None:  # long: one table, read from top to bottom")) == []
+    assert oversized(source.replace("None:", "None:  # long:")) == ["1: f has 61 lines"]
+
+
+def test_long_module_is_found() -> None:
+    source = "x = 1\n" * (LONGEST_MODULE + 1)
+
+    assert oversized(source) == ["1: the module has 401 lines"]
+    assert oversized("# long: a table of the cloud's error codes\n" + source) == []
