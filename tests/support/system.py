@@ -1,0 +1,346 @@
+"""The whole system as its judges meet it: a control plane, PostgreSQL behind TLS, composer and provider as processes.
+
+Both processes run under their own ServiceAccounts. Facts come from the API server, its audit log and PostgreSQL's log.
+"""
+
+import asyncio
+import base64
+import contextlib
+import re
+import secrets
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+from devcloud import addresses, onprem
+from devcloud import plane as planes
+from devcloud.controlplane import Programs
+from devcloud.daemons import Lifetime
+from devcloud.kubectl import Kubectl
+from devcloud.onprem import OnPremServer
+from devcloud.plane import Plane
+from tests.support.api import Api, ApiError, JsonObject, connect
+from tests.support.audit import WRITES, AuditLog, Match, Request
+from tests.support.kinds import (
+    CLAIM,
+    CLUSTER_ROLE,
+    CLUSTER_ROLE_BINDING,
+    COMPOSITION,
+    CONFIG_MAP,
+    NAMESPACE,
+    PROVIDER_CONFIG,
+    SECRET,
+    Kind,
+    condition,
+)
+from tests.support.processes import Program
+from tests.support.waiting import eventually
+
+_ROOT = Path(__file__).resolve().parents[2]
+COMPOSER = "system:serviceaccount:fairlead-system:fairlead-composer"
+PROVIDER = "system:serviceaccount:fairlead-onprem:fairlead-provider-onprem"
+ADMIN_SECRET = "onprem-admin"
+_CHANGES = re.compile(
+    r"\A\s*(CREATE|ALTER|DROP|GRANT|REVOKE|INSERT|UPDATE|DELETE|COMMENT|TRUNCATE|REASSIGN"
+    r"|SELECT\s+pg_(catalog\.pg_)?(terminate|cancel)_backend|WITH\b.*\b(INSERT|UPDATE|DELETE)\b)",
+    re.IGNORECASE | re.DOTALL,
+)
+_STATEMENT = re.compile(r"LOG:  (?:statement|execute [^:]*): (.*)\Z", re.DOTALL)
+_LINE = re.compile(r"^(?=\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} UTC \[)", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class SqlLog:
+    """What one login sent to a server, from the server's own log (log_statement=all)."""
+
+    path: Path
+    login: str
+
+    def mark(self) -> int:
+        """Return the present end of the log, to look at what comes after it."""
+        return self.path.stat().st_size
+
+    def statements(self, since: int = 0) -> list[str]:
+        with self.path.open("rb") as file:
+            file.seek(since)
+            text = file.read().decode(errors="replace")
+        lines = (line for line in _LINE.split(text) if f" {self.login}@" in line.partition("LOG:")[0])
+        return [found[1].strip() for line in lines if (found := _STATEMENT.search(line))]
+
+    def changes(self, since: int = 0) -> list[str]:
+        """Return the statements that change something."""
+        return [statement for statement in self.statements(since) if _CHANGES.match(statement)]
+
+
+@dataclass(slots=True, kw_only=True)
+class System:
+    """A rig: what runs, and where to look."""
+
+    plane: Plane
+    api: Api
+    folder: Path
+    server: OnPremServer
+    started: list[Program] = field(default_factory=list)
+    ports: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def sql(self) -> SqlLog:
+        return SqlLog(self.server.server.log, self.server.username)
+
+    @property
+    def kubectl(self) -> Kubectl:
+        return self.plane.kubectl
+
+    def audit(self) -> AuditLog:
+        """Return a reader of the audit log that begins now."""
+        return AuditLog(self.plane.audit_log)
+
+    # Processes
+
+    async def start_composer(self, *flags: str, name: str = "composer", wait: bool = True) -> Program:
+        return await self._start(name, ("composer",), ("fairlead-system", "fairlead-composer"), flags, wait=wait)
+
+    async def start_provider(self, *flags: str, name: str = "provider", wait: bool = True) -> Program:
+        account = ("fairlead-onprem", "fairlead-provider-onprem")
+        return await self._start(name, ("providers", "onprem"), account, flags, wait=wait)
+
+    async def _start(
+        self, name: str, module: tuple[str, ...], account: tuple[str, str], flags: tuple[str, ...], *, wait: bool
+    ) -> Program:
+        kubeconfig = await self.plane.service_account_kubeconfig(*account)
+        port = free_port()
+        common = ("--kubeconfig", str(kubeconfig), "--namespace", account[0], "--health-port", str(port))
+        number = len(self.started)
+        program = Program((*module, *common, *flags), log=self.folder / f"{number}-{name}.log")
+        await program.start()
+        self.started.append(program)
+        self.ports[name] = port
+        if wait:
+            await program.until_healthy(port)
+        return program
+
+    # Objects
+
+    async def create(self, kind: Kind, obj: JsonObject) -> JsonObject:
+        """POST as kubectl does: with strict field validation."""
+        path = kind.path(obj["metadata"].get("namespace", ""))
+        return await self.api.create(path, obj, fieldValidation="Strict", fieldManager="kubectl-create")
+
+    async def apply(self, kind: Kind, obj: JsonObject) -> JsonObject:
+        meta = obj["metadata"]
+        return await self.api.apply(kind.path(meta.get("namespace", ""), meta["name"]), obj)
+
+    async def edit(self, kind: Kind, namespace: str, name: str, patch: JsonObject) -> JsonObject:
+        """Merge a patch as `kubectl edit` does."""
+        query = {"fieldManager": "kubectl-edit"}
+        return await self.api.request(
+            "PATCH", kind.path(namespace, name), patch, content_type="application/merge-patch+json", query=query
+        )
+
+    async def until(
+        self, kind: Kind, namespace: str, name: str, holds: Callable[[JsonObject], bool], *, limit_s: float = 60.0
+    ) -> JsonObject:
+        """Wait until an object is in a state; return it."""
+        last: JsonObject | None = None
+
+        async def met() -> JsonObject | None:
+            nonlocal last
+            last = await self.api.find(kind.path(namespace, name))
+            return last if last is not None and holds(last) else None
+
+        try:
+            return await eventually(met, f"{kind.kind} {namespace}/{name}", limit_s=limit_s)
+        except AssertionError:
+            raise AssertionError(f"{kind.kind} {namespace}/{name} after {limit_s:g} s: {_short(last)}") from None
+
+    async def delete(self, kind: Kind, namespace: str, name: str, *, propagation: str = "Background") -> None:
+        """Delete an object and wait until it is gone."""
+        path = kind.path(namespace, name)
+        await self.api.delete(path, propagation=propagation)
+        try:
+            await self.api.until_gone(path)
+        except AssertionError:
+            raise AssertionError(f"{path} is still there: {_short(await self.api.find(path))}") from None
+
+    async def children(self, namespace: str, claim_name: str) -> list[JsonObject]:
+        """Return what a claim composed, as its inventory names it and the API server has it."""
+        claim = await self.api.get(CLAIM.path(namespace, claim_name))
+        found: list[JsonObject] = []
+        for entry in claim.get("status", {}).get("inventory", []):
+            group, _, version = entry["apiVersion"].rpartition("/")
+            kind = Kind(group, version, entry["kind"], f"{entry['kind'].lower()}s")
+            child = await self.api.find(kind.path(namespace, entry["name"]))
+            if child is not None:
+                found.append({"apiVersion": entry["apiVersion"], "kind": entry["kind"], **child})
+        return found
+
+    async def binding(self, namespace: str, claim_name: str) -> dict[str, str]:
+        """Return the decoded connection Secret that a claim's status names."""
+        claim = await self.api.get(CLAIM.path(namespace, claim_name))
+        secret = await self.api.get(SECRET.path(namespace, claim["status"]["binding"]["name"]))
+        return {key: base64.b64decode(value).decode() for key, value in secret["data"].items()}
+
+    async def login(self, namespace: str, claim_name: str, *, connect_host: str = "") -> psycopg.AsyncConnection:
+        """Log in as the application does, with what the Secret says and nothing else, verify-full."""
+        found = await self.binding(namespace, claim_name)
+        assert found["sslmode"] == "verify-full"
+        authority = self.folder / f"ca-{secrets.token_hex(4)}.pem"
+        await asyncio.to_thread(authority.write_text, found["certificates"])
+        return await psycopg.AsyncConnection.connect(
+            host=connect_host or found["host"],
+            port=int(found["port"]),
+            dbname=found["database"],
+            user=found["username"],
+            password=found["password"],
+            sslmode=found["sslmode"],
+            sslrootcert=str(authority),
+            connect_timeout=10,
+            autocommit=True,
+        )
+
+    async def logs_in(self, namespace: str, claim_name: str) -> bool:
+        try:
+            async with await self.login(namespace, claim_name) as connection:
+                await connection.execute("SELECT 1")
+        except psycopg.OperationalError:
+            return False
+        return True
+
+    # Temporary objects
+
+    @asynccontextmanager
+    async def composition(self, obj: JsonObject) -> AsyncIterator[str]:
+        """Have a Composition for the length of a block; yield its name."""
+        name = obj["metadata"]["name"]
+        await self.create(COMPOSITION, obj)
+        try:
+            yield name
+        finally:
+            with contextlib.suppress(ApiError):
+                await self.api.delete(COMPOSITION.path("", name))
+
+    @asynccontextmanager
+    async def namespace(self, **labels: str) -> AsyncIterator[str]:
+        name = f"test-{secrets.token_hex(4)}"
+        obj = NAMESPACE.new("", name)
+        obj["metadata"]["labels"] = labels
+        await self.create(NAMESPACE, obj)
+        try:
+            yield name
+        finally:
+            with contextlib.suppress(ApiError):
+                await self.api.delete(NAMESPACE.path("", name))
+
+    def provider_config(self, name: str, **changes: Any) -> JsonObject:
+        """Return a ProviderConfig for the rig's server, open to every namespace; None leaves a field out."""
+        spec = {
+            "host": self.server.host,
+            "port": self.server.port,
+            "database": self.server.database,
+            "adminSecretRef": {"name": ADMIN_SECRET},
+            "caBundle": self.server.authority_pem.decode(),
+            "allowedNamespaces": {"selector": {}},
+            **changes,
+        }
+        return PROVIDER_CONFIG.new("", name, spec={key: value for key, value in spec.items() if value is not None})
+
+    # Rest
+
+    async def at_rest(self, *, for_s: float = 2.0, limit_s: float = 120.0) -> None:
+        """Wait until neither process has written anything for a while."""
+        audit = self.audit()
+
+        async def both() -> None:
+            for user in (COMPOSER, PROVIDER):
+                await audit.until_quiet(Match(user=user, verbs=WRITES), for_s=for_s, limit_s=limit_s)
+
+        await both()
+
+    async def writes_until_rest(self, act: Callable[[], Awaitable[Any]], *, for_s: float = 2.0) -> list[Request]:
+        """Do something, wait for rest, return what the two processes requested meanwhile, in order."""
+        audit = self.audit()
+        await act()
+        for user in (COMPOSER, PROVIDER):
+            await audit.until_quiet(Match(user=user, verbs=WRITES), for_s=for_s)
+        return [one for one in audit.requests(Match()) if one.user in {COMPOSER, PROVIDER}]
+
+
+@asynccontextmanager
+async def rig(folder: Path, programs: Programs) -> AsyncIterator[System]:
+    """Run a plane and a PostgreSQL server with everything installed but no process of ours yet."""
+    lease = addresses.lease()
+    options = planes.Options(
+        folder=folder / "plane", lifetime=Lifetime.WITH_PARENT, durable=False, before_controllers=_install
+    )
+    server_options = onprem.Options(folder=folder / "onprem", lifetime=Lifetime.WITH_PARENT, durable=False)
+    plane, server = await asyncio.gather(planes.start(options, programs), onprem.start(server_options, lease))
+    try:
+        async with connect(plane.kubeconfig) as api:
+            system = System(plane=plane, api=api, folder=folder, server=server)
+            await _configure(system)
+            try:
+                yield system
+            finally:
+                for program in system.started:
+                    if program.is_running:
+                        await program.kill9()
+    finally:
+        await onprem.stop(server_options.folder, grace_s=5.0)
+        await planes.stop(options.folder, grace_s=2.0)
+        lease.release()
+
+
+async def _install(kubectl: Kubectl) -> None:
+    await kubectl.run("apply", "--server-side", "--filename", str(_ROOT / "crds"))
+    await kubectl.run("wait", "--for=condition=Established", "--timeout=60s", "customresourcedefinitions", "--all")
+    await kubectl.run("apply", "--server-side", "--kustomize", str(_ROOT / "deploy" / "kustomize" / "base"))
+
+
+async def _configure(system: System) -> None:
+    cluster_uid = (await system.api.get(NAMESPACE.path("", "kube-system")))["metadata"]["uid"]
+    installation = CONFIG_MAP.new(
+        "fairlead-system", "fairlead-installation", data={"id": secrets.token_hex(8), "clusterUid": cluster_uid}
+    )
+    await system.create(CONFIG_MAP, installation)
+    login = {"username": system.server.username, "password": system.server.password}
+    await system.create(SECRET, SECRET.new("fairlead-onprem", ADMIN_SECRET, stringData=login))
+    await system.create(PROVIDER_CONFIG, system.provider_config("default"))
+    await system.kubectl.run("apply", "--server-side", "--filename", str(_ROOT / "compositions"))
+
+
+async def allow_composer(system: System, group: str, resource: str) -> None:
+    """Let the composer write one more kind, as a platform team does."""
+    name = f"composer-{resource}"
+    rules = [
+        {
+            "apiGroups": [group],
+            "resources": [resource],
+            "verbs": ["get", "list", "watch", "create", "patch", "delete"],
+        }
+    ]
+    await system.apply(CLUSTER_ROLE, CLUSTER_ROLE.new("", name, rules=rules))
+    subject = {"kind": "ServiceAccount", "namespace": "fairlead-system", "name": "fairlead-composer"}
+    role = {"apiGroup": CLUSTER_ROLE.group, "kind": CLUSTER_ROLE.kind, "name": name}
+    await system.apply(CLUSTER_ROLE_BINDING, CLUSTER_ROLE_BINDING.new("", name, roleRef=role, subjects=[subject]))
+
+
+def free_port() -> int:
+    """Return a TCP port of 127.0.0.1 that was free a moment ago."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _short(obj: JsonObject | None) -> str:
+    if obj is None:
+        return "absent"
+    meta = obj["metadata"]
+    names = ("Ready", "Synced", "Reconciling", "Stalled")
+    found = [condition(obj, name) for name in names]
+    words = [f"{c['type']}={c['status']} {c['reason']}: {c['message'][:400]}" for c in found if c]
+    return f"{meta['name']} generation {meta.get('generation')} deleting {'deletionTimestamp' in meta} {words}"

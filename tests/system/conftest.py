@@ -1,0 +1,32 @@
+"""A rig for each module of judges: nothing that one of them breaks is seen by another."""
+
+import secrets
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+
+from devcloud.controlplane import Programs
+from tests.support.system import System, rig
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def system(tmp_path_factory: pytest.TempPathFactory, control_plane_programs: Programs) -> AsyncIterator[System]:
+    """A control plane and a PostgreSQL server with all installed, and no process of ours."""
+    async with rig(tmp_path_factory.mktemp(f"rig-{secrets.token_hex(2)}"), control_plane_programs) as made:
+        yield made
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def running(system: System) -> System:
+    """The rig with composer and provider at work."""
+    await system.start_composer()
+    await system.start_provider()
+    return system
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def namespace(system: System) -> AsyncIterator[str]:
+    """A fresh namespace on the module's rig; its deletion is begun afterwards."""
+    async with system.namespace() as name:
+        yield name
