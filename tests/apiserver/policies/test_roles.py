@@ -1,0 +1,164 @@
+"""What the processes' accounts may do, asked of the real authorizer: no more than their work, from the first day."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+
+from tests.support.api import Api
+
+COMPOSER = "system:serviceaccount:fairlead-system:fairlead-composer"
+ONPREM = "system:serviceaccount:fairlead-onprem:fairlead-provider-onprem"
+
+
+@dataclass(frozen=True)
+class Case:
+    id: str
+    who: str
+    verbs: str
+    resource: str
+    namespace: str = "shop"
+
+
+MAY = (
+    Case(
+        "the composer reads and applies claims",
+        COMPOSER,
+        "get list watch patch",
+        "database.fairlead.dev/postgresqlinstances",
+    ),
+    Case("the composer writes claims' statuses", COMPOSER, "patch", "database.fairlead.dev/postgresqlinstances/status"),
+    Case(
+        "the composer owns children",
+        COMPOSER,
+        "get list watch create patch delete",
+        "onprem.fairlead.dev/postgresdatabases",
+    ),
+    Case("the composer uses Secrets by name", COMPOSER, "get create update delete", "/secrets"),
+    Case(
+        "the composer writes revisions",
+        COMPOSER,
+        "get list watch create patch delete",
+        "fairlead.dev/compositionrevisions",
+        "",
+    ),
+    Case(
+        "the composer holds its Lease",
+        COMPOSER,
+        "get watch create update",
+        "coordination.k8s.io/leases",
+        "fairlead-system",
+    ),
+    Case("the composer reads its environments", COMPOSER, "get list watch", "/configmaps", "fairlead-system"),
+    Case("the provider marks its resources", ONPREM, "get list watch patch", "onprem.fairlead.dev/postgresdatabases"),
+    Case("the provider writes statuses", ONPREM, "patch", "onprem.fairlead.dev/postgresdatabases/status"),
+    Case(
+        "the provider reads ProviderConfigs and keeps their finalizer",
+        ONPREM,
+        "get list watch patch",
+        "onprem.fairlead.dev/providerconfigs",
+        "",
+    ),
+    Case("the provider uses Secrets by name", ONPREM, "get create update delete", "/secrets"),
+    Case(
+        "the provider watches the Secrets of its own namespace",
+        ONPREM,
+        "get list watch create update",
+        "/secrets",
+        "fairlead-onprem",
+    ),
+)
+
+MAY_NOT = (
+    Case(
+        "the composer makes and deletes no claims",
+        COMPOSER,
+        "create delete deletecollection update",
+        "database.fairlead.dev/postgresqlinstances",
+    ),
+    Case(
+        "the composer writes no child's status",
+        COMPOSER,
+        "patch update",
+        "onprem.fairlead.dev/postgresdatabases/status",
+    ),
+    Case("the composer cannot list Secrets", COMPOSER, "list watch deletecollection patch", "/secrets"),
+    Case("the composer cannot list its own namespace's Secrets", COMPOSER, "list watch", "/secrets", "fairlead-system"),
+    Case("the composer knows no ProviderConfig", COMPOSER, "get list patch", "onprem.fairlead.dev/providerconfigs", ""),
+    Case("the composer makes and deletes no Composition", COMPOSER, "create delete", "fairlead.dev/compositions", ""),
+    Case(
+        "the composer holds no other Lease", COMPOSER, "get create update", "coordination.k8s.io/leases", "kube-system"
+    ),
+    Case("the composer reads no other ConfigMap", COMPOSER, "get list", "/configmaps"),
+    Case("the composer grants nothing", COMPOSER, "escalate bind create", "rbac.authorization.k8s.io/clusterroles", ""),
+    Case("the composer becomes nobody else", COMPOSER, "impersonate", "/users", ""),
+    Case("the composer gets no tokens", COMPOSER, "create", "/serviceaccounts/token", "kube-system"),
+    Case("the composer starts no pods", COMPOSER, "create", "/pods"),
+    Case(
+        "the composer gives no consent in the platform's name", COMPOSER, "write", "fairlead.dev/protectedmetadata", ""
+    ),
+    Case(
+        "the provider makes and deletes none",
+        ONPREM,
+        "create delete deletecollection",
+        "onprem.fairlead.dev/postgresdatabases",
+    ),
+    Case("the provider makes no ProviderConfig", ONPREM, "create delete", "onprem.fairlead.dev/providerconfigs", ""),
+    Case("the provider sees no claim", ONPREM, "get list watch patch", "database.fairlead.dev/postgresqlinstances"),
+    Case("the provider lists no tenant's Secrets", ONPREM, "list watch", "/secrets"),
+    Case("the provider grants nothing", ONPREM, "escalate bind create", "rbac.authorization.k8s.io/clusterroles", ""),
+    Case("the provider becomes nobody else", ONPREM, "impersonate", "/serviceaccounts", "fairlead-system"),
+    Case("the provider gives no consent in the platform's name", ONPREM, "write", "fairlead.dev/protectedmetadata", ""),
+)
+
+
+@pytest.mark.usefixtures("base")
+@pytest.mark.parametrize("case", MAY, ids=lambda case: case.id)
+async def test_an_account_may_do_its_work(api: Api, case: Case) -> None:
+    assert await answers(api, case) == dict.fromkeys(case.verbs.split(), True)
+
+
+@pytest.mark.usefixtures("base")
+@pytest.mark.parametrize("case", MAY_NOT, ids=lambda case: case.id)
+async def test_an_account_may_do_no_more(api: Api, case: Case) -> None:
+    assert await answers(api, case) == dict.fromkeys(case.verbs.split(), False)
+
+
+async def answers(api: Api, case: Case) -> dict[str, bool]:
+    group, _, resource = case.resource.partition("/")
+    plural, _, subresource = resource.partition("/")
+    found = {}
+    for verb in case.verbs.split():
+        asked = {
+            "verb": verb,
+            "group": group,
+            "resource": plural,
+            "subresource": subresource,
+            "namespace": case.namespace,
+            "name": "" if verb in {"list", "watch", "create", "deletecollection"} else "some-name",
+        }
+        found[verb] = await is_allowed(api, case.who, asked)
+    return found
+
+
+async def is_allowed(api: Api, who: str, asked: dict[str, str]) -> bool:
+    review = {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SubjectAccessReview",
+        "spec": {
+            "user": who,
+            "groups": ["system:serviceaccounts", "system:authenticated"],
+            "resourceAttributes": asked,
+        },
+    }
+    answer = await api.create("/apis/authorization.k8s.io/v1/subjectaccessreviews", review)
+    return bool(answer["status"]["allowed"])
+
+
+@pytest.mark.usefixtures("base")
+@pytest.mark.parametrize(("name", "allowed"), [("fairlead-installation", True), ("defaults", False)])
+async def test_a_provider_reads_the_installation_and_no_other_config_map(api: Api, name: str, *, allowed: bool) -> None:
+    asked = {"verb": "get", "resource": "configmaps", "namespace": "fairlead-system", "name": name}
+
+    assert await is_allowed(api, ONPREM, asked) == allowed
