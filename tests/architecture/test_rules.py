@@ -1,0 +1,110 @@
+"""Rules that no linter knows: what may not stand in which files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tests.architecture import tree
+
+TEXT = frozenset({"", ".cfg", ".go", ".json", ".md", ".mod", ".py", ".sh", ".sql", ".toml", ".txt", ".yaml", ".yml"})
+FOLDERS = (*tree.PACKAGES, "crds", "compositions", "deploy", "tests", "benchmarks", "docs", ".ci")
+HERE = "tests/architecture/test_rules.py"
+
+
+def _files() -> Iterator[Path]:
+    candidates = [path for folder in FOLDERS for path in (tree.ROOT / folder).rglob("*")]
+    candidates += [path for path in tree.ROOT.iterdir() if not path.name.startswith(".coverage")]
+    for path in sorted(candidates):
+        name = str(path.relative_to(tree.ROOT))
+        if path.is_file() and path.suffix in TEXT and "__pycache__" not in path.parts and name != HERE:
+            yield path
+
+
+class Rule(msgspec.Struct, frozen=True):
+    says: str
+    pattern: str
+    within: str = ""
+    breach: str = ""
+    lawful: str = ""
+
+
+RULES = (
+    Rule("what is left to do is not written in the code", r"\b(TODO|FIXME|XXX)\b", breach="# TODO: later"),
+    Rule("no path of one machine", r"(?<![\w.])/(work|root)/[a-z]", breach="see /work/x", lawful="/var/lib/x"),
+    Rule(
+        "registry hosts stand in lock files alone",
+        r"pypi\.org|pythonhosted\.org|proxy\.golang\.org",
+        breach="https://pypi.org/simple",
+    ),
+    Rule("a test waits for a state, never for a time", r"\btime\.sleep\(", within="tests/", breach="time.sleep(1)"),
+    Rule(
+        "no test is left out or expected to fail",
+        r"\b(mark\.(skip|skipif|xfail)|pytest\.(skip|xfail|importorskip))\b",
+        within="tests/",
+        breach="@pytest.mark.skipif(True)",
+    ),
+    Rule(
+        "fakes behave, nothing is mocked",
+        r"\bunittest\.mock\b|\bmock\.patch\b",
+        within="tests/",
+        breach="unittest.mock",
+    ),
+    Rule(
+        "a silenced check gives its code and its reason",
+        r"#\s*noqa(?!: [A-Z]+[0-9]+(, ?[A-Z]+[0-9]+)*( - |  # )\S)",
+        breach="x  # noqa: S101",
+        lawful="x  # noqa: S101 - the invariant of the caller",
+    ),
+    Rule(
+        "a silenced type error gives its code and its reason",
+        r"#\s*type: ignore(?!\[[a-z, -]+\]  # \S)",
+        breach="x  # type: ignore[misc]",
+        lawful="x  # type: ignore[misc]  # the library's own annotation is wrong",
+    ),
+)
+
+EXEMPT = {"registry hosts stand in lock files alone": re.compile(r"(uv\.lock|go\.sum|bootstrap\.txt)$")}
+
+each_rule = pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.says)
+
+
+@each_rule
+def test_rule(rule: Rule) -> None:
+    exempt = EXEMPT.get(rule.says)
+    breaches = [
+        f"{name}:{number}: {line.strip()[:120]}"
+        for path in _files()
+        if (name := str(path.relative_to(tree.ROOT))).startswith(rule.within) and not (exempt and exempt.search(name))
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if re.search(rule.pattern, line)
+    ]
+
+    assert breaches == []
+
+
+@each_rule
+def test_a_breach_is_seen(rule: Rule) -> None:
+    assert re.search(rule.pattern, rule.breach)
+    assert not re.search(rule.pattern, rule.lawful)
+
+
+def test_the_needs_line_is_what_ci_installs() -> None:
+    readme = (tree.ROOT / "README.md").read_text(encoding="utf-8")
+    script = (tree.ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    (packages,) = re.findall(r'^needs="([^"]+)"$', script, re.MULTILINE)
+
+    assert f"apt-get install {packages}" in readme
+
+
+def test_decisions_are_listed() -> None:
+    folder = tree.ROOT / "docs" / "adr"
+    index = (folder / "README.md").read_text(encoding="utf-8")
+    records = sorted(folder.glob("[0-9]*.md"))
+
+    assert [path.name for path in records if f"({path.name})" not in index] == []
+    assert [path.name for path in records if "**Rejected.**" not in path.read_text(encoding="utf-8")] == []

@@ -1,0 +1,134 @@
+"""The wheel is whole, stands alone with its base dependencies, and shares no name with what is installed beside it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+from tests.architecture import tree
+
+CLAIM = """\
+apiVersion: database.fairlead.dev/v1alpha1
+kind: PostgreSQLInstance
+metadata: {name: orders, namespace: shop}
+spec: {version: "16", size: small}
+"""
+
+
+def _uv() -> str:
+    found = os.environ.get("UV") or shutil.which("uv", path=f"{tree.ROOT / '.bootstrap'}:{os.environ['PATH']}")
+    assert found, "uv is missing: run `make check` once, it fetches uv"
+    return found
+
+
+def _run(*arguments: str | Path, cwd: Path, environment: dict[str, str] | None = None) -> str:
+    result = subprocess.run(
+        [str(each) for each in arguments],
+        cwd=cwd,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
+    return result.stdout
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("dist")
+    _run(sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", folder, cwd=tree.ROOT)
+    (built,) = folder.glob("*.whl")
+    return built
+
+
+def _expected() -> set[str]:
+    code = {
+        str(path.relative_to(tree.ROOT))
+        for package in tree.PACKAGES
+        for path in (tree.ROOT / package).rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    data = {
+        f"fairlead/assets/{path.relative_to(tree.ROOT)}"
+        for folder in ("crds", "compositions", "deploy")
+        for path in (tree.ROOT / folder).rglob("*")
+        if path.is_file() and not path.name.startswith(".")
+    }
+    return code | data
+
+
+def test_the_wheel_is_whole(wheel: Path) -> None:
+    names = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
+
+    assert {name for name in names if not name.rsplit("/", 1)[1].startswith(".")} == _expected()
+    assert {"devcloud/controlplane/go.mod", "devcloud/controlplane/go.sum"} <= names
+
+
+def test_the_wheel_alone_renders(wheel: Path, tmp_path: Path) -> None:
+    """Base dependencies and the command line's, by hash from the lock: no cloud's SDK, nothing of this checkout."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV"))}
+    python = tmp_path / "env" / "bin" / "python"
+    requirements = tmp_path / "requirements.txt"
+    claim = tmp_path / "claim.yaml"
+    claim.write_text(CLAIM, encoding="utf-8")
+    uv = _uv()
+    _run(uv, "venv", "--quiet", "--python", sys.executable, python.parents[1], cwd=tmp_path, environment=environment)
+    exported = _run(
+        uv,
+        "export",
+        "--quiet",
+        "--frozen",
+        "--no-emit-project",
+        "--extra",
+        "cli",
+        cwd=tree.ROOT,
+        environment=environment,
+    )
+    requirements.write_text(exported, encoding="utf-8")
+    install = (uv, "pip", "install", "--quiet", "--no-build", "--python", python)
+    _run(*install, "--require-hashes", "--requirement", requirements, cwd=tmp_path, environment=environment)
+    _run(*install, "--no-deps", wheel, cwd=tmp_path, environment=environment)
+
+    rendered = _run(python.with_name("fairlead"), "render", claim, cwd=tmp_path, environment=environment)
+
+    assert "kind: PostgresDatabase" in rendered
+    assert _run(
+        python, "-c", "import composer, fairlead; print(composer.__file__)", cwd=tmp_path, environment=environment
+    ).startswith(str(tmp_path))
+
+
+def test_no_dependency_claims_one_of_our_names() -> None:
+    claimed = {
+        name: sorted(set(distributions) - {"fairlead"})
+        for name, distributions in metadata.packages_distributions().items()
+        if name in {*tree.PACKAGES, "tests", "benchmarks"}
+    }
+
+    assert {name: others for name, others in claimed.items() if others} == {}
+
+
+def test_no_locked_package_has_one_of_our_names() -> None:
+    assert {each["name"] for each in tree.locked()} & {*tree.PACKAGES} == {"fairlead"}
+
+
+def test_the_lock_has_a_hash_for_every_file() -> None:
+    bare = [
+        file["url"]
+        for package in tree.locked()
+        for file in [*package.get("wheels", ()), *([package["sdist"]] if "sdist" in package else ())]
+        if not file.get("hash", "").startswith("sha256:")
+    ]
+
+    assert bare == []
+
+
+def test_every_locked_package_has_a_wheel() -> None:
+    assert [each["name"] for each in tree.locked() if not each.get("wheels")] == ["fairlead"]
