@@ -35,28 +35,34 @@ class Lease:
 
     def address(self, number: int) -> str:
         """Return the address of the instance with that number, from 1 on."""
-        return f"127.{self.octet}.{number // 256}.{number % 256}"
+        return address_in(self.octet, number)
 
     def release(self) -> None:
         """Give up this process's share of the lease."""
         os.close(self.descriptor)
 
 
-def lease(preferred: int | None = None, *, locks: Path = _LOCKS) -> Lease:
-    """Lease a free /16, the preferred one when nobody has it.
+def address_in(octet: int, number: int) -> str:
+    """Return the address of the instance with that number, from 1 on, in a /16."""
+    return f"127.{octet}.{number // 256}.{number % 256}"
+
+
+def lease(octet: int | None = None, *, locks: Path = _LOCKS) -> Lease:
+    """Lease a free /16, or exactly the one that is asked for.
 
     Raises:
-        DevcloudError: All of them are leased.
+        DevcloudError: It is leased by another run, or all of them are.
     """
     with contextlib.suppress(FileExistsError):
         locks.mkdir()
         locks.chmod(0o1777)
-    usual = [*range(_USUAL, _LAST + 1), *range(_FIRST, _USUAL)]
-    order = usual if preferred is None else [preferred, *usual]
-    for octet in order:
-        descriptor = _locked(locks / f"127.{octet}")
+    candidates = [*range(_USUAL, _LAST + 1), *range(_FIRST, _USUAL)] if octet is None else [octet]
+    for candidate in candidates:
+        descriptor = _locked(locks / f"127.{candidate}")
         if descriptor is not None:
-            return Lease(octet, descriptor)
+            return Lease(candidate, descriptor)
+    if octet is not None:
+        raise DevcloudError(f"127.{octet}.0.0/16 is leased by another run (lock {locks}/127.{octet}): end that run")
     raise DevcloudError(f"every /16 of 127.0.0.0/8 is leased by a running platform: see the locks in {locks}")
 
 

@@ -196,6 +196,31 @@ async def _gone_within(identity: Identity, limit_s: float) -> bool:
     return True
 
 
+async def stop_strays(name: str, marker: str) -> None:
+    """End programs of this user that an interrupted run started and did not come to record.
+
+    Args:
+        name: The program's file name.
+        marker: An argument that only this platform's program has, such as `--data-dir=<its folder>`.
+    """
+    for identity in _strays(name, marker):
+        await stop(identity)
+
+
+def _strays(name: str, marker: str) -> list[Identity]:
+    found: list[Identity] = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        # Processes end while we look.
+        with contextlib.suppress(OSError):
+            words = (entry / "cmdline").read_bytes().decode(errors="replace").split("\0")
+            if Path(words[0]).name != name or marker not in words or entry.stat().st_uid != os.geteuid():
+                continue
+            identity = _identity_of(int(entry.name))
+            if identity is not None:
+                found.append(identity)
+    return found
+
+
 def kill_now(identity: Identity, *, limit_s: float = 10.0) -> None:
     """Kill -9 a process and return when the kernel has ended it."""
     try:

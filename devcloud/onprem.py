@@ -17,7 +17,7 @@ from devcloud.certificates import Subject, authority_in
 from devcloud.daemons import Command, Daemon, Lifetime
 from devcloud.errors import DevcloudError
 from devcloud.front import PORT
-from devcloud.paths import private_folder, write_private
+from devcloud.paths import private_folder, remove_tree, write_private
 from devcloud.postgres import Major, Server
 
 ADMIN_LOGIN = "fairlead_admin"
@@ -75,27 +75,47 @@ async def start(options: Options, lease: Lease) -> OnPremServer:
             folder=folder / "server", lifetime=options.lifetime, durable=options.durable, major=options.major
         )
     )
-    password = _password_in(folder)
-    await _prepare(server, password)
+    await _prepare(server, _password_in(folder))
     host = lease.address(1)
-    authority = authority_in(folder, "authority")
-    certificate, key = folder / "front.crt", folder / "front.key"
-    front = daemons.load(_pid_file(folder))
-    if front is None or not daemons.is_alive(front):
+    if not _front_runs(folder):
+        authority = authority_in(folder, "authority")
         authority.issue(Subject("onprem", hosts=(host, "127.0.0.1", "localhost"))).write(folder, "front")
         daemon = _launch_front(folder, host, server, options.lifetime, lease)
         await _until_listening(daemon, host)
+    return _describe(folder, host, server)
+
+
+def find(folder: Path, major: Major, host: str) -> OnPremServer | None:
+    """Return what runs in a folder, or None unless server and front both do."""
+    server = postgres.find(folder / "server", major) if folder.exists() else None
+    if server is None or not _front_runs(folder):
+        return None
+    return _describe(folder, host, server)
+
+
+def erase(folder: Path) -> None:
+    """Delete a stopped server with all its databases for good."""
+    postgres.erase(folder / "server")
+    remove_tree(folder)
+
+
+def _describe(folder: Path, host: str, server: Server) -> OnPremServer:
     return OnPremServer(
         host=host,
         port=PORT,
-        authority_pem=authority.pem,
+        authority_pem=authority_in(folder, "authority").pem,
         database=ADMIN_DATABASE,
         username=ADMIN_LOGIN,
-        password=password,
+        password=_password_in(folder),
         server=server,
-        certificate=certificate,
-        key=key,
+        certificate=folder / "front.crt",
+        key=folder / "front.key",
     )
+
+
+def _front_runs(folder: Path) -> bool:
+    front = daemons.load(_pid_file(folder))
+    return front is not None and daemons.is_alive(front)
 
 
 async def stop(folder: Path, *, grace_s: float = 20.0) -> None:

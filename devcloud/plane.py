@@ -27,7 +27,8 @@ _AUDIT_POLICY = Path(__file__).parent / "audit-policy.yaml"
 _READY_LIMIT_S = 90.0
 _POLL_S = 0.1
 _PORT_ATTEMPTS = 3
-_MEMBERS = ("kube-controller-manager", "kube-apiserver", "etcd")  # in the order of stopping
+_CONTROLLERS_USER = "controller-manager"
+MEMBERS = ("kube-controller-manager", "kube-apiserver", "etcd")  # in the order of stopping
 # No node, no pod: what keeps objects whole, and nothing that schedules.
 _CONTROLLERS = (
     "garbage-collector-controller",
@@ -136,7 +137,7 @@ async def start(options: Options, programs: Programs) -> Plane:
 
 async def find(folder: Path, programs: Programs) -> Plane | None:
     """Return the plane that runs in a folder and answers, or None."""
-    identities = [daemons.load(_pid_file(folder, name)) for name in _MEMBERS]
+    identities = [daemons.load(_pid_file(folder, name)) for name in MEMBERS]
     if not all(identity is not None and daemons.is_alive(identity) for identity in identities):
         return None
     ports = _saved_ports(folder)
@@ -148,16 +149,20 @@ async def find(folder: Path, programs: Programs) -> Plane | None:
 
 async def stop(folder: Path, *, grace_s: float = 10.0) -> None:
     """Stop what runs of a plane; its data stay. A pid that another process has got by now is left alone."""
-    for name in _MEMBERS:
+    for name in MEMBERS:
         identity = daemons.load(_pid_file(folder, name))
         if identity is not None:
             await daemons.stop(identity, number=signal.SIGTERM, grace_s=grace_s)
         _pid_file(folder, name).unlink(missing_ok=True)
+    # Killed between a start and its pid file: the program would hold the data folder for ever.
+    await daemons.stop_strays("kube-controller-manager", f"--kubeconfig={folder / 'kubeconfigs' / _CONTROLLERS_USER}")
+    await daemons.stop_strays("kube-apiserver", f"--audit-log-path={folder / 'logs' / 'audit.log'}")
+    await daemons.stop_strays("etcd", f"--data-dir={folder / 'etcd'}")
 
 
 def members(folder: Path) -> dict[str, Identity | None]:
     """Return the processes of a plane by name, as their pid files have them."""
-    return {name: daemons.load(_pid_file(folder, name)) for name in _MEMBERS}
+    return {name: daemons.load(_pid_file(folder, name)) for name in MEMBERS}
 
 
 class _PortTakenError(Exception):
@@ -201,7 +206,7 @@ def _write_kubeconfigs(authority: Authority, cluster: kubeconfigs.Cluster, folde
     target = private_folder(folder / "kubeconfigs")
     for name, subject in (
         ("admin", Subject("fairlead-admin", organizations=("system:masters",))),
-        ("controller-manager", Subject("system:kube-controller-manager")),
+        (_CONTROLLERS_USER, Subject("system:kube-controller-manager")),
     ):
         pair = authority.issue(subject)
         user = kubeconfigs.CertificateUser(subject.common_name, pair.certificate_pem, pair.key_pem)
@@ -275,7 +280,7 @@ def _apiserver_arguments(programs: Programs, ports: Ports, options: Options) -> 
 
 
 def _controller_manager_arguments(programs: Programs, ports: Ports, options: Options) -> tuple[str, ...]:
-    secrets, kubeconfig = options.folder / "pki", options.folder / "kubeconfigs" / "controller-manager"
+    secrets, kubeconfig = options.folder / "pki", options.folder / "kubeconfigs" / _CONTROLLERS_USER
     return (
         str(programs.kube_controller_manager),
         f"--bind-address={_HOST}",

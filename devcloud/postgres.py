@@ -137,33 +137,37 @@ async def start(options: Options) -> Server:
         DevcloudError: initdb or the server failed; the end of its log is in the text.
     """
     folder = private_folder(options.folder)
-    account = accounts.choose()
-    home = accounts.home_for(folder / "home", account)
-    bin_folder = programs_folder(options.major)
-    bin_folder = accounts.reachable_copy(bin_folder.parent, "bin/postgres", account) / bin_folder.name
+    running = find(folder, options.major)
+    if running is not None:
+        await _until_ready(running)
+        return running
+    site = _site(folder, options.major)
     password = _password_in(folder)
-    socket = _socket_in(home, account)
-    log = folder / "server.log"
-    if not (home / "data" / "PG_VERSION").exists():
-        await asyncio.to_thread(_initdb, bin_folder, home, account, password)
-
-    identity = daemons.load(_pid_file(folder))
-    if identity is None or not daemons.is_alive(identity):
-        command = Command(
-            name="postgres",
-            arguments=_arguments(bin_folder, home, socket, options),
-            log=log,
-            environment=_environment(),
-            # An immediate shutdown: children end too, shared memory is given back.
-            death_signal=signal.SIGQUIT,
-            account=account.prefix,
-        )
-        daemon = daemons.launch(command, options.lifetime)
-        daemons.save(_pid_file(folder), daemon)
-        identity = daemon.identity
-    server = Server(socket=socket, log=log, superuser_password=password, programs=bin_folder, identity=identity)
+    if not (site.home / "data" / "PG_VERSION").exists():
+        await asyncio.to_thread(_initdb, site, password)
+    await daemons.stop_strays("postgres", _data_argument(site))
+    command = Command(
+        name="postgres",
+        arguments=_arguments(site, options),
+        log=folder / "server.log",
+        environment=_environment(),
+        # An immediate shutdown: children end too, shared memory is given back.
+        death_signal=signal.SIGQUIT,
+        account=site.account.prefix,
+    )
+    daemon = daemons.launch(command, options.lifetime)
+    daemons.save(_pid_file(folder), daemon)
+    server = _server(folder, site, daemon.identity)
     await _until_ready(server)
     return server
+
+
+def find(folder: Path, major: Major) -> Server | None:
+    """Return the server that runs in a folder, or None."""
+    identity = daemons.load(_pid_file(folder))
+    if identity is None or not daemons.is_alive(identity):
+        return None
+    return _server(folder, _site(folder, major), identity)
 
 
 async def stop(folder: Path, *, grace_s: float = 20.0) -> None:
@@ -172,6 +176,34 @@ async def stop(folder: Path, *, grace_s: float = 20.0) -> None:
     if identity is not None:
         await daemons.stop(identity, number=signal.SIGINT, grace_s=grace_s)
     _pid_file(folder).unlink(missing_ok=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Site:
+    """Where a server's programs and files really are, and who runs them."""
+
+    account: Account
+    programs: Path
+    home: Path
+    socket: Path
+
+
+def _site(folder: Path, major: Major) -> _Site:
+    account = accounts.choose()
+    home = accounts.home_for(folder / "home", account)
+    original = programs_folder(major)
+    programs = accounts.reachable_copy(original.parent, f"{original.name}/postgres", account) / original.name
+    return _Site(account, programs, home, _socket_in(home, account))
+
+
+def _server(folder: Path, site: _Site, identity: daemons.Identity) -> Server:
+    return Server(
+        socket=site.socket,
+        log=folder / "server.log",
+        superuser_password=_password_in(folder),
+        programs=site.programs,
+        identity=identity,
+    )
 
 
 def erase(folder: Path) -> None:
@@ -198,15 +230,15 @@ def scram_verifier(password: str, *, salt: bytes | None = None, iterations: int 
     return f"SCRAM-SHA-256${iterations}:{salt_text}${stored_text}:{server_text}"
 
 
-def _initdb(bin_folder: Path, home: Path, account: Account, password: str) -> None:
-    password_file = home / "initdb-password"
+def _initdb(site: _Site, password: str) -> None:
+    password_file = site.home / "initdb-password"
     write_private(password_file, password)
-    os.chown(password_file, account.uid, -1)
-    draft = home / "draft"
+    os.chown(password_file, site.account.uid, -1)
+    draft = site.home / "draft"
     remove_tree(draft)
     command = (
-        *account.prefix,
-        str(bin_folder / "initdb"),
+        *site.account.prefix,
+        str(site.programs / "initdb"),
         f"--pgdata={draft}",
         f"--username={_SUPERUSER}",
         f"--pwfile={password_file}",
@@ -221,16 +253,20 @@ def _initdb(bin_folder: Path, home: Path, account: Account, password: str) -> No
     finally:
         password_file.unlink(missing_ok=True)
     if done.returncode != 0:
-        raise DevcloudError(f"initdb failed in {home}: {done.stderr.strip()}")
+        raise DevcloudError(f"initdb failed in {site.home}: {done.stderr.strip()}")
     # Whole or not at all: an interrupted initdb leaves a draft, never a data folder.
-    draft.rename(home / "data")
+    draft.rename(site.home / "data")
 
 
-def _arguments(bin_folder: Path, home: Path, socket: Path, options: Options) -> tuple[str, ...]:
+def _data_argument(site: _Site) -> str:
+    return f"-D{site.home / 'data'}"
+
+
+def _arguments(site: _Site, options: Options) -> tuple[str, ...]:
     settings = {
         "listen_addresses": "",
         "port": str(PORT),
-        "unix_socket_directories": str(socket.parent),
+        "unix_socket_directories": str(site.socket.parent),
         "unix_socket_permissions": "0700",
         "log_statement": options.log_statement,
         "log_line_prefix": "%m [%p] %q%u@%d ",
@@ -243,8 +279,8 @@ def _arguments(bin_folder: Path, home: Path, socket: Path, options: Options) -> 
     if not options.durable:
         settings |= {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
     return (
-        str(bin_folder / "postgres"),
-        f"-D{home / 'data'}",
+        str(site.programs / "postgres"),
+        _data_argument(site),
         *(f"--{name}={value}" for name, value in settings.items()),
     )
 

@@ -42,18 +42,29 @@ async def ensure(progress: Progress) -> Programs:
     Raises:
         DevcloudError: KUBEBUILDER_ASSETS lacks a program, or neither download nor build succeeded.
     """
-    assets = os.environ.get("KUBEBUILDER_ASSETS", "")
-    if assets:
-        return _from_assets(Path(assets))
+    found = find()
+    if found is not None:
+        return found
     folder = cache_folder()
-    if _is_whole(folder):
-        return _programs_in(folder)
     lock = folder.with_suffix(".lock")
     waiting = f"control plane: another process is getting the programs (lock {lock}); waiting for it"
     async with exclusive(lock, waiting=waiting, progress=progress):
         if not _is_whole(folder):
             await _obtain(folder, progress)
     return _programs_in(folder)
+
+
+def find() -> Programs | None:
+    """Return the programs when nothing has to be fetched or built for them.
+
+    Raises:
+        DevcloudError: KUBEBUILDER_ASSETS lacks a program.
+    """
+    assets = os.environ.get("KUBEBUILDER_ASSETS", "")
+    if assets:
+        return _from_assets(Path(assets))
+    folder = cache_folder()
+    return _programs_in(folder) if _is_whole(folder) else None
 
 
 async def _obtain(folder: Path, progress: Progress) -> None:

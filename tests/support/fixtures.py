@@ -11,11 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from devcloud import addresses, onprem, postgres
+from devcloud import addresses, install, onprem, postgres
 from devcloud import plane as planes
 from devcloud.controlplane import Programs, ensure
 from devcloud.daemons import Lifetime
 from devcloud.front import Endpoint, Front, serving
+from devcloud.install import Assets
 from devcloud.kubectl import Kubectl
 from devcloud.onprem import OnPremServer
 from devcloud.plane import Plane
@@ -23,7 +24,8 @@ from tests.support.api import Api, connect
 from tests.support.audit import AuditLog
 from tests.support.processes import Program
 
-_CRDS = Path(__file__).resolve().parents[2] / "crds"
+_ROOT = Path(__file__).resolve().parents[2]
+ASSETS = Assets(crds=_ROOT / "crds", compositions=_ROOT / "compositions", deploy=_ROOT / "deploy")
 _APISERVER_FIXTURES = frozenset({"plane", "api", "namespace", "audit"})
 _POSTGRES_FIXTURES = frozenset({"postgres_server", "onprem_server", "onprem_front"})
 
@@ -44,8 +46,7 @@ def control_plane_programs() -> Programs:
 
 
 async def _install_crds(kubectl: Kubectl) -> None:
-    await kubectl.run("apply", "--server-side", "--filename", str(_CRDS))
-    await kubectl.run("wait", "--for=condition=Established", "--timeout=60s", "customresourcedefinitions", "--all")
+    await install.install_crds(kubectl, ASSETS)
 
 
 @pytest.fixture(scope="session")

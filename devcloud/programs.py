@@ -1,0 +1,136 @@
+"""The composer and the providers as processes of this machine, each under its own ServiceAccount, never as admin."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+from dataclasses import dataclass
+from pathlib import Path
+
+from devcloud import daemons
+from devcloud.daemons import Command, Lifetime
+from devcloud.errors import DevcloudError
+from devcloud.plane import Plane
+
+_HOST = "127.0.0.1"
+_TOKEN_LIFETIME_S = 365 * 86_400  # nobody renews the token of a platform that stays up
+_READY_LIMIT_S = 60.0
+_DRAIN_S = 30.0
+_POLL_S = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """One process of ours.
+
+    Attributes:
+        name: What people call it.
+        module: The arguments of `python -m`.
+        namespace: The namespace of its Lease, its Secrets and its ServiceAccount.
+        account: That ServiceAccount's name.
+    """
+
+    name: str
+    module: tuple[str, ...]
+    namespace: str
+    account: str
+
+    def log(self, folder: Path) -> Path:
+        """Return its log in a platform's folder."""
+        return folder / "logs" / f"{self.name}.log"
+
+    def pid_file(self, folder: Path) -> Path:
+        """Return its pid file in a platform's folder."""
+        return folder / f"{self.name}.pid.json"
+
+
+PROGRAMS = (
+    Program("composer", ("composer",), "fairlead-system", "fairlead-composer"),
+    Program("provider-onprem", ("providers", "onprem"), "fairlead-onprem", "fairlead-provider-onprem"),
+)
+
+
+async def start(program: Program, folder: Path, cluster: Plane, *, installation: str, health_port: int) -> None:
+    """Start a program unless it runs, with a fresh token of its ServiceAccount.
+
+    Raises:
+        DevcloudError: Its ServiceAccount is missing, or it cannot be started.
+    """
+    if runs(program, folder):
+        return
+    kubeconfig = await cluster.service_account_kubeconfig(
+        program.namespace, program.account, lifetime_s=_TOKEN_LIFETIME_S
+    )
+    flags = (f"--namespace={program.namespace}", f"--health-port={health_port}")
+    log = program.log(folder)
+    # Only this start's words may answer "why did it end".
+    log.unlink(missing_ok=True)
+    command = Command(
+        name=program.name,
+        arguments=daemons.python("-m", *program.module, *flags),
+        log=log,
+        environment=_environment() | {"KUBECONFIG": str(kubeconfig), "FAIRLEAD_INSTALLATION": installation},
+    )
+    daemons.save(program.pid_file(folder), daemons.launch(command, Lifetime.DETACHED))
+
+
+async def until_ready(program: Program, folder: Path, *, health_port: int) -> None:
+    """Return when a started program says that it is ready.
+
+    Raises:
+        DevcloudError: It ended, or was not ready in time.
+    """
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + _READY_LIMIT_S
+    log = program.log(folder)
+    while not await _is_ready(health_port):
+        if not runs(program, folder):
+            raise DevcloudError(f"{program.name} ended: {daemons.log_tail(log)}; see {log}")
+        if loop.time() > deadline:
+            raise DevcloudError(f"{program.name} is not ready after {_READY_LIMIT_S:g} s: see {log}")
+        await asyncio.sleep(_POLL_S)
+
+
+async def stop(program: Program, folder: Path) -> None:
+    """Ask a program to drain its work and end."""
+    identity = daemons.load(program.pid_file(folder))
+    if identity is not None:
+        await daemons.stop(identity, number=signal.SIGTERM, grace_s=_DRAIN_S)
+    program.pid_file(folder).unlink(missing_ok=True)
+
+
+def runs(program: Program, folder: Path) -> bool:
+    """Tell whether a program runs."""
+    identity = daemons.load(program.pid_file(folder))
+    return identity is not None and daemons.is_alive(identity)
+
+
+def free_ports() -> dict[str, int]:
+    """Choose a health port for each program."""
+    with contextlib.ExitStack() as stack:
+        # All open at once, so that no two are the same.
+        sockets = {program.name: stack.enter_context(socket.socket()) for program in PROGRAMS}
+        for one in sockets.values():
+            one.bind((_HOST, 0))
+        return {name: int(one.getsockname()[1]) for name, one in sockets.items()}
+
+
+def _environment() -> dict[str, str]:
+    # Nothing else of the caller's environment: no credential of his may reach a process of ours.
+    return {name: os.environ[name] for name in ("HOME", "LANG", "PATH", "TMPDIR") if name in os.environ}
+
+
+async def _is_ready(port: int) -> bool:
+    try:
+        reader, writer = await asyncio.wait_for(asyncio.open_connection(_HOST, port), 2.0)
+        try:
+            writer.write(b"GET /readyz HTTP/1.0\r\nHost: localhost\r\n\r\n")
+            answer = await asyncio.wait_for(reader.readline(), 2.0)
+        finally:
+            writer.close()
+            with contextlib.suppress(OSError):
+                await writer.wait_closed()
+    except (OSError, TimeoutError):
+        return False
+    return b" 200 " in answer
