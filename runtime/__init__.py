@@ -1,1 +1,1 @@
-"""A controller runtime for Kubernetes in asyncio: knows objects, watches, queues and leases; no templates, no clouds."""
+"""A controller runtime for Kubernetes in asyncio: objects, watches, queues and leases; no templates, no clouds."""

@@ -1,0 +1,159 @@
+"""The informers of one process: one per resource and selection, started on demand, stopped when dropped."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping
+from datetime import timedelta
+from typing import TypeAlias
+
+from runtime import metrics
+from runtime.kube import Kube, Selection
+from runtime.objects import Resource
+from runtime.record import Index
+from runtime.reflector import Reflector, Timing
+from runtime.store import Change, ChangeKind, Store
+
+Subscriber: TypeAlias = Callable[[Change], None]
+
+_REPLAY_SLICE = 200
+_EVERYTHING = Selection()
+
+
+class Informer:
+    """A store, the reflector that feeds it, and who wants to hear of changes."""
+
+    def __init__(self, kube: Kube, resource: Resource, selection: Selection, timing: Timing) -> None:
+        self.resource = resource
+        self.selection = selection
+        self.store = Store(resource)
+        self._subscribers: list[Subscriber] = []
+        self._reflector = Reflector(kube, self.store, selection, self._publish, timing)
+
+    @property
+    def synced(self) -> asyncio.Event:
+        """Set once the first complete list is in the store."""
+        return self._reflector.synced
+
+    @property
+    def stale_for(self) -> timedelta:
+        """How long ago the API server last spoke of this resource."""
+        return self._reflector.stale_for
+
+    def subscribe(self, callback: Subscriber) -> None:
+        """Call `callback` for every later change; `replay` gives what is there already."""
+        self._subscribers.append(callback)
+
+    def unsubscribe(self, callback: Subscriber) -> None:
+        """End a subscription; unknown callbacks are ignored."""
+        if callback in self._subscribers:
+            self._subscribers.remove(callback)
+
+    async def replay(self, callback: Subscriber) -> None:
+        """Tell `callback` of every stored object as if a list had just found it, in slices."""
+        for number, record in enumerate(self.store.records()):
+            callback(Change(record.key, ChangeKind.ADDED, None, record, initial=True))
+            if number % _REPLAY_SLICE == 0:
+                await asyncio.sleep(0)
+
+    def nudge(self) -> None:
+        """End the pause of a backed-off watch."""
+        self._reflector.nudge()
+
+    async def run(self) -> None:
+        """Feed the store until cancelled."""
+        await self._reflector.run()
+
+    def _publish(self, change: Change) -> None:
+        for callback in tuple(self._subscribers):
+            callback(change)
+
+
+class Cache:
+    """All informers; `run` keeps them going."""
+
+    def __init__(self, kube: Kube, *, timing: Timing | None = None) -> None:
+        self._kube = kube
+        self._timing = timing or Timing()
+        self._informers: dict[tuple[Resource, Selection], Informer] = {}
+        self._tasks: dict[tuple[Resource, Selection], asyncio.Task[None]] = {}
+        self._group: asyncio.TaskGroup | None = None
+
+    def informer(
+        self,
+        resource: Resource,
+        *,
+        selection: Selection = _EVERYTHING,
+        indexes: Mapping[str, Index] | None = None,
+    ) -> Informer:
+        """Return the one informer of (resource, selection), started when the cache runs.
+
+        Ask again with more `indexes` to add them. Raises ValueError when an index name means another function.
+        """
+        wanted = (resource, selection)
+        informer = self._informers.get(wanted)
+        if informer is None:
+            informer = Informer(self._kube, resource, selection, self._timing)
+            self._informers[wanted] = informer
+            self._start(wanted)
+        for name, index in (indexes or {}).items():
+            informer.store.add_index(name, index)
+        return informer
+
+    def drop(self, resource: Resource, selection: Selection = _EVERYTHING) -> None:
+        """Stop the informer of (resource, selection); the next call of `informer` makes a new one."""
+        self._informers.pop((resource, selection), None)
+        task = self._tasks.pop((resource, selection), None)
+        if task:
+            task.cancel()
+
+    async def run(self) -> None:
+        """Run all informers, also those asked for later, until cancelled."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                self._group = group
+                for wanted in self._informers:
+                    self._start(wanted)
+                await asyncio.Event().wait()
+        finally:
+            self._group = None
+            self._tasks.clear()
+
+    async def wait_synced(self, timeout: timedelta | None = None) -> None:  # noqa: ASYNC109  # names what is missing
+        """Wait until every informer known now has its first list; TimeoutError names those that have not."""
+        try:
+            async with asyncio.timeout(timeout.total_seconds() if timeout else None):
+                for informer in tuple(self._informers.values()):
+                    await informer.synced.wait()
+        except TimeoutError:
+            missing = sorted(each.resource.group_kind for each in self if not each.synced.is_set())
+            raise TimeoutError(f"no complete list yet of {', '.join(missing)}") from None
+
+    def synced(self) -> bool:
+        """Tell whether every informer has its first list."""
+        return all(informer.synced.is_set() for informer in self)
+
+    def nudge(self) -> None:
+        """Let every backed-off watch dial at once: the API server was just reached."""
+        for informer in self:
+            informer.nudge()
+
+    def stalest(self) -> timedelta:
+        """Return how long the most silent watch has been silent, and publish each one's silence."""
+        for informer in self:
+            label = informer.resource.group_kind
+            metrics.REFLECTOR_STALE_SECONDS.labels(label).set(informer.stale_for.total_seconds())
+        return max((informer.stale_for for informer in self), default=timedelta())
+
+    def freshest(self) -> timedelta:
+        """Return how long ago the API server last spoke on any watch."""
+        return min((informer.stale_for for informer in self), default=timedelta())
+
+    def __iter__(self) -> Iterator[Informer]:
+        return iter(tuple(self._informers.values()))
+
+    def _start(self, wanted: tuple[Resource, Selection]) -> None:
+        if self._group is not None and wanted not in self._tasks:
+            self._tasks[wanted] = self._group.create_task(
+                self._informers[wanted].run(), name=f"watch {wanted[0].plural}"
+            )

@@ -1,0 +1,264 @@
+"""Runs one reconcile function over keys: event -> key -> queue -> pass -> when next.
+
+Guarantees: one pass of a key at a time; a pass that fails delays its own key only; an unknown exception is a defect of
+ours, logged once with its traceback and backed off; on stop no new pass begins and those in flight end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+import uuid
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Final
+
+import structlog
+from structlog.contextvars import bound_contextvars
+
+from runtime import metrics
+from runtime.cache import Informer, Subscriber
+from runtime.errors import (
+    ApiError,
+    Blocked,
+    Conflict,
+    Failure,
+    Terminal,
+    Throttled,
+    TooManyRequests,
+    Transient,
+    WriteConflict,
+)
+from runtime.objects import Key
+from runtime.queue import Priority, QueueSettings, WorkQueue
+from runtime.results import Reconcile, Result
+from runtime.store import Change
+
+_log = structlog.get_logger("runtime.controller")
+
+_UNASKED_PAUSE: Final = timedelta(seconds=5)
+
+
+def own_key(change: Change) -> Iterable[Key]:
+    """Map a change to the key of the changed object itself."""
+    return (change.key,)
+
+
+def is_intent(change: Change) -> bool:
+    """Put births, edits of the spec and deletions before everything else; what a list finds is no news."""
+    return change.intent and not change.initial
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where keys come from: an informer, the mapping of its changes to keys, and which are urgent.
+
+    `primary`: its keys are this controller's own and are looked at again every resync.
+    `echoes`: wake also on the echo of our own remembered writes.
+    """
+
+    informer: Informer
+    keys: Callable[[Change], Iterable[Key]] = own_key
+    urgent: Callable[[Change], bool] = is_intent
+    primary: bool = False
+    echoes: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerSettings:
+    """How a controller works; the defaults serve a whole cluster."""
+
+    workers: int = 16
+    resync: timedelta = timedelta(minutes=10)
+    # A pass that waits for a person or for another object is woken by watches; this is the net below.
+    slow_poll: timedelta = timedelta(minutes=5)
+    pass_timeout: timedelta = timedelta(minutes=2)
+    drain: timedelta = timedelta(seconds=30)
+    queue: QueueSettings = field(default_factory=QueueSettings)
+
+
+class Controller:
+    """One reconcile function, its queue, its workers and its sources."""
+
+    def __init__(self, name: str, reconcile: Reconcile, *, settings: ControllerSettings | None = None) -> None:
+        self.name = name
+        self._reconcile = reconcile
+        self._settings = settings or ControllerSettings()
+        self._queue = WorkQueue(name, self._settings.queue)
+        self._sources: list[Source] = []
+        self._subscriptions: list[tuple[Informer, Subscriber]] = []
+        self._replays: set[asyncio.Task[None]] = set()
+        self._defects: dict[Key, str] = {}
+        self._running = False
+
+    def source(self, source: Source) -> None:
+        """Add a source, also while running; what its store holds already is enqueued too."""
+        self._sources.append(source)
+        if self._running:
+            self._connect(source)
+
+    def enqueue(self, key: Key, *, priority: Priority = Priority.NORMAL, after: timedelta | None = None) -> None:
+        """Ask for a pass of `key`."""
+        self._queue.add(key, priority=priority, after=after)
+
+    def stands_for(self) -> timedelta:
+        """Return how long due work has not moved; for health."""
+        return self._queue.stands_for()
+
+    async def run(self) -> None:
+        """Work until cancelled, then drain: passes in flight end (at most `drain`), no new one begins."""
+        metrics.MAX_WORKERS.labels(self.name).set(self._settings.workers)
+        self._running = True
+        workers: list[asyncio.Task[None]] = []
+        try:
+            for source in self._sources:
+                self._connect(source)
+            for source in tuple(self._sources):
+                await source.informer.synced.wait()
+            workers = [
+                asyncio.create_task(self._work(), name=f"{self.name} worker {number}")
+                for number in range(self._settings.workers)
+            ]
+            # Not gather: a cancellation must reach this task, and not the passes in flight.
+            await asyncio.wait(workers)
+        finally:
+            self._running = False
+            await self._drain(workers)
+
+    def _connect(self, source: Source) -> None:
+        def on_change(change: Change) -> None:
+            self._on_change(source, change)
+
+        source.informer.subscribe(on_change)
+        self._subscriptions.append((source.informer, on_change))
+        replay = asyncio.create_task(source.informer.replay(on_change), name=f"{self.name} replay")
+        self._replays.add(replay)
+        replay.add_done_callback(self._replays.discard)
+
+    def _on_change(self, source: Source, change: Change) -> None:
+        if change.own and not source.echoes:
+            return
+        priority = Priority.URGENT if source.urgent(change) else Priority.NORMAL
+        for key in source.keys(change):
+            self._queue.add(key, priority=priority)
+
+    async def _drain(self, workers: list[asyncio.Task[None]]) -> None:
+        self._queue.close()
+        for informer, callback in self._subscriptions:
+            informer.unsubscribe(callback)
+        self._subscriptions.clear()
+        for replay in self._replays:
+            replay.cancel()
+        late: set[asyncio.Task[None]] = set()
+        if workers:
+            _, late = await asyncio.wait(workers, timeout=self._settings.drain.total_seconds())
+        for worker in late:
+            worker.cancel()
+        if late:
+            _log.warning("passes cut off by the end of the drain", controller=self.name, passes=len(late))
+            await asyncio.wait(late)
+        # What was queued belongs to a leadership that is over; the next run begins with what the stores hold.
+        self._queue = WorkQueue(self.name, self._settings.queue)
+
+    async def _work(self) -> None:
+        while (key := await self._queue.get()) is not None:
+            try:
+                await self._pass(key)
+            finally:
+                self._queue.done(key)
+
+    async def _pass(self, key: Key) -> None:
+        active = metrics.ACTIVE_WORKERS.labels(self.name)
+        active.inc()
+        began = time.monotonic()
+        reconcile_id = uuid.uuid4().hex
+        with bound_contextvars(
+            controller=self.name, namespace=key.namespace, object=key.name, reconcileID=reconcile_id
+        ):
+            try:
+                self._after(key, await self._attempt(key))
+            finally:
+                active.dec()
+                metrics.RECONCILE_SECONDS.labels(self.name).observe(time.monotonic() - began)
+
+    async def _attempt(self, key: Key) -> Result | Failure | ApiError | None:
+        """Make one pass; return its result, its failure, or None for a defect of ours."""
+        try:
+            async with asyncio.timeout(self._settings.pass_timeout.total_seconds()):
+                result = await self._reconcile(key)
+        except (Failure, ApiError) as failure:
+            return failure
+        except TimeoutError:
+            return Transient(f"the pass took longer than {self._settings.pass_timeout}")
+        except Exception as defect:  # noqa: BLE001  # the one place: a defect of ours must not end the controller
+            self._defect(key, defect)
+            return None
+        self._defects.pop(key, None)
+        return result
+
+    def _after(self, key: Key, outcome: Result | Failure | ApiError | None) -> None:
+        match outcome:
+            case Result(requeue_after=after):
+                self._queue.forget(key)
+                self._count("requeue_after" if after is not None else "success")
+                if after is not None:
+                    self._queue.add(key, after=after)
+                elif self._owned(key):
+                    self._queue.add(key, priority=Priority.RESYNC, after=_spread(self._settings.resync))
+            case None:
+                self._count("error")
+                metrics.INTERNAL_ERRORS.labels(self.name).inc()
+                self._queue.backoff(key)
+            case _:
+                self._failed(key, outcome)
+
+    def _failed(self, key: Key, failure: Failure | ApiError) -> None:
+        match failure:
+            case Conflict() | WriteConflict():
+                # Somebody wrote first: silent, and the queue's own brake bounds the pace.
+                self._count("requeue")
+                self._queue.add(key)
+                return
+            case Throttled(after=after):
+                self._queue.add(key, after=_spread(after))
+            case TooManyRequests(retry_after=after):
+                self._queue.add(key, after=_spread(after or _UNASKED_PAUSE))
+            case Terminal() | Blocked():
+                self._queue.forget(key)
+                self._queue.add(key, priority=Priority.RESYNC, after=_spread(self._settings.slow_poll))
+            case _:
+                self._queue.backoff(key)
+        self._count("error")
+        if isinstance(failure, Terminal):
+            metrics.TERMINAL_ERRORS.labels(self.name).inc()
+        _log.info(
+            "pass failed",
+            failure=type(failure).__name__,
+            error=str(failure),
+            failures=self._queue.failures(key),
+        )
+
+    def _count(self, result: str) -> None:
+        metrics.RECONCILES.labels(self.name, result).inc()
+        if result == "error":
+            metrics.RECONCILE_ERRORS.labels(self.name).inc()
+
+    def _defect(self, key: Key, defect: Exception) -> None:
+        trace = defect.__traceback__
+        while trace and trace.tb_next:
+            trace = trace.tb_next
+        place = f"{type(defect).__name__}:{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}" if trace else ""
+        if self._defects.get(key) == place:
+            return
+        self._defects[key] = place
+        _log.error("InternalError: a defect of the controller; the key is backed off", exc_info=defect)
+
+    def _owned(self, key: Key) -> bool:
+        return any(key in source.informer.store for source in self._sources if source.primary)
+
+
+def _spread(pause: timedelta) -> timedelta:
+    """Lengthen by up to a tenth, so that what failed or began together does not come back together."""
+    return pause * (1 + random.random() / 10)  # noqa: S311  # not for secrets

@@ -1,0 +1,158 @@
+"""The status of any object as cli-utils tells it, which is what Flux and its like go by. Pure.
+
+A port of the rules of sigs.k8s.io/cli-utils `pkg/kstatus/status` (generic.go, core.go), for children of foreign kinds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final, Literal, TypeAlias
+
+from runtime.conditions import find, is_true
+from runtime.objects import Object, deleting, generation_of
+
+KStatus: TypeAlias = Literal["Current", "InProgress", "Failed", "Terminating"]
+
+
+def kstatus(obj: Object) -> KStatus:
+    """Return the kstatus of an object as it was read from the API server."""
+    if deleting(obj):
+        return "Terminating"
+    status = obj.get("status") or {}
+    observed = status.get("observedGeneration")
+    if observed is not None and observed != generation_of(obj):
+        return "InProgress"
+    generic = _by_conditions(obj)
+    if generic is not None:
+        return generic
+    group = str(obj.get("apiVersion", "")).rpartition("/")[0]
+    legacy = _LEGACY.get((group, str(obj.get("kind", ""))))
+    return legacy(obj) if legacy else _by_ready(obj)
+
+
+def _by_conditions(obj: Object) -> KStatus | None:
+    """Take the first abnormal-true condition in list order."""
+    for condition in (obj.get("status") or {}).get("conditions") or []:
+        match condition.get("type"), condition.get("status"):
+            case "Reconciling", "True":
+                return "InProgress"
+            case "Stalled", "True":
+                return "Failed"
+            case _:
+                continue
+    return None
+
+
+def _by_ready(obj: Object) -> KStatus:
+    ready = find(obj, "Ready")
+    if ready is None or ready.get("status") == "True":
+        return "Current"
+    return "InProgress"
+
+
+def _deployment(obj: Object) -> KStatus:
+    status, wanted = _counts(obj)
+    progressing = find(obj, "Progressing")
+    if progressing and progressing.get("reason") == "ProgressDeadlineExceeded":
+        return "Failed"
+    updated, total = status.get("updatedReplicas", 0), status.get("replicas", 0)
+    available, ready = status.get("availableReplicas", 0), status.get("readyReplicas", 0)
+    if total < wanted or updated < wanted or total > updated or available < updated or ready < wanted:
+        return "InProgress"
+    if progressing and not (
+        progressing.get("status") == "True" and progressing.get("reason") == "NewReplicaSetAvailable"
+    ):
+        return "InProgress"
+    return "Current" if is_true(obj, "Available") else "InProgress"
+
+
+def _stateful_set(obj: Object) -> KStatus:
+    status, wanted = _counts(obj)
+    strategy = (obj.get("spec") or {}).get("updateStrategy") or {}
+    if strategy.get("type") == "OnDelete":
+        return "Current"
+    if min(status.get("replicas", 0), status.get("readyReplicas", 0), status.get("currentReplicas", wanted)) < wanted:
+        return "InProgress"
+    if status.get("replicas", 0) > wanted:
+        return "InProgress"
+    partition = (strategy.get("rollingUpdate") or {}).get("partition", 0)
+    if partition:
+        return "Current" if status.get("updatedReplicas", 0) >= wanted - partition else "InProgress"
+    return "Current" if status.get("currentRevision") == status.get("updateRevision") else "InProgress"
+
+
+def _daemon_set(obj: Object) -> KStatus:
+    status = obj.get("status") or {}
+    if "desiredNumberScheduled" not in status:
+        return "InProgress"
+    wanted = status["desiredNumberScheduled"]
+    names = ("currentNumberScheduled", "updatedNumberScheduled", "numberAvailable", "numberReady")
+    return "Current" if all(status.get(name, 0) >= wanted for name in names) else "InProgress"
+
+
+def _replica_set(obj: Object) -> KStatus:
+    status, wanted = _counts(obj)
+    if is_true(obj, "ReplicaFailure"):
+        return "InProgress"
+    counts = [status.get(name, 0) for name in ("fullyLabeledReplicas", "availableReplicas", "readyReplicas")]
+    return "Current" if min(counts) >= wanted and status.get("replicas", 0) <= wanted else "InProgress"
+
+
+def _job(obj: Object) -> KStatus:
+    if is_true(obj, "Failed"):
+        return "Failed"
+    if is_true(obj, "Complete") or is_true(obj, "Suspended"):
+        return "Current"
+    return "Current" if (obj.get("status") or {}).get("startTime") else "InProgress"
+
+
+def _pod(obj: Object) -> KStatus:
+    phase = (obj.get("status") or {}).get("phase")
+    match phase:
+        case "Succeeded":
+            return "Current"
+        case "Failed":
+            return "Failed"
+        case "Running":
+            return "Current" if is_true(obj, "Ready") else "InProgress"
+        case _:
+            return "InProgress"
+
+
+def _claim_of_volume(obj: Object) -> KStatus:
+    return "Current" if (obj.get("status") or {}).get("phase") == "Bound" else "InProgress"
+
+
+def _service(obj: Object) -> KStatus:
+    spec = obj.get("spec") or {}
+    if spec.get("type") != "LoadBalancer":
+        return "Current"
+    ingress = ((obj.get("status") or {}).get("loadBalancer") or {}).get("ingress")
+    return "Current" if spec.get("clusterIP") and ingress else "InProgress"
+
+
+def _definition(obj: Object) -> KStatus:
+    accepted = find(obj, "NamesAccepted")
+    if accepted and accepted.get("status") == "False":
+        return "Failed"
+    return "Current" if is_true(obj, "Established") else "InProgress"
+
+
+def _counts(obj: Object) -> tuple[Object, int]:
+    wanted = (obj.get("spec") or {}).get("replicas")
+    return obj.get("status") or {}, 1 if wanted is None else int(wanted)
+
+
+_Rule: TypeAlias = Callable[[Object], KStatus]
+
+_LEGACY: Final[Mapping[tuple[str, str], _Rule]] = {
+    ("", "PersistentVolumeClaim"): _claim_of_volume,
+    ("", "Pod"): _pod,
+    ("", "Service"): _service,
+    ("apiextensions.k8s.io", "CustomResourceDefinition"): _definition,
+    ("apps", "DaemonSet"): _daemon_set,
+    ("apps", "Deployment"): _deployment,
+    ("apps", "ReplicaSet"): _replica_set,
+    ("apps", "StatefulSet"): _stateful_set,
+    ("batch", "Job"): _job,
+}

@@ -1,0 +1,157 @@
+"""Connection to the API server: address, trust, identity. The only importer of kubernetes_asyncio.
+
+Reads the kubeconfig (or the Pod's ServiceAccount) again every minute and after a 401, so that a rotated token, client
+certificate or CA is taken up without a restart.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import aiohttp
+from kubernetes_asyncio.client import Configuration
+from kubernetes_asyncio.client.rest import RESTClientObject
+from kubernetes_asyncio.config import ConfigException, load_incluster_config, load_kube_config
+
+from runtime.errors import NoAnswer
+
+_REREAD_SECONDS = 60.0
+_REREAD_AFTER_REFUSAL_SECONDS = 5.0
+_CONNECTIONS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class _Identity:
+    """What a session was built from; a difference means a new session."""
+
+    host: str
+    files: tuple[bytes, ...]
+    verify_tls: bool
+    server_name: str | None
+    proxy: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """An open connection pool, where it leads and what each request must carry."""
+
+    http: aiohttp.ClientSession
+    host: str
+    headers: Mapping[str, str]
+    options: Mapping[str, str]
+
+
+class SessionSource:
+    """Gives the current `Session`; builds a new one when address, trust or client certificate changed."""
+
+    def __init__(self, *, user_agent: str, kubeconfig: Path | None = None) -> None:
+        self._user_agent = user_agent
+        self._kubeconfig = kubeconfig or _kubeconfig_of_environment()
+        self._identity: _Identity | None = None
+        self._session: Session | None = None
+        self._retired: list[aiohttp.ClientSession] = []
+        self._read_at = float("-inf")
+        self._lock = asyncio.Lock()
+
+    async def current(self, *, refused: bool = False) -> Session:
+        """Return the session to use now; `refused` (the last one got a 401) reads the files again earlier.
+
+        Raises NoAnswer when there never was a readable configuration.
+        """
+        limit = _REREAD_AFTER_REFUSAL_SECONDS if refused else _REREAD_SECONDS
+        if self._session is not None and time.monotonic() - self._read_at < limit:
+            return self._session
+        async with self._lock:
+            if self._session is None or time.monotonic() - self._read_at >= limit:
+                await self._read()
+            if self._session is None:
+                raise NoAnswer("no readable Kubernetes configuration; set KUBECONFIG or run in a Pod")
+            return self._session
+
+    async def close(self) -> None:
+        """Close every connection, also those of sessions that were replaced."""
+        sessions = [*self._retired, *([self._session.http] if self._session else [])]
+        self._session = None
+        for session in sessions:
+            await session.close()
+
+    async def _read(self) -> None:
+        try:
+            configuration = await self._configuration()
+            identity = _identity_of(configuration)
+        except (ConfigException, OSError) as error:
+            if self._session is None:
+                raise NoAnswer(f"cannot read the Kubernetes configuration: {error}") from error
+            # A file in the middle of its rotation: what was read before serves until the next look.
+            self._read_at = time.monotonic()
+            return
+        if self._session is None or identity != self._identity:
+            http = _open(configuration)
+            if self._session is not None:
+                # Streams in flight end by themselves; the old pool is closed with the client.
+                self._retired.append(self._session.http)
+        else:
+            http = self._session.http
+        self._identity = identity
+        self._session = Session(
+            http=http,
+            host=str(configuration.host),
+            headers=self._headers(configuration),
+            options=_options(configuration),
+        )
+        self._read_at = time.monotonic()
+
+    async def _configuration(self) -> Configuration:
+        configuration = Configuration()
+        configuration.connection_pool_maxsize = _CONNECTIONS
+        if self._kubeconfig is None:
+            load_incluster_config(  # type: ignore[no-untyped-call]  # the library leaves it unannotated
+                client_configuration=configuration, try_refresh_token=False
+            )
+            return configuration
+        if not self._kubeconfig.is_file():
+            raise ConfigException(f"kubeconfig {self._kubeconfig} does not exist")
+        await load_kube_config(
+            config_file=str(self._kubeconfig), client_configuration=configuration, persist_config=False
+        )
+        return configuration
+
+    def _headers(self, configuration: Configuration) -> Mapping[str, str]:
+        token = configuration.api_key.get("BearerToken")
+        identity = {"Authorization": str(token).strip()} if token else {}
+        return {"User-Agent": self._user_agent, **identity}
+
+
+def _kubeconfig_of_environment() -> Path | None:
+    named = os.environ.get("KUBECONFIG", "")
+    if named:
+        return Path(named)
+    if "KUBERNETES_SERVICE_HOST" in os.environ:
+        return None
+    return Path.home() / ".kube" / "config"
+
+
+def _identity_of(configuration: Configuration) -> _Identity:
+    paths = (configuration.ssl_ca_cert, configuration.cert_file, configuration.key_file)
+    return _Identity(
+        host=str(configuration.host),
+        files=tuple(Path(path).read_bytes() if path else b"" for path in paths),
+        verify_tls=configuration.verify_ssl,
+        server_name=configuration.tls_server_name,
+        proxy=configuration.proxy,
+    )
+
+
+def _open(configuration: Configuration) -> aiohttp.ClientSession:
+    session: aiohttp.ClientSession = RESTClientObject(configuration).pool_manager
+    return session
+
+
+def _options(configuration: Configuration) -> Mapping[str, str]:
+    options = {"proxy": configuration.proxy, "server_hostname": configuration.tls_server_name}
+    return {name: value for name, value in options.items() if value}

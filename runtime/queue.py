@@ -1,0 +1,297 @@
+"""The work queue: which key a free worker takes next.
+
+Guarantees: a key is never given to two workers; an add while it is worked on makes it run again afterwards; adds of one
+key merge into one (the earliest time, the highest priority); priorities first, yet no class starves; within a priority
+the namespaces take turns; a key that runs too often is slowed down alone.
+
+`QueueState` is pure, the time is passed in (seconds of a monotonic clock); `WorkQueue` waits on it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import random
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import timedelta
+from enum import IntEnum
+
+from runtime import metrics
+from runtime.backoff import Backoff, Chance
+from runtime.objects import Key
+
+
+class Priority(IntEnum):
+    """Smaller is sooner."""
+
+    URGENT = 0
+    NORMAL = 1
+    RESYNC = 2
+
+
+@dataclass(frozen=True, slots=True)
+class QueueSettings:
+    """`burst` passes of a key may follow at once; from then on one in `interval`."""
+
+    backoff: Backoff = field(default_factory=lambda: Backoff(timedelta(milliseconds=500), timedelta(minutes=10)))
+    burst: int = 10
+    interval: timedelta = timedelta(seconds=1)
+    # Every so many takes the least urgent class is served first, so that none starves.
+    turn: int = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """When a key is due, and how urgent it is then."""
+
+    due: float
+    priority: Priority
+
+    def merged(self, other: Wait) -> Wait:
+        """Return the wait that satisfies both: the earlier time, the higher priority."""
+        return Wait(min(self.due, other.due), min(self.priority, other.priority))
+
+
+class _Ready:
+    """Due keys of one priority; namespaces take turns, keys of one namespace in their order."""
+
+    def __init__(self) -> None:
+        self._namespaces: OrderedDict[str, OrderedDict[Key, None]] = OrderedDict()
+
+    def __bool__(self) -> bool:
+        return bool(self._namespaces)
+
+    def __len__(self) -> int:
+        return sum(map(len, self._namespaces.values()))
+
+    def put(self, key: Key) -> None:
+        self._namespaces.setdefault(key.namespace, OrderedDict())[key] = None
+
+    def take(self) -> Key:
+        namespace, keys = next(iter(self._namespaces.items()))
+        key, _ = keys.popitem(last=False)
+        if keys:
+            self._namespaces.move_to_end(namespace)
+        else:
+            del self._namespaces[namespace]
+        return key
+
+    def discard(self, key: Key) -> None:
+        keys = self._namespaces.get(key.namespace)
+        if keys is None or key not in keys:
+            return
+        del keys[key]
+        if not keys:
+            del self._namespaces[key.namespace]
+
+
+@dataclass(slots=True)
+class _Allowance:
+    """Passes a key may still make at once, as of `at`."""
+
+    left: float
+    at: float
+
+
+class QueueState:
+    """Pure state of the queue; `now` never goes back."""
+
+    def __init__(self, settings: QueueSettings, chance: Chance) -> None:
+        self._settings = settings
+        self._chance = chance
+        self._waits: dict[Key, Wait] = {}
+        self._ready = tuple(_Ready() for _ in Priority)
+        self._heap: list[tuple[float, int, Key]] = []
+        self._pushes = 0
+        self._running: set[Key] = set()
+        self._failures: dict[Key, int] = {}
+        self._allowances: dict[Key, _Allowance] = {}
+        self._takes = 0
+
+    def __len__(self) -> int:
+        return sum(map(len, self._ready))
+
+    @property
+    def delayed(self) -> int:
+        """How many keys wait for their time or for their running pass."""
+        return len(self._waits) - len(self)
+
+    def add(self, key: Key, wait: Wait, now: float) -> None:
+        """Ask for a pass of `key`; merges with what is asked for already."""
+        asked = self._waits.get(key)
+        self._place(key, asked.merged(wait) if asked else wait, now)
+
+    def take(self, now: float) -> Key | None:
+        """Give the next key to a worker, None when none is due; `done` must follow."""
+        self._ripen(now)
+        self._takes += 1
+        fair = self._takes % self._settings.turn == 0
+        for ready in reversed(self._ready) if fair else self._ready:
+            if ready:
+                key = ready.take()
+                del self._waits[key]
+                self._running.add(key)
+                self._spend(key, now)
+                return key
+        return None
+
+    def done(self, key: Key, now: float) -> None:
+        """End the pass of `key`; what was asked for meanwhile is due from now on."""
+        self._running.discard(key)
+        asked = self._waits.get(key)
+        if asked:
+            self._place(key, asked, now)
+
+    def fail(self, key: Key) -> timedelta:
+        """Count a failed pass and return how long to wait before the next."""
+        failures = self._failures[key] = self._failures.get(key, 0) + 1
+        return self._settings.backoff.delay(failures, self._chance)
+
+    def failures(self, key: Key) -> int:
+        """Return how many passes of `key` failed in a row."""
+        return self._failures.get(key, 0)
+
+    def forget(self, key: Key) -> None:
+        """Let the next failure of `key` count as its first."""
+        self._failures.pop(key, None)
+
+    def next_due(self) -> float | None:
+        """Return when the next delayed key is due, None when there is none."""
+        while self._heap and not self._valid(*self._heap[0]):
+            heapq.heappop(self._heap)
+        return self._heap[0][0] if self._heap else None
+
+    def _place(self, key: Key, wait: Wait, now: float) -> None:
+        for ready in self._ready:
+            ready.discard(key)
+        self._waits[key] = wait
+        if key in self._running:
+            return
+        due = max(wait.due, self._allowed_from(key, now))
+        if due <= now:
+            self._ready[wait.priority].put(key)
+        else:
+            self._waits[key] = Wait(due, wait.priority)
+            self._pushes += 1
+            heapq.heappush(self._heap, (due, self._pushes, key))
+
+    def _ripen(self, now: float) -> None:
+        while (due := self.next_due()) is not None and due <= now:
+            _, _, key = heapq.heappop(self._heap)
+            self._ready[self._waits[key].priority].put(key)
+
+    def _valid(self, due: float, _: int, key: Key) -> bool:
+        wait = self._waits.get(key)
+        return wait is not None and wait.due == due and key not in self._running
+
+    def _spend(self, key: Key, now: float) -> None:
+        allowance = self._refilled(key, now)
+        allowance.left -= 1
+        self._allowances[key] = allowance
+
+    def _allowed_from(self, key: Key, now: float) -> float:
+        allowance = self._refilled(key, now)
+        if allowance.left >= 1:
+            if allowance.left >= self._settings.burst:
+                self._allowances.pop(key, None)
+            return now
+        return now + (1 - allowance.left) * self._settings.interval.total_seconds()
+
+    def _refilled(self, key: Key, now: float) -> _Allowance:
+        allowance = self._allowances.get(key)
+        if allowance is None:
+            return _Allowance(self._settings.burst, now)
+        earned = (now - allowance.at) / self._settings.interval.total_seconds()
+        return _Allowance(min(self._settings.burst, allowance.left + earned), now)
+
+
+class WorkQueue:
+    """The queue as workers see it."""
+
+    def __init__(
+        self,
+        name: str,
+        settings: QueueSettings | None = None,
+        *,
+        monotonic: Callable[[], float] = time.monotonic,
+        chance: Chance = random.random,
+    ) -> None:
+        self._name = name
+        self._monotonic = monotonic
+        self._state = QueueState(settings or QueueSettings(), chance)
+        self._changed = asyncio.Event()
+        self._closed = False
+        self._began: dict[Key, float] = {}
+        self._moved_at = monotonic()
+
+    def __len__(self) -> int:
+        return len(self._state)
+
+    def add(self, key: Key, *, priority: Priority = Priority.NORMAL, after: timedelta | None = None) -> None:
+        """Ask for a pass of `key`, at once or after a while."""
+        now = self._monotonic()
+        due = now + after.total_seconds() if after else now
+        if not len(self._state):
+            self._moved_at = now
+        self._state.add(key, Wait(due, priority), now)
+        metrics.QUEUE_ADDS.labels(self._name, self._name).inc()
+        self._changed.set()
+
+    async def get(self) -> Key | None:
+        """Wait for a key and take it; `done` must follow. None once the queue is closed."""
+        while not self._closed:
+            now = self._monotonic()
+            key = self._state.take(now)
+            if key is not None:
+                self._began[key] = self._moved_at = now
+                return key
+            self._changed.clear()
+            await self._until(self._state.next_due())
+        return None
+
+    def done(self, key: Key) -> None:
+        """End the pass of `key`."""
+        now = self._moved_at = self._monotonic()
+        began = self._began.pop(key, now)
+        metrics.WORK_SECONDS.labels(self._name, self._name).observe(now - began)
+        self._state.done(key, now)
+        self._changed.set()
+
+    def backoff(self, key: Key, *, priority: Priority = Priority.NORMAL) -> timedelta:
+        """Ask for another pass after a pause that grows with each failure in a row; return the pause."""
+        pause = self._state.fail(key)
+        metrics.QUEUE_RETRIES.labels(self._name, self._name).inc()
+        self.add(key, priority=priority, after=pause)
+        return pause
+
+    def failures(self, key: Key) -> int:
+        """Return how many passes of `key` failed in a row."""
+        return self._state.failures(key)
+
+    def forget(self, key: Key) -> None:
+        """Let the next failure of `key` count as its first."""
+        self._state.forget(key)
+
+    def close(self) -> None:
+        """Give no more keys; every waiting `get` returns None."""
+        self._closed = True
+        self._changed.set()
+
+    def stands_for(self) -> timedelta:
+        """Return how long due keys have waited without any worker beginning or ending a pass; publish the gauges."""
+        now = self._monotonic()
+        running = [now - began for began in self._began.values()]
+        metrics.QUEUE_DEPTH.labels(self._name, self._name).set(len(self._state))
+        metrics.UNFINISHED_SECONDS.labels(self._name, self._name).set(sum(running))
+        metrics.LONGEST_SECONDS.labels(self._name, self._name).set(max(running, default=0.0))
+        return timedelta(seconds=now - self._moved_at if len(self._state) else 0.0)
+
+    async def _until(self, due: float | None) -> None:
+        try:
+            async with asyncio.timeout(None if due is None else max(0.0, due - self._monotonic())):
+                await self._changed.wait()
+        except TimeoutError:
+            return

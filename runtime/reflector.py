@@ -1,0 +1,242 @@
+"""Keeps a store equal to the API server: list, watch, bookmarks, relist.
+
+Guarantees: one request at a time; every wait is bounded; a watch that closes early, breaks, is silent or talks
+nonsense is dialled again after a growing, jittered pause (two dials a minute at most once backed off); 410 and what is not
+understood lists anew, page by page; the store never goes back to an older version.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Final, TypeAlias
+
+import msgspec
+import structlog
+
+from runtime import metrics
+from runtime.backoff import Backoff, Chance
+from runtime.errors import ApiError, Gone, NoAnswer, TooManyRequests, Unavailable
+from runtime.kube import Kube, Selection, WatchEvent
+from runtime.kube_errors import from_event
+from runtime.objects import Resource
+from runtime.store import Change, Listing, StaleList, Store
+
+OnChange: TypeAlias = Callable[[Change], None]
+
+PAGE_SIZE: Final = 500
+_SLICE_SECONDS: Final = 0.01
+
+_log = structlog.get_logger("runtime.reflector")
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """Time and chance, for tests to replace."""
+
+    monotonic: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    chance: Chance = random.random
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """How long a watch may live, be silent, and what counts as a healthy one."""
+
+    # Spread, so that the watches of one process do not all end together.
+    watch: timedelta = timedelta(minutes=8)
+    # The API server sends a bookmark about once a minute.
+    idle: timedelta = timedelta(seconds=80)
+    healthy: timedelta = timedelta(seconds=30)
+    backoff: Backoff = field(default_factory=lambda: Backoff(timedelta(milliseconds=800), timedelta(seconds=30)))
+    clock: Clock = field(default_factory=Clock)
+
+
+@dataclass(slots=True)
+class _Pace:
+    """Failures in a row, and requests since the last pause."""
+
+    failures: int = 0
+    dials: int = 0
+    nudged: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+class Reflector:
+    """Lists and watches one resource into one store until it is cancelled."""
+
+    def __init__(self, kube: Kube, store: Store, selection: Selection, on_change: OnChange, timing: Timing) -> None:
+        self.synced = asyncio.Event()
+        self._kube = kube
+        self._store = store
+        self._resource: Resource = store.resource
+        self._selection = selection
+        self._on_change = on_change
+        self._timing = timing
+        self._clock = clock = timing.clock
+        self._version = ""
+        self._pace = _Pace()
+        self._heard_at = clock.monotonic()
+        self._label = store.resource.group_kind
+
+    @property
+    def stale_for(self) -> timedelta:
+        """How long ago the API server last spoke on this list or watch."""
+        return timedelta(seconds=self._clock.monotonic() - self._heard_at)
+
+    def nudge(self) -> None:
+        """End a pause early: somebody else has just reached the API server again."""
+        self._pace.nudged.set()
+
+    async def run(self) -> None:
+        """List and watch for ever; ends only by cancellation."""
+        while True:
+            begun = self._clock.monotonic()
+            try:
+                await self._follow()
+                if self._lived(begun):
+                    # The server's own time-out: nothing is wrong, and nobody should wait for news.
+                    self._pace.dials = self._pace.failures = 0
+                    continue
+            except (Unavailable, NoAnswer, TooManyRequests) as error:
+                # The version is still good: the watch goes on where it was.
+                self._told("watch interrupted", error)
+            except (ApiError, StaleList, msgspec.DecodeError) as error:
+                # A refusal is an answer: the API server speaks, a restart would not help.
+                self._heard()
+                self._version = ""
+                self._told("list needed", error)
+            if self._lived(begun):
+                self._pace.failures = 0
+            await self._pause()
+
+    async def _follow(self) -> None:
+        if not self._version:
+            await self._list()
+        self._dialled()
+        metrics.REFLECTOR_WATCHES.labels(self._label).inc()
+        events = self._kube.watch(
+            self._resource, self._selection, resource_version=self._version, timeout=self._watch_timeout()
+        )
+        try:
+            async with aclosing(_Silence(events, self._timing.idle)) as heard:
+                sliced = _Slices(self._clock)
+                async for event in heard:
+                    self._take(event)
+                    await sliced.breathe()
+        except _SilentError as error:
+            self._version = ""
+            raise NoAnswer(f"no event and no bookmark for {self._timing.idle.total_seconds():.0f} s") from error
+
+    def _take(self, event: WatchEvent) -> None:
+        self._heard()
+        if event.kind == "ERROR":
+            raise from_event(event.raw)
+        changes = self._store.apply_event(event.kind, event.raw)
+        self._version = self._store.seen
+        for change in changes:
+            self._on_change(change)
+
+    async def _list(self) -> None:
+        listing = Listing(self._store)
+        sliced = _Slices(self._clock)
+        self._dialled()
+        metrics.REFLECTOR_LISTS.labels(self._label).inc()
+        try:
+            version = await self._pages(listing, sliced, limit=PAGE_SIZE)
+        except Gone:
+            # The token of a page expired under a slow list: once more, in one piece.
+            listing = Listing(self._store)
+            version = await self._pages(listing, sliced, limit=0)
+        changes = self._store.replace_all(listing, version)
+        self._version = version
+        for change in changes:
+            self._on_change(change)
+            await sliced.breathe()
+        self.synced.set()
+
+    async def _pages(self, listing: Listing, sliced: _Slices, *, limit: int) -> str:
+        next_page = ""
+        while True:
+            page = await self._kube.list_page(self._resource, self._selection, limit=limit, next_page=next_page)
+            self._heard()
+            for raw in page.items:
+                listing.add(raw)
+                await sliced.breathe()
+            next_page = page.next_page
+            if not next_page:
+                return page.resource_version
+
+    def _lived(self, begun: float) -> bool:
+        return self._clock.monotonic() - begun >= self._timing.healthy.total_seconds()
+
+    async def _pause(self) -> None:
+        self._pace.failures += 1
+        pause = self._timing.backoff.delay(self._pace.failures, self._clock.chance)
+        # A round that listed and watched dialled twice, and pays twice.
+        seconds = pause.total_seconds() * max(1, self._pace.dials)
+        self._pace.dials = 0
+        self._pace.nudged.clear()
+        sleeping = asyncio.ensure_future(self._clock.sleep(seconds))
+        nudged = asyncio.ensure_future(self._pace.nudged.wait())
+        try:
+            await asyncio.wait((sleeping, nudged), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            sleeping.cancel()
+            nudged.cancel()
+
+    def _watch_timeout(self) -> timedelta:
+        return self._timing.watch * (1 + self._clock.chance() / 4)
+
+    def _dialled(self) -> None:
+        self._pace.dials += 1
+
+    def _heard(self) -> None:
+        self._heard_at = self._clock.monotonic()
+
+    def _told(self, what: str, error: Exception) -> None:
+        _log.info(what, resource=self._label, error=str(error), failures=self._pace.failures)
+
+
+class _SilentError(Exception):
+    """A watch said nothing for longer than the limit."""
+
+
+class _Silence:
+    """An event stream that raises when nothing comes for `limit`."""
+
+    def __init__(self, events: AsyncIterator[WatchEvent], limit: timedelta) -> None:
+        self._events = events
+        self._limit = limit.total_seconds()
+
+    def __aiter__(self) -> AsyncIterator[WatchEvent]:
+        return self
+
+    async def __anext__(self) -> WatchEvent:
+        try:
+            async with asyncio.timeout(self._limit):
+                return await anext(self._events)
+        except TimeoutError:
+            raise _SilentError from None
+
+    async def aclose(self) -> None:
+        close = getattr(self._events, "aclose", None)
+        if close:
+            await close()
+
+
+class _Slices:
+    """Gives the event loop its turn after every ten milliseconds of work."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._since = clock.monotonic()
+
+    async def breathe(self) -> None:
+        if self._clock.monotonic() - self._since >= _SLICE_SECONDS:
+            await asyncio.sleep(0)
+            self._since = self._clock.monotonic()

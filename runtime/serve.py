@@ -1,0 +1,192 @@
+"""A controller process: connect, keep warm, lead, drain, release.
+
+Guarantees: the process does not exit because the API server is away; informers fill before it leads, so that a
+standby takes over warm; SIGTERM and SIGINT end it with status 0 after passes in flight ended and the Lease is free.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import signal
+import socket
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from typing import Final, TypeAlias
+
+import structlog
+import uvloop
+
+from runtime import logs
+from runtime.cache import Cache
+from runtime.controller import Controller
+from runtime.elector import Elector, ElectorHooks, Leadership
+from runtime.errors import ApiError, NoAnswer
+from runtime.events import EventRecorder
+from runtime.health import Health, serve_health
+from runtime.kube import Kube
+from runtime.kube_client import KubeClient
+from runtime.lease import LeaseSettings
+from runtime.objects import Key
+
+_log = structlog.get_logger("runtime.serve")
+
+_RETRY_SECONDS: Final = 2.0
+_WARM_UP: Final = timedelta(seconds=60)
+_STALE: Final = timedelta(minutes=3)
+_STANDS: Final = timedelta(minutes=10)
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessSettings:
+    """What a process is told at its start. `name` is user agent and Lease; `namespace` is the Lease's."""
+
+    name: str
+    namespace: str
+    kubeconfig: Path | None = None
+    health_host: str = "127.0.0.1"
+    health_port: int = 8081
+    lease: LeaseSettings = field(default_factory=LeaseSettings)
+    elect: bool = True
+    installation: str = ""
+    log_level: str = "INFO"
+
+
+@dataclass(slots=True)
+class ProcessContext:
+    """What a process gives its controllers. `leadership` is None while it does not lead, or leads without election."""
+
+    kube: Kube
+    cache: Cache
+    events: EventRecorder
+    identity: str
+    settings: ProcessSettings
+    leadership: Leadership | None = None
+
+
+Build: TypeAlias = Callable[[ProcessContext], Awaitable[Sequence[Controller]]]
+
+
+def main(settings: ProcessSettings, build: Build) -> int:
+    """Run a process on uvloop until a signal ends it; return its exit status."""
+    logs.configure(level=settings.log_level)
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(serve(settings, build))
+
+
+async def serve(settings: ProcessSettings, build: Build) -> int:
+    """Run a process until SIGTERM or SIGINT; return 0 after a clean stop. Raises OSError when the port is taken."""
+    loop = asyncio.get_running_loop()
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    running = asyncio.create_task(_run(settings, build), name=settings.name)
+    stopping = asyncio.create_task(stop.wait(), name="signal")
+    await asyncio.wait((running, stopping), return_when=asyncio.FIRST_COMPLETED)
+    stopping.cancel()
+    running.cancel()
+    with suppress(asyncio.CancelledError):
+        await running
+    _log.info("stopped")
+    return 0
+
+
+async def _run(settings: ProcessSettings, build: Build) -> None:
+    kube = await _connected(settings)
+    identity = f"{os.environ.get('HOSTNAME') or socket.gethostname()}_{secrets.token_hex(4)}"
+    context = ProcessContext(
+        kube=kube,
+        cache=Cache(kube),
+        events=EventRecorder(kube, controller=settings.name, instance=identity),
+        identity=identity,
+        settings=settings,
+    )
+    controllers: list[Controller] = []
+    server = await serve_health(_health(context, controllers), host=settings.health_host, port=settings.health_port)
+    try:
+        async with asyncio.TaskGroup() as background:
+            tasks = [
+                background.create_task(context.cache.run(), name="cache"),
+                background.create_task(context.events.run(), name="events"),
+            ]
+            controllers.extend(await _built(build, context))
+            try:
+                await _lead(context, controllers)
+            finally:
+                for task in tasks:
+                    task.cancel()
+    finally:
+        server.close()
+        await kube.close()
+
+
+async def _lead(context: ProcessContext, controllers: Sequence[Controller]) -> None:
+    try:
+        await context.cache.wait_synced(_WARM_UP)
+    except TimeoutError as error:
+        # One kind that cannot be listed must not keep the others waiting.
+        _log.warning("not everything is listed yet", error=str(error))
+
+    async def lead(leadership: Leadership | None) -> None:
+        context.leadership = leadership
+        try:
+            async with asyncio.TaskGroup() as group:
+                for controller in controllers:
+                    group.create_task(controller.run(), name=controller.name)
+        finally:
+            context.leadership = None
+
+    settings = context.settings
+    if not settings.elect:
+        await lead(None)
+        return
+    key = Key(settings.namespace, settings.name)
+    hooks = ElectorHooks(reached=context.cache.nudge)
+    await Elector(context.kube, key, context.identity, settings.lease, hooks=hooks).run(lead)
+
+
+async def _connected(settings: ProcessSettings) -> KubeClient:
+    while True:
+        try:
+            return await KubeClient.connect(user_agent=settings.name, kubeconfig=settings.kubeconfig)
+        except NoAnswer as error:
+            _log.warning("waiting for a Kubernetes configuration", error=str(error))
+            await asyncio.sleep(_RETRY_SECONDS)
+
+
+async def _built(build: Build, context: ProcessContext) -> Sequence[Controller]:
+    while True:
+        try:
+            return await build(context)
+        except ApiError as error:
+            _log.warning("waiting for the API server", error=str(error))
+            await asyncio.sleep(_RETRY_SECONDS)
+
+
+def _health(context: ProcessContext, controllers: Sequence[Controller]) -> Health:
+    cache = context.cache
+
+    def stale() -> str | None:
+        longest = cache.stalest()
+        return f"a watch has been silent for {longest.total_seconds():.0f} s" if longest > _STALE else None
+
+    def stuck_watch() -> str | None:
+        # The API server speaks on one watch and not on another: only then would a restart help.
+        return stale() if cache.freshest() < _STALE else None
+
+    def standing() -> str | None:
+        still = [each.name for each in controllers if each.stands_for() > _STANDS]
+        return f"no pass has begun or ended for {_STANDS} though work waits: {', '.join(still)}" if still else None
+
+    def filled() -> str | None:
+        missing = sorted(each.resource.group_kind for each in cache if not each.synced.is_set())
+        return f"no complete list yet of {', '.join(missing)}" if missing else None
+
+    return Health(
+        live={"watches": stuck_watch, "queues": standing},
+        ready={"lists": filled, "watches": stale, "queues": standing},
+    )

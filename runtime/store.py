@@ -1,0 +1,321 @@
+"""The cached state of one resource: what the watch has told, and what we wrote ourselves until the watch tells it.
+
+Pure state, no input or output, no clock. One reflector feeds it; many read it in the same event loop.
+
+Guarantees:
+- `replace_all` swaps the whole content at once: no reader ever sees half a list.
+- Nothing goes back: a list or an event older than what was seen is refused or ignored.
+- Read your writes: after `remember(obj)` readers see that object until the watch has reached its resourceVersion.
+- Objects that are read are fresh dictionaries, decoded on use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from runtime.objects import Key, Object, Resource, dumps, metadata
+from runtime.record import Index, Record, head_of, newer, record_of
+
+
+class StaleList(Exception):  # noqa: N818  # named as the fact
+    """A list is older than what this store has already seen: an API server that lags, or a cluster restored."""
+
+
+class ChangeKind(Enum):
+    """What became of a key."""
+
+    ADDED = "Added"
+    MODIFIED = "Modified"
+    DELETED = "Deleted"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One change of one object. A name that passes to another uid is two: deleted, then added.
+
+    `own`: the echo of a write that was remembered. `initial`: found by a list, not told by the watch.
+    """
+
+    key: Key
+    kind: ChangeKind
+    before: Record | None
+    after: Record | None
+    own: bool = False
+    initial: bool = False
+
+    @property
+    def old_uid(self) -> str | None:
+        """The uid before, None when there was no object."""
+        return self.before.uid if self.before else None
+
+    @property
+    def new_uid(self) -> str | None:
+        """The uid after, None when there is no object any more."""
+        return self.after.uid if self.after else None
+
+    @property
+    def intent(self) -> bool:
+        """Tell a change of what is wanted (birth, spec, deletion) from one of status or metadata."""
+        if self.before is None or self.after is None:
+            return True
+        return self.before.generation != self.after.generation or self.before.deleting != self.after.deleting
+
+    def old(self) -> Object | None:
+        """Decode the object as it was before."""
+        return self.before.decode() if self.before else None
+
+    def new(self) -> Object | None:
+        """Decode the object as it is after."""
+        return self.after.decode() if self.after else None
+
+
+class _Content:
+    """Records and their indexes: built beside the store by a relist, then put in its place at once."""
+
+    __slots__ = ("_values", "records")
+
+    def __init__(self, indexes: Iterable[str]) -> None:
+        self.records: dict[Key, Record] = {}
+        self._values: dict[str, dict[str, dict[Key, None]]] = {name: {} for name in indexes}
+
+    def put(self, record: Record) -> None:
+        self.drop(record.key)
+        self.records[record.key] = record
+        for values, indexed in zip(self._values.values(), record.indexed, strict=True):
+            for value in indexed:
+                values.setdefault(value, {})[record.key] = None
+
+    def drop(self, key: Key) -> None:
+        old = self.records.pop(key, None)
+        if old is None:
+            return
+        for values, indexed in zip(self._values.values(), old.indexed, strict=True):
+            for value in indexed:
+                keys = values[value]
+                del keys[key]
+                if not keys:
+                    del values[value]
+
+    def find(self, index: str, value: str) -> Iterable[Key]:
+        return self._values[index].get(value, ())
+
+
+class Listing:
+    """A list under way, page by page; hand it to `Store.replace_all` when it is complete."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.content = _Content(store.indexes)
+
+    def add(self, raw: bytes) -> None:
+        """Take one item; raises msgspec.DecodeError when it is no object."""
+        self.content.put(self._store.reusable(raw))
+
+
+class Store:
+    """The objects of one resource, by key and by index."""
+
+    def __init__(self, resource: Resource, indexes: Mapping[str, Index] | None = None) -> None:
+        self.resource = resource
+        self.indexes: dict[str, Index] = dict(indexes or {})
+        self._content = _Content(self.indexes)
+        self._seen = ""
+        # What we wrote and the watch has not reached: the record, or the uid of what we deleted.
+        self._written: dict[Key, Record] = {}
+        self._deleted: dict[Key, str] = {}
+        self._own_versions: dict[Key, tuple[str, ...]] = {}
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self.keys())
+
+    def __contains__(self, key: Key) -> bool:
+        return self._record(key) is not None
+
+    def get(self, key: Key) -> Object | None:
+        """Return a fresh copy of the object, or None when it is absent as far as we know."""
+        record = self._record(key)
+        return record.decode() if record else None
+
+    def uid(self, key: Key) -> str | None:
+        """Return the uid without decoding the object."""
+        record = self._record(key)
+        return record.uid if record else None
+
+    def version(self, key: Key) -> str | None:
+        """Return the resourceVersion without decoding the object."""
+        record = self._record(key)
+        return record.version if record else None
+
+    def generation(self, key: Key) -> int | None:
+        """Return the generation without decoding the object."""
+        record = self._record(key)
+        return record.generation if record else None
+
+    def keys(self) -> Iterator[Key]:
+        """Walk all keys; the store must not change meanwhile."""
+        yield from (key for key in self._content.records if key not in self._deleted)
+        yield from (key for key in self._written if key not in self._content.records)
+
+    def records(self) -> tuple[Record, ...]:
+        """Return all records as of now, for a walk that yields to the event loop in between."""
+        return tuple(record for key in self.keys() if (record := self._record(key)))
+
+    def by_index(self, name: str, value: str) -> tuple[Key, ...]:
+        """Return the keys whose index `name` has `value`, sorted; KeyError for an index that was never asked for."""
+        stored = {key for key in self._content.find(name, value) if key not in self._deleted}
+        position = tuple(self.indexes).index(name)
+        for key, record in self._written.items():
+            if value in record.indexed[position]:
+                stored.add(key)
+            else:
+                stored.discard(key)
+        return tuple(sorted(stored))
+
+    def add_index(self, name: str, index: Index) -> None:
+        """Add an index to a store that may be filled already; ValueError when the name means another function."""
+        if name in self.indexes:
+            if self.indexes[name] is not index:
+                raise ValueError(f"index {name!r} of {self.resource.plural} is another function already")
+            return
+        self.indexes[name] = index
+        content = _Content(self.indexes)
+        for record in self._content.records.values():
+            content.put(record_of(record.raw, self.resource, self.indexes))
+        self._content = content
+        self._written = {key: record_of(each.raw, self.resource, self.indexes) for key, each in self._written.items()}
+
+    @property
+    def seen(self) -> str:
+        """The newest resourceVersion that the API server has told, empty before the first list."""
+        return self._seen
+
+    def remember(self, obj: Object) -> None:
+        """Let a written object stand until the watch has reached its resourceVersion. `obj` is the API's answer."""
+        raw = dumps(obj)
+        head = head_of(raw)
+        key = head.key
+        current = self._record(key)
+        if (current and not newer(head.version, current.version)) or (
+            self._seen and not newer(head.version, self._seen)
+        ):
+            # The watch is already past it: what it told is at least as new as our answer.
+            return
+        self._deleted.pop(key, None)
+        record = record_of(raw, self.resource, self.indexes, head)
+        if current is None or _same_metadata(current, record):
+            # An apply that changed nothing answers with the version of a stranger's write, which must still wake us:
+            # only what can have been our status or our birth counts as an echo.
+            self._own_versions[key] = (*self._own_versions.get(key, ()), head.version)
+        self._written[key] = record
+
+    def forget(self, key: Key, uid: str) -> None:
+        """Let a deleted object be absent until the watch says otherwise. Only for objects without finalizers."""
+        if self.uid(key) != uid:
+            return
+        self._written.pop(key, None)
+        stored = self._content.records.get(key)
+        if stored and stored.uid == uid:
+            self._deleted[key] = uid
+
+    def reusable(self, raw: bytes) -> Record:
+        """Return the stored record when `raw` is the same object at the same version, else a new one."""
+        head = head_of(raw)
+        stored = self._content.records.get(head.key)
+        if (
+            stored
+            and stored.uid == head.uid
+            and (stored.version == head.version or newer(stored.version, head.version))
+        ):
+            return stored
+        return record_of(raw, self.resource, self.indexes, head)
+
+    def replace_all(self, listing: Listing, version: str) -> Iterator[Change]:
+        """Swap in a complete list at once, then give what changed, lazily. Raises StaleList and changes nothing."""
+        if self._seen and newer(self._seen, version):
+            raise StaleList(f"list of {self.resource.plural} at {version} is older than {self._seen}")
+        before = self._content.records
+        self._content = listing.content
+        self._seen = version
+        self._settle_all()
+        return _differences(before, listing.content.records)
+
+    def apply_event(self, kind: str, raw: bytes) -> tuple[Change, ...]:
+        """Take one ADDED, MODIFIED, DELETED or BOOKMARK event; raises msgspec.DecodeError when it is unreadable."""
+        head = head_of(raw)
+        if self._seen and newer(self._seen, head.version):
+            return ()
+        visible = self._record(head.key)
+        stored = self._content.records.get(head.key)
+        self._seen = head.version
+        if kind == "BOOKMARK":
+            self._settle_all()
+            return ()
+        own = head.version in self._own_versions.get(head.key, ())
+        record = None if kind == "DELETED" else record_of(raw, self.resource, self.indexes, head)
+        if record:
+            self._content.put(record)
+        else:
+            self._content.drop(head.key)
+        self._settle(head.key)
+        before = stored if record else stored or visible
+        return _changes(head.key, before, record, own=own)
+
+    def _record(self, key: Key) -> Record | None:
+        written = self._written.get(key)
+        if written:
+            return written
+        return None if key in self._deleted else self._content.records.get(key)
+
+    def _settle_all(self) -> None:
+        for key in {*self._own_versions, *self._deleted, *self._written}:
+            self._settle(key)
+
+    def _settle(self, key: Key) -> None:
+        written = self._written.get(key)
+        if written and not newer(written.version, self._seen):
+            del self._written[key]
+        pending = tuple(each for each in self._own_versions.get(key, ()) if newer(each, self._seen))
+        if pending:
+            self._own_versions[key] = pending
+        else:
+            self._own_versions.pop(key, None)
+        stored = self._content.records.get(key)
+        # An object that we deleted comes back only as another one, or with a deletionTimestamp: anything else is old.
+        if key in self._deleted and (stored is None or stored.uid != self._deleted[key] or stored.deleting):
+            del self._deleted[key]
+
+
+def _differences(before: Mapping[Key, Record], after: Mapping[Key, Record]) -> Iterator[Change]:
+    # A list may merge a stranger's write with ours, so that no change of it is only our own echo.
+    for key, old in before.items():
+        if key not in after:
+            yield Change(key, ChangeKind.DELETED, old, None, initial=True)
+    for key, new in tuple(after.items()):
+        for change in _changes(key, before.get(key), new, own=False):
+            yield replace(change, initial=True)
+
+
+def _same_metadata(one: Record, other: Record) -> bool:
+    ours, theirs = (metadata(record.decode()) for record in (one, other))
+    return {**ours, "resourceVersion": ""} == {**theirs, "resourceVersion": ""}
+
+
+def _changes(key: Key, old: Record | None, new: Record | None, *, own: bool) -> tuple[Change, ...]:
+    match old, new:
+        case None, None:
+            return ()
+        case None, _:
+            return (Change(key, ChangeKind.ADDED, None, new, own=own),)
+        case _, None:
+            return (Change(key, ChangeKind.DELETED, old, None, own=own),)
+        case Record() as was, Record() as now if was.uid != now.uid:
+            return (
+                Change(key, ChangeKind.DELETED, was, None, own=own),
+                Change(key, ChangeKind.ADDED, None, now, own=own),
+            )
+        case Record() as was, Record() as now if was.version == now.version:
+            return ()
+        case _:
+            return (Change(key, ChangeKind.MODIFIED, old, new, own=own),)
