@@ -210,8 +210,8 @@ class KubeClient:
         finally:
             response.release()
         if not 200 <= response.status < 300:  # noqa: PLR2004
-            error = from_answer(response.status, body, retry_after=response.headers.get("Retry-After", ""))
-            raise without_values(error) if "/secrets" in request.path else error
+            refusal = from_answer(response.status, body, retry_after=response.headers.get("Retry-After", ""))
+            raise without_values(refusal) if "/secrets" in request.path else refusal
         return body
 
     async def _open(self, request: _Request, limits: aiohttp.ClientTimeout) -> aiohttp.ClientResponse:

@@ -1,8 +1,8 @@
 """Keeps a store equal to the API server: list, watch, bookmarks, relist.
 
 Guarantees: one request at a time; every wait is bounded; a watch that closes early, breaks, is silent or talks
-nonsense is dialled again after a growing, jittered pause (two dials a minute at most once backed off); 410 and what is not
-understood lists anew, page by page; the store never goes back to an older version.
+nonsense is dialled again after a growing, jittered pause (two dials a minute at most once backed off); 410 and what is
+not understood lists anew, page by page; the store never goes back to an older version.
 """
 
 from __future__ import annotations
