@@ -7,6 +7,7 @@ import pytest
 import pytest_asyncio
 
 from devcloud.controlplane import Programs
+from tests.support.staff import Staff, employ
 from tests.support.system import System, rig
 
 
@@ -30,3 +31,15 @@ async def namespace(system: System) -> AsyncIterator[str]:
     """A fresh namespace on the module's rig; its deletion is begun afterwards."""
     async with system.namespace() as name:
         yield name
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def _employed(system: System) -> Staff:
+    return await employ(system)
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def staff(_employed: Staff) -> AsyncIterator[Staff]:
+    """Composer and provider at work for a test that may stop them; whatever it stopped runs again for the next one."""
+    await _employed.complete()
+    yield _employed

@@ -1,0 +1,168 @@
+"""What is lost although its claim lives comes back, and the same row of data is found in the same database."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.api import JsonObject
+from tests.support.home import Home, claim, move_in, poke
+from tests.support.kinds import CLAIM, DATABASE, SECRET, is_ready
+from tests.support.staff import Staff, give_to_a_stranger, is_deleting, unless_gone
+from tests.support.system import System
+from tests.support.waiting import eventually
+
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
+
+
+# A child that goes although its claim lives
+
+
+async def test_a_child_deleted_by_hand_comes_back_with_its_database(staff: Staff, namespace: str) -> None:
+    home = await move_in(staff.system, claim(namespace, "byhand", deletionPolicy="Delete"))
+    child = await home.child()
+
+    await home.delete_child(child)
+
+    await home.until_reborn(child)
+    await home.until_home()
+    await home.untouched()
+
+
+async def test_a_child_whose_finalizer_is_removed_by_force_comes_back_with_its_database(
+    staff: Staff, namespace: str
+) -> None:
+    home = await move_in(staff.system, claim(namespace, "byforce", deletionPolicy="Delete"))
+    child = await home.child()
+    await staff.stop_provider()
+
+    await home.delete_child(child)
+    with_finalizer = [{"op": "remove", "path": "/metadata/finalizers"}]
+    await unless_gone(staff.system, DATABASE.path(namespace, child["metadata"]["name"]), with_finalizer)
+    await staff.start_provider()
+
+    await home.until_reborn(child)
+    await home.until_home()
+    await home.untouched()
+
+
+async def test_a_child_deleted_while_the_composer_is_away_waits_for_its_word(staff: Staff, namespace: str) -> None:
+    home = await move_in(staff.system, claim(namespace, "waits", deletionPolicy="Delete"))
+    child = await home.child()
+    await staff.stop_composer()
+
+    await home.delete_child(child)
+
+    await _until_reason(staff.system, child, "AwaitingTeardown")
+    await home.untouched()
+    await staff.start_composer()
+    await home.until_reborn(child)
+    await home.until_home()
+    await home.untouched()
+
+
+async def test_a_child_taken_by_the_collector_comes_back_with_its_database(staff: Staff, namespace: str) -> None:
+    home = await move_in(staff.system, claim(namespace, "collected", deletionPolicy="Delete"))
+    child = await home.child()
+    # A living composer would put its own ownerRef back before the collector looks.
+    await staff.stop_composer()
+
+    path = DATABASE.path(namespace, child["metadata"]["name"])
+    await give_to_a_stranger(staff.system, path)
+    await staff.system.until(DATABASE, namespace, child["metadata"]["name"], is_deleting)
+    await staff.start_composer()
+
+    await home.until_reborn(child)
+    await home.until_home()
+    await home.untouched()
+
+
+@pytest.mark.parametrize("suffix", ["connection", "credentials"])
+async def test_a_secret_taken_by_the_collector_comes_back_with_the_password(
+    staff: Staff, namespace: str, suffix: str
+) -> None:
+    home = await move_in(staff.system, claim(namespace, "secrets"))
+    before = await staff.system.binding(namespace, home.name)
+    path = await _secret_path(home, suffix)
+    uid = (await staff.system.api.get(path))["metadata"]["uid"]
+
+    await give_to_a_stranger(staff.system, path)
+    await _until_another(staff.system, path, uid)
+    await poke(staff.system, home.path)
+    await poke(staff.system, DATABASE.path(namespace, (await home.child())["metadata"]["name"]))
+    await staff.system.until(SECRET, namespace, path.rpartition("/")[2], lambda _secret: True)
+
+    await home.until_home()
+    assert (await staff.system.binding(namespace, home.name))["password"] == before["password"]
+    await home.untouched()
+
+
+async def test_both_secrets_lost_leave_the_database_alone_and_say_so(staff: Staff, namespace: str) -> None:
+    home = await move_in(staff.system, claim(namespace, "bothlost"))
+    paths = [await _secret_path(home, suffix) for suffix in ("connection", "credentials")]
+    async with staff.away():
+        for path in paths:
+            await staff.system.api.delete(path)
+
+    await poke(staff.system, DATABASE.path(namespace, (await home.child())["metadata"]["name"]))
+    await home.until_stalled("PasswordUnknown")
+    assert await home.rows_behind() == [home.row]
+    assert (home.creates(), home.drops()) == (1, 0)
+
+    await staff.system.api.merge(home.path, {"spec": {"passwordRotation": {"token": "after-the-loss"}}})
+    await home.until_home()
+
+
+# What is remembered is wiped
+
+
+@pytest.mark.parametrize("wiped", ["status", "annotations", "status and annotations"])
+@pytest.mark.parametrize("kind", [CLAIM, DATABASE], ids=["claim", "child"])
+async def test_a_wiped_memory_is_put_back_without_a_new_database(
+    staff: Staff, namespace: str, kind: object, wiped: str
+) -> None:
+    system = staff.system
+    home = await move_in(system, claim(namespace, "wiped", deletionPolicy="Delete"))
+    child = await home.child()
+    name = home.name if kind is CLAIM else child["metadata"]["name"]
+    target = CLAIM if kind is CLAIM else DATABASE
+    before = await system.api.get(target.path(namespace, name))
+    # While nobody writes, so that nothing is put back between the two removals.
+    async with staff.away():
+        if "annotations" in wiped:
+            ours = [key for key in before["metadata"]["annotations"] if key.startswith("fairlead.dev/")]
+            await system.api.merge(target.path(namespace, name), {"metadata": {"annotations": dict.fromkeys(ours)}})
+        if "status" in wiped:
+            bare = {**await system.api.get(target.path(namespace, name)), "status": {"observedGeneration": -1}}
+            await system.api.replace(target.path(namespace, name, "status"), bare)
+
+    await system.until(target, namespace, name, is_ready)
+    await home.until_home()
+    await home.untouched()
+    assert (await home.child())["metadata"]["uid"] == child["metadata"]["uid"]
+    after = await system.api.get(target.path(namespace, name))
+    for key, value in before["metadata"]["annotations"].items():
+        assert after["metadata"]["annotations"].get(key) == value, key
+    await home.delete()
+    assert home.drops() == 1
+
+
+async def _until_reason(system: System, child: JsonObject, reason: str) -> None:
+    def says(obj: JsonObject) -> bool:
+        return any(one["reason"] == reason for one in obj.get("status", {}).get("conditions", []))
+
+    await system.until(DATABASE, child["metadata"]["namespace"], child["metadata"]["name"], says)
+
+
+async def _secret_path(home: Home, suffix: str) -> str:
+    name = home.name if suffix == "connection" else (await home.child())["metadata"]["name"]
+    return SECRET.path(home.namespace, f"{name}-{suffix}")
+
+
+async def _until_another(system: System, path: str, uid: str) -> None:
+    namespace, name = path.split("/")[-3], path.rpartition("/")[2]
+
+    async def another() -> bool:
+        found = await system.api.find(SECRET.path(namespace, name))
+        return found is None or found["metadata"]["uid"] != uid
+
+    await eventually(another, f"the collector took {path}")

@@ -1,0 +1,320 @@
+"""Nothing is destroyed that a claim did not order: whoever deletes what, the same row of data is found again."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.support.api import ApiError, JsonObject
+from tests.support.home import Home, claim, furnish, move_in, until_gone
+from tests.support.kinds import (
+    CLAIM,
+    CRD,
+    DATABASE,
+    NAMESPACE,
+    PROVIDER_CONFIG,
+    SECRET,
+    composition,
+    condition,
+    is_ready,
+)
+from tests.support.staff import Staff, collector_has_looked, is_deleting
+from tests.support.system import COMPOSER, PROVIDER, System
+from tests.support.waiting import eventually
+
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
+
+_POLICIES = ("Orphan", "Snapshot", "Delete")
+_CASCADES = ("Background", "Foreground", "Orphan")
+
+
+# A claim that is deleted
+
+
+@pytest.mark.parametrize("cascade", _CASCADES)
+async def test_orphan_leaves_database_and_logins_whatever_the_cascade(
+    staff: Staff, namespace: str, cascade: str
+) -> None:
+    home = await move_in(staff.system, claim(namespace, "orphan", deletionPolicy="Orphan"))
+    secret_path, credentials_path = [await _secret_path(home, suffix) for suffix in ("connection", "credentials")]
+
+    async with await staff.system.login(namespace, home.name) as session:
+        await home.delete(propagation=cascade)
+        cursor = await session.execute("SELECT note FROM keepsake")
+        assert await cursor.fetchall() == [(home.row,)]
+
+    await home.untouched()
+    assert await home.logins() != []
+    for path in (secret_path, credentials_path):
+        assert "ownerReferences" not in (await staff.system.api.get(path))["metadata"]
+    await collector_has_looked(staff.system, namespace)
+    assert await staff.system.api.find(secret_path) is not None
+
+
+@pytest.mark.parametrize("cascade", _CASCADES)
+async def test_snapshot_retires_the_database_whatever_the_cascade(staff: Staff, namespace: str, cascade: str) -> None:
+    home = await move_in(staff.system, claim(namespace, "snapshot", deletionPolicy="Snapshot"))
+
+    await home.delete(propagation=cascade)
+
+    assert home.drops() == 0
+    [name] = await home.names()
+    assert re.fullmatch(r"retired_\d{8}\w*", name), name
+    assert await home.logins() == []
+    assert await home.rows_behind() == [home.row]
+
+
+@pytest.mark.parametrize("cascade", _CASCADES)
+async def test_delete_drops_the_database_once_whatever_the_cascade(staff: Staff, namespace: str, cascade: str) -> None:
+    home = await move_in(staff.system, claim(namespace, "delete", deletionPolicy="Delete"))
+
+    await home.delete(propagation=cascade)
+
+    assert home.drops() == 1
+    assert await home.names() == []
+    assert await home.logins() == []
+    assert await _stays_of_ours(staff.system, namespace) == []
+
+
+@pytest.mark.parametrize("cascade", _CASCADES)
+async def test_children_are_torn_down_wave_by_wave(staff: Staff, namespace: str, cascade: str) -> None:
+    system = staff.system
+    async with system.composition(_two_waves(f"waves-{cascade.lower()}")) as name:
+        body = claim(namespace, "waves", deletionPolicy="Delete", compositionRef={"name": name})
+        home = await move_in(system, body)
+        names = {child["metadata"]["annotations"]["fairlead.dev/resource"]: child for child in await home.children()}
+        first, second = (names[resource]["metadata"]["name"] for resource in ("first", "second"))
+        audit, mark = system.audit(), system.sql.mark()
+
+        await home.delete(propagation=cascade)
+
+    writes = [one for one in audit.writes() if one.resource == DATABASE.plural and one.user in {COMPOSER, PROVIDER}]
+    last_of_second = max(index for index, one in enumerate(writes) if one.name == second)
+    first_word = min(index for index, one in enumerate(writes) if one.name == first and one.user == COMPOSER)
+    assert last_of_second < first_word, [(one.user[-20:], one.verb, one.name) for one in writes]
+    drops = [statement for statement in system.sql.changes(mark) if "DROP DATABASE" in statement.upper()]
+    assert ["_two" in drop for drop in drops] == [True, False], drops
+
+
+@pytest.mark.parametrize("away", ["composer", "provider", "both"])
+async def test_a_claim_deleted_while_a_process_is_away_is_torn_down_when_it_is_back(
+    staff: Staff, namespace: str, away: str
+) -> None:
+    home = await move_in(staff.system, claim(namespace, f"away{away}", deletionPolicy="Delete"))
+    if away != "provider":
+        await staff.stop_composer()
+    if away != "composer":
+        await staff.stop_provider()
+
+    # Foreground stamps the child at once, so that a provider alone meets a deleting child without a word.
+    await staff.system.api.delete(home.path, propagation="Foreground")
+    child = await home.child()
+    await staff.system.until(DATABASE, namespace, child["metadata"]["name"], is_deleting)
+    if away == "composer":
+        await _until_reason(staff.system, child, "AwaitingTeardown")
+    await home.untouched()
+    if not staff.composer.is_running:
+        await staff.start_composer()
+    if not staff.provider.is_running:
+        await staff.start_provider()
+
+    await until_gone(staff.system, home.path)
+    assert home.drops() == 1
+    assert await home.names() == []
+
+
+async def test_a_protected_claim_is_held_by_admission_and_by_the_controller(staff: Staff, namespace: str) -> None:
+    system = staff.system
+    home = await move_in(system, claim(namespace, "protected", deletionPolicy="Delete", deletionProtection=True))
+    with pytest.raises(ApiError, match="protected from deletion"):
+        await system.api.delete(home.path)
+
+    policy = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings/fairlead-deletion-protection"
+    binding = await system.api.get(policy)
+    await system.api.delete(policy)
+    try:
+        await _delete_when_unguarded(system, home)
+        # Foreground stamps the child too: it must not go either.
+        held = await home.until_stalled("DeletionProtected")
+    finally:
+        kept = {key: binding["metadata"][key] for key in ("name", "labels") if key in binding["metadata"]}
+        await system.api.create(policy.rpartition("/")[0], {**binding, "metadata": kept})
+
+    assert "deletionProtection" in condition(held, "Stalled")["message"]
+    await home.untouched()
+    await system.api.merge(home.path, {"spec": {"deletionProtection": False}})
+    await until_gone(system, home.path)
+    assert home.drops() == 1
+
+
+# A namespace that is deleted
+
+
+@pytest.mark.parametrize("policy", _POLICIES)
+async def test_a_namespace_deleted_leaves_the_database_and_a_returning_claim_finds_its_predecessor(
+    staff: Staff, policy: str
+) -> None:
+    system = staff.system
+    async with system.namespace() as namespace:
+        body = claim(namespace, "movedout", deletionPolicy=policy)
+        home = await move_in(system, body)
+        await system.api.delete(NAMESPACE.path("", namespace))
+        await until_gone(system, NAMESPACE.path("", namespace))
+        await home.untouched()
+
+        await system.create(NAMESPACE, NAMESPACE.new("", namespace))
+        await system.create(CLAIM, body)
+        await home.until_stalled("PredecessorFound")
+        await home.untouched()
+
+        await system.api.merge(home.path, {"metadata": {"annotations": {"fairlead.dev/adopt": "none"}}})
+        await system.until(CLAIM, namespace, home.name, is_ready)
+        beside = await furnish(system, namespace, home.name)
+        assert beside.oid != home.oid
+        await home.untouched()
+
+
+async def test_a_returning_claim_adopts_its_predecessor_when_the_platform_says_so(staff: Staff) -> None:
+    system = staff.system
+    async with system.namespace() as namespace:
+        body = claim(namespace, "adopts", deletionPolicy="Delete")
+        home = await move_in(system, body)
+        await system.api.delete(NAMESPACE.path("", namespace))
+        await until_gone(system, NAMESPACE.path("", namespace))
+        await system.create(NAMESPACE, NAMESPACE.new("", namespace))
+        await system.create(CLAIM, body)
+        await home.until_stalled("PredecessorFound")
+
+        await system.api.merge(PROVIDER_CONFIG.path("", "default"), {"spec": {"allowAdoption": True}})
+        child = DATABASE.path(namespace, (await home.child())["metadata"]["name"])
+        await system.api.merge(child, {"metadata": {"annotations": {"fairlead.dev/adopt": home.oid}}})
+        # The password went with the namespace's Secrets.
+        await home.until_stalled("PasswordUnknown")
+        await system.api.merge(home.path, {"spec": {"passwordRotation": {"token": "adopted"}}})
+
+        await home.until_home()
+        assert await home.names() != []
+        assert (home.creates(), home.drops()) == (1, 0)
+
+
+@pytest.mark.parametrize("policy", _POLICIES)
+async def test_an_ephemeral_namespace_deleted_follows_the_claims_policy(staff: Staff, policy: str) -> None:
+    system = staff.system
+    async with system.namespace(**{"fairlead.dev/ephemeral": "true"}) as namespace:
+        home = await move_in(system, claim(namespace, "preview", deletionPolicy=policy))
+        await system.api.delete(NAMESPACE.path("", namespace))
+        await until_gone(system, NAMESPACE.path("", namespace))
+
+    if policy == "Delete":
+        assert home.drops() == 1
+        assert await home.names() == []
+        return
+    assert home.drops() == 0
+    assert await home.rows_behind() == [home.row]
+    assert (await home.names() == [home.database]) == (policy == "Orphan")
+
+
+# A definition that is deleted. The last tests: every object of the kind goes with it.
+
+
+async def test_the_childrens_definition_deleted_leaves_every_database(staff: Staff, namespace: str) -> None:
+    system = staff.system
+    homes = [
+        await move_in(system, claim(namespace, policy.lower(), deletionPolicy=policy))
+        for policy in ("Orphan", "Delete")
+    ]
+    definition = CRD.path("", f"{DATABASE.plural}.{DATABASE.group}")
+    kept = await _bare(system, definition)
+
+    await system.api.delete(definition)
+    await until_gone(system, definition)
+    for home in homes:
+        await home.untouched()
+        await home.until_stalled("KindNotInstalled")
+
+    await system.create(CRD, kept)
+    for home in homes:
+        await home.until_home()
+        await home.untouched()
+
+
+async def test_the_claims_definition_deleted_leaves_every_database_and_secret(staff: Staff, namespace: str) -> None:
+    system = staff.system
+    homes = [await move_in(system, claim(namespace, policy.lower(), deletionPolicy=policy)) for policy in _POLICIES]
+    logins = [await system.login(namespace, home.name) for home in homes]
+    definition = CRD.path("", f"{CLAIM.plural}.{CLAIM.group}")
+    kept = await _bare(system, definition)
+
+    await system.api.delete(definition)
+    await until_gone(system, definition)
+
+    await collector_has_looked(system, namespace)
+    for home, login in zip(homes, logins, strict=True):
+        await home.untouched()
+        async with login:
+            assert await (await login.execute("SELECT note FROM keepsake")).fetchall() == [(home.row,)]
+        secret = await system.api.get(SECRET.path(namespace, f"{home.name}-connection"))
+        assert "ownerReferences" not in secret["metadata"]
+
+    await system.create(CRD, kept)
+    await system.until(CRD, "", kept["metadata"]["name"], _is_established)
+    await system.create(CLAIM, claim(namespace, homes[0].name))
+    await homes[0].until_stalled("PredecessorFound")
+    await move_in(system, claim(namespace, "newcomer"))
+
+
+def _two_waves(name: str) -> JsonObject:
+    def resource(label: str, suffix: str, **more: object) -> JsonObject:
+        login = "{{ claim.spec.username }}" + suffix
+        spec = {"forProvider": {"databaseName": "{{ claim.spec.databaseName }}" + suffix, "username": login}}
+        template = {"apiVersion": DATABASE.api_version, "kind": DATABASE.kind, "spec": spec}
+        return {"name": label, "template": template, **more}
+
+    first, second = resource("first", "_one"), resource("second", "_two", dependsOn=["first"])
+    obj = composition(name, first, second, connection={"from": "first"})
+    obj["spec"]["deletionPolicies"] = list(_POLICIES)
+    return obj
+
+
+def _is_established(obj: JsonObject) -> bool:
+    return condition(obj, "Established").get("status") == "True"
+
+
+async def _until_reason(system: System, child: JsonObject, reason: str) -> None:
+    def says(obj: JsonObject) -> bool:
+        return any(one["reason"] == reason for one in obj.get("status", {}).get("conditions", []))
+
+    await system.until(DATABASE, child["metadata"]["namespace"], child["metadata"]["name"], says)
+
+
+async def _secret_path(home: Home, suffix: str) -> str:
+    name = home.name if suffix == "connection" else (await home.child())["metadata"]["name"]
+    return SECRET.path(home.namespace, f"{name}-{suffix}")
+
+
+async def _delete_when_unguarded(system: System, home: Home) -> None:
+    """Delete as soon as the API server has noticed that the policy is gone."""
+
+    async def accepted() -> bool:
+        try:
+            await system.api.delete(home.path, propagation="Foreground")
+        except ApiError as error:
+            if "protected from deletion" in str(error):
+                return False
+            raise
+        return True
+
+    await eventually(accepted, "the deletion is accepted")
+
+
+async def _stays_of_ours(system: System, namespace: str) -> list[str]:
+    found = [*await system.api.items(SECRET.path(namespace)), *await system.api.items(DATABASE.path(namespace))]
+    return [item["metadata"]["name"] for item in found]
+
+
+async def _bare(system: System, path: str) -> JsonObject:
+    """Return a definition as one would apply it again."""
+    found = await system.api.get(path)
+    meta = {key: found["metadata"][key] for key in ("name", "labels", "annotations") if key in found["metadata"]}
+    return {"apiVersion": found["apiVersion"], "kind": found["kind"], "metadata": meta, "spec": found["spec"]}
