@@ -8,13 +8,16 @@ import base64
 import contextlib
 import re
 import secrets
+import shutil
 import socket
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import psycopg
 
 from devcloud import addresses, onprem
@@ -41,6 +44,7 @@ from tests.support.kinds import (
 from tests.support.processes import Program
 from tests.support.waiting import eventually
 
+_SERVER = "onprem"
 _ROOT = Path(__file__).resolve().parents[2]
 COMPOSER = "system:serviceaccount:fairlead-system:fairlead-composer"
 PROVIDER = "system:serviceaccount:fairlead-onprem:fairlead-provider-onprem"
@@ -51,6 +55,9 @@ _CHANGES = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _STATEMENT = re.compile(r"LOG:  (?:statement|execute [^:]*): (.*)\Z", re.DOTALL)
+_PASSES = re.compile(
+    r'^controller_runtime_reconcile_total\{controller="(?P<controller>[^"]+)",[^}]*\} (?P<count>\S+)$', re.MULTILINE
+)
 _LINE = re.compile(r"^(?=\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} UTC \[)", re.MULTILINE)
 
 
@@ -84,6 +91,7 @@ class System:
     plane: Plane
     api: Api
     folder: Path
+    lease: addresses.Lease
     server: OnPremServer
     started: list[Program] = field(default_factory=list)
     ports: dict[str, int] = field(default_factory=dict)
@@ -211,7 +219,27 @@ class System:
             return False
         return True
 
+    async def ask_for_a_pass(self, kind: Kind, namespace: str, name: str) -> None:
+        """Ask for a reconcile as a person does; its end is seen by the echo in status, not waited for here."""
+        token = {"fairlead.dev/reconcile-requested-at": secrets.token_hex(8)}
+        await self.edit(kind, namespace, name, {"metadata": {"annotations": token}})
+
     # Temporary objects
+
+    @asynccontextmanager
+    async def another_server(self) -> AsyncIterator[SqlLog]:
+        """Put an empty server with the same login, certificate authority and address in the place of the rig's."""
+        ours, other = self.folder / _SERVER, self.folder / "another"
+        await onprem.stop(ours)
+        other.mkdir(mode=0o700)
+        for file in (*ours.glob("authority*"), ours / "admin-password"):
+            await asyncio.to_thread(shutil.copy, file, other)
+        stranger = await onprem.start(_server_options(other), self.lease)
+        try:
+            yield SqlLog(stranger.server.log, stranger.username)
+        finally:
+            await onprem.stop(other)
+            await onprem.start(_server_options(ours), self.lease)
 
     @asynccontextmanager
     async def composition(self, obj: JsonObject) -> AsyncIterator[str]:
@@ -235,6 +263,15 @@ class System:
         finally:
             with contextlib.suppress(ApiError):
                 await self.api.delete(NAMESPACE.path("", name))
+
+    async def namespaced(self, name: str) -> None:
+        """Make a namespace of that name, which stays."""
+        await self.create(NAMESPACE, NAMESPACE.new("", name))
+
+    async def connection_limit(self, database: str) -> int:
+        """Return what the server itself says of a database."""
+        rows = await self.server.server.execute("SELECT datname, datconnlimit FROM pg_catalog.pg_database")
+        return next(int(str(limit)) for name, limit in rows if name == database)
 
     def provider_config(self, name: str, **changes: Any) -> JsonObject:
         """Return a ProviderConfig for the rig's server, open to every namespace; None leaves a field out."""
@@ -277,11 +314,11 @@ async def rig(folder: Path, programs: Programs) -> AsyncIterator[System]:
     options = planes.Options(
         folder=folder / "plane", lifetime=Lifetime.WITH_PARENT, durable=False, before_controllers=_install
     )
-    server_options = onprem.Options(folder=folder / "onprem", lifetime=Lifetime.WITH_PARENT, durable=False)
+    server_options = _server_options(folder / _SERVER)
     plane, server = await asyncio.gather(planes.start(options, programs), onprem.start(server_options, lease))
     try:
         async with connect(plane.kubeconfig) as api:
-            system = System(plane=plane, api=api, folder=folder, server=server)
+            system = System(plane=plane, api=api, folder=folder, lease=lease, server=server)
             await _configure(system)
             try:
                 yield system
@@ -293,6 +330,10 @@ async def rig(folder: Path, programs: Programs) -> AsyncIterator[System]:
         await onprem.stop(server_options.folder, grace_s=5.0)
         await planes.stop(options.folder, grace_s=2.0)
         lease.release()
+
+
+def _server_options(folder: Path) -> onprem.Options:
+    return onprem.Options(folder=folder, lifetime=Lifetime.WITH_PARENT, durable=False)
 
 
 async def _install(kubectl: Kubectl) -> None:
@@ -327,6 +368,16 @@ async def allow_composer(system: System, group: str, resource: str) -> None:
     subject = {"kind": "ServiceAccount", "namespace": "fairlead-system", "name": "fairlead-composer"}
     role = {"apiGroup": CLUSTER_ROLE.group, "kind": CLUSTER_ROLE.kind, "name": name}
     await system.apply(CLUSTER_ROLE_BINDING, CLUSTER_ROLE_BINDING.new("", name, roleRef=role, subjects=[subject]))
+
+
+async def passes(port: int) -> int:
+    """Return how many passes the busiest controller of a process has ended, by its own metrics."""
+    async with aiohttp.ClientSession() as session, session.get(f"http://127.0.0.1:{port}/metrics") as answer:
+        text = await answer.text()
+    ended: Counter[str] = Counter()
+    for found in _PASSES.finditer(text):
+        ended[found["controller"]] += int(float(found["count"]))
+    return max(ended.values(), default=0)
 
 
 def free_port() -> int:

@@ -1,0 +1,256 @@
+"""What a Composition may not say: each bad one gets its reason on the claim, in words, and makes nothing."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from tests.support.api import JsonObject
+from tests.support.audit import WRITES, Match
+from tests.support.kinds import (
+    CLAIM,
+    COMPOSITION,
+    DATABASE,
+    EVENT,
+    claim,
+    composition,
+    condition,
+    in_trouble,
+    is_ready,
+    trouble,
+)
+from tests.support.system import System, allow_composer
+
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
+
+_MESSAGE_MAX_CHARS = 400
+_EVENTS_MAX = 2
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A composition and a claim of it, the reason that the claim must show, and words of its message."""
+
+    reason: str
+    says: tuple[str, ...] = ()
+    resources: tuple[JsonObject, ...] = ()
+    variables: Mapping[str, str] = field(default_factory=dict)
+    spec: Mapping[str, str] = field(default_factory=dict)
+    also: frozenset[str] = frozenset()
+
+
+def _resource(name: str, template: JsonObject, **fields: Any) -> JsonObject:
+    return {"name": name, "template": template, **fields}
+
+
+def _database(**fields: Any) -> JsonObject:
+    return {
+        "apiVersion": "onprem.fairlead.dev/v1alpha1",
+        "kind": "PostgresDatabase",
+        "spec": {"forProvider": {"databaseName": "app", "username": "app", **fields}},
+    }
+
+
+_CLUSTER_ROLE: JsonObject = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "rules": []}
+_LIST: JsonObject = {"apiVersion": "v1", "kind": "List", "items": [_database()]}
+
+_ANSWERED: dict[str, Answer] = {
+    "an expression that does not parse": Answer(
+        "TemplateInvalid", ("databaseName",), (_resource("database", _database(databaseName="{{ claim.spec. }}")),)
+    ),
+    "a block that is not closed": Answer(
+        "TemplateInvalid", ("databaseName",), (_resource("database", _database(databaseName="{% if true %}x")),)
+    ),
+    "a misspelt field of the claim": Answer(
+        "RenderFailed",
+        ("sise", "size"),
+        (_resource("database", _database(databaseName="{{ claim.spec.sise }}")),),
+    ),
+    "a misspelt variable": Answer(
+        "RenderFailed",
+        ("clas", "class"),
+        (_resource("database", _database(databaseName="{{ vars.clas }}")),),
+        {"class": "a"},
+    ),
+    "nothing composed": Answer(
+        "EmptyResult", (), (_resource("database", _database(), when="{{ claim.spec.size == 'never' }}"),)
+    ),
+    "a ClusterRole": Answer("KindNotAllowed", ("ClusterRole",), (_resource("role", _CLUSTER_ROLE),)),
+    "a List": Answer("KindNotAllowed", ("List",), (_resource("list", _LIST),)),
+    "a kind that an expression makes": Answer(
+        "KindNotAllowed",
+        (),
+        (_resource("role", {**_CLUSTER_ROLE, "kind": "{{ 'Cluster' ~ 'Role' }}"}),),
+        also=frozenset({"TemplateInvalid"}),
+    ),
+    "another namespace": Answer(
+        "NamespaceNotAllowed",
+        ("namespace",),
+        (_resource("database", {**_database(), "metadata": {"namespace": "kube-system"}}),),
+    ),
+    "a name of its own": Answer(
+        "NameNotAllowed", ("name",), (_resource("database", {**_database(), "metadata": {"name": "mine"}}),)
+    ),
+    "a generated name": Answer(
+        "NameNotAllowed",
+        ("generateName",),
+        (_resource("database", {**_database(), "metadata": {"generateName": "mine-"}}),),
+    ),
+    "an element's key twice": Answer(
+        "DuplicateResource",
+        ("database",),
+        (_resource("database", _database(), forEach="{{ ['a', 'a'] }}"),),
+    ),
+    "a loop of a billion": Answer(
+        "RenderLimit",
+        (),
+        (_resource("database", _database(databaseName="{% for a in range(10**9) %}x{% endfor %}")),),
+    ),
+    "loops within loops": Answer(
+        "RenderLimit",
+        (),
+        (
+            _resource(
+                "database",
+                _database(
+                    databaseName="{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"
+                ),
+            ),
+        ),
+    ),
+    "a text of ten gigabytes": Answer(
+        "RenderLimit", (), (_resource("database", _database(databaseName="{{ 'a' * 10**10 }}")),)
+    ),
+    "a power of powers": Answer(
+        "RenderLimit", (), (_resource("database", _database(databaseName="{{ 9 ** 9 ** 9 }}")),)
+    ),
+    "a number that is none": Answer(
+        "NotJson",
+        ("connectionLimit",),
+        (_resource("database", _database(connectionLimit="{{ 'nan' | float }}")),),
+    ),
+    "an infinite number": Answer(
+        "NotJson",
+        ("connectionLimit",),
+        (_resource("database", _database(connectionLimit="{{ 1e308 + 1e308 }}")),),
+    ),
+    "an escape through a class": Answer(
+        "TemplateForbidden", (), (_resource("database", _database(databaseName="{{ ''.__class__.__mro__ }}")),)
+    ),
+    "an escape through attr": Answer(
+        "TemplateForbidden",
+        (),
+        (_resource("database", _database(databaseName="{{ '' | attr('__class__') }}")),),
+        also=frozenset({"TemplateInvalid"}),
+    ),
+    "an escape through format": Answer(
+        "TemplateForbidden",
+        (),
+        (_resource("database", _database(databaseName="{{ '{0.__class__}'.format(1) }}")),),
+        also=frozenset({"RenderFailed"}),
+    ),
+    "a file included": Answer(
+        "TemplateForbidden",
+        (),
+        (_resource("database", _database(databaseName="{% include '/etc/passwd' %}")),),
+        also=frozenset({"TemplateInvalid"}),
+    ),
+    "a resource that waits for itself": Answer(
+        "DependencyCycle",
+        ("a",),
+        (_resource("a", _database(databaseName="{{ resources.a.status.externalName }}")),),
+        also=frozenset({"TemplateInvalid"}),
+    ),
+    "two resources that wait for each other": Answer(
+        "DependencyCycle",
+        ("a", "b"),
+        (_resource("a", _database(), dependsOn=["b"]), _resource("b", _database(), dependsOn=["a"])),
+    ),
+    "a field that the child does not have": Answer(
+        "SchemaMismatch", ("conectionLimit",), (_resource("database", _database(conectionLimit=5)),)
+    ),
+    "a text where the child wants a number": Answer(
+        "SchemaMismatch", ("connectionLimit",), (_resource("database", _database(connectionLimit="five")),)
+    ),
+    "a kind that is not installed": Answer(
+        "KindNotInstalled",
+        ("Gadget",),
+        (_resource("gadget", {"apiVersion": "onprem.fairlead.dev/v1alpha1", "kind": "Gadget", "spec": {}}),),
+        also=frozenset({"KindNotAllowed"}),
+    ),
+    "a version that the server does not run": Answer(
+        "UnsupportedVersion",
+        ("18", "16"),
+        (_resource("database", _database(version="{{ claim.spec.version }}")),),
+        spec={"version": "18"},
+    ),
+    "a deletion policy that the composition lacks": Answer(
+        "UnsupportedPolicy",
+        ("Snapshot", "Orphan"),
+        (_resource("database", _database()),),
+        spec={"deletionPolicy": "Snapshot"},
+    ),
+}
+
+
+@pytest.mark.parametrize("case", _ANSWERED.values(), ids=_ANSWERED.keys())
+async def test_a_bad_composition_is_answered(running: System, namespace: str, case: Answer) -> None:
+    mark = running.sql.mark()
+    body = composition(f"{namespace}-bad", *case.resources, variables=case.variables)
+    async with running.composition(body) as name:
+        await running.create(CLAIM, claim(namespace, "answered", **case.spec, compositionRef={"name": name}))
+        obj = await running.until(CLAIM, namespace, "answered", in_trouble(case.reason, *case.also))
+        message = condition(obj, "Synced")["message"]
+        assert condition(obj, "Ready")["status"] == "False"
+        assert len(message) <= _MESSAGE_MAX_CHARS
+        for words in case.says:
+            assert words in message
+        await running.at_rest(for_s=1.0)
+        await _told_once(running, namespace)
+        if trouble(obj) != "UnsupportedVersion":
+            assert await running.api.items(DATABASE.path(namespace)) == []
+        await running.delete(CLAIM, namespace, "answered")
+    assert running.sql.changes(mark) == []
+
+
+async def _told_once(system: System, namespace: str) -> None:
+    told = [one for one in await system.api.items(EVENT.path(namespace)) if one["regarding"]["kind"] == CLAIM.kind]
+    assert len(told) <= _EVENTS_MAX, [one["reason"] for one in told]
+
+
+async def test_a_bad_edit_leaves_the_claims_on_the_last_good_revision(running: System, namespace: str) -> None:
+    await allow_composer(running, "", "configmaps")
+    name = f"{namespace}-edited"
+    async with running.composition(composition(name, _settings("{{ claim.spec.size }}"))):
+        await running.create(CLAIM, claim(namespace, "kept", compositionRef={"name": name}))
+        await running.until(CLAIM, namespace, "kept", is_ready)
+        await running.apply(COMPOSITION, composition(name, _settings("{{ claim.spec. }}")))
+
+        def refused(obj: JsonObject) -> bool:
+            return condition(obj, "Ready").get("reason") == "TemplateInvalid"
+
+        await running.until(COMPOSITION, "", name, refused)
+        await running.edit(CLAIM, namespace, "kept", {"spec": {"size": "large"}})
+        await running.until(CLAIM, namespace, "kept", is_ready)
+        (child,) = await running.children(namespace, "kept")
+        assert child["data"] == {"size": "large"}
+        await running.delete(CLAIM, namespace, "kept")
+
+
+async def test_a_composition_that_yields_nothing_keeps_the_children(running: System, namespace: str) -> None:
+    await allow_composer(running, "", "configmaps")
+    settings = {**_settings("{{ claim.spec.size }}"), "when": "{{ claim.spec.size == 'small' }}"}
+    async with running.composition(composition(f"{namespace}-emptied", settings)) as name:
+        await running.create(CLAIM, claim(namespace, "kept", compositionRef={"name": name}))
+        await running.until(CLAIM, namespace, "kept", is_ready)
+        before = await running.children(namespace, "kept")
+        audit = running.audit()
+        await running.edit(CLAIM, namespace, "kept", {"spec": {"size": "large"}})
+        await running.until(CLAIM, namespace, "kept", in_trouble("EmptyResult", "HeldDeletion"))
+        assert await running.children(namespace, "kept") == before
+        assert audit.count(Match(verbs=WRITES, resource="configmaps", namespace=namespace)) == 0
+
+
+def _settings(size: str) -> JsonObject:
+    return _resource("settings", {"apiVersion": "v1", "kind": "ConfigMap", "data": {"size": size}})

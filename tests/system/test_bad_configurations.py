@@ -1,0 +1,220 @@
+"""What a ProviderConfig and a managed resource may not say: each gets its reason, and the server is not touched."""
+
+import base64
+import secrets
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from tests.support.api import ApiError, JsonObject
+from tests.support.kinds import (
+    CLAIM,
+    DATABASE,
+    PROVIDER_CONFIG,
+    SECRET,
+    claim,
+    composition,
+    condition,
+    database,
+    in_trouble,
+    is_ready,
+)
+from tests.support.system import System
+
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
+
+_MESSAGE_MAX_CHARS = 400
+_WRONG_PASSWORD = "not-the-password-of-anybody"
+
+
+@dataclass(frozen=True)
+class Config:
+    """A ProviderConfig with its Secret, the reason that a database of it must show, and words of its message."""
+
+    reason: str
+    says: tuple[str, ...] = ()
+    spec: Mapping[str, Any] = field(default_factory=dict)
+    secret: Mapping[str, str | None] | None = field(default_factory=dict)
+    also: frozenset[str] = frozenset()
+
+
+_CONFIGS: dict[str, Config] = {
+    "no Secret": Config("CredentialsMissing", ("Secret",), secret=None),
+    "a Secret without a password": Config("CredentialsMissing", ("password",), secret={"password": None}),
+    "a Secret without a username": Config("CredentialsMissing", ("username",), secret={"username": None}),
+    "an empty password": Config(
+        "CredentialsMissing", ("password",), secret={"password": ""}, also=frozenset({"CredentialsInvalid"})
+    ),
+    "a wrong password": Config("CredentialsInvalid", ("password",), secret={"password": _WRONG_PASSWORD}),
+    "a namespace that is not allowed": Config("NotAllowed", spec={"allowedNamespaces": {"names": ["some-other"]}}),
+    "nobody allowed": Config("NotAllowed", spec={"allowedNamespaces": None}),
+    "a limit that is reached": Config("LimitReached", ("instances",), spec={"limits": {"instances": 0}}),
+    "an authority that is none": Config(
+        "CredentialsInvalid", ("caBundle",), spec={"caBundle": "-----BEGIN NONSENSE-----"}
+    ),
+}
+
+
+@asynccontextmanager
+async def _config(system: System, name: str, case: Config) -> AsyncIterator[None]:
+    """Have a ProviderConfig for the length of a block, with an administrator's Secret of its own."""
+    login = {"username": system.server.username, "password": system.server.password, **(case.secret or {})}
+    if case.secret is not None:
+        data = {key: value for key, value in login.items() if value is not None}
+        await system.create(SECRET, SECRET.new("fairlead-onprem", f"admin-{name}", stringData=data))
+    reference = {"adminSecretRef": {"name": f"admin-{name}"}}
+    await system.create(PROVIDER_CONFIG, system.provider_config(name, **reference, **case.spec))
+    try:
+        yield
+    finally:
+        if await system.api.find(PROVIDER_CONFIG.path("", name)) is not None:
+            await system.delete(PROVIDER_CONFIG, "", name)
+
+
+@pytest.mark.parametrize("case", _CONFIGS.values(), ids=_CONFIGS.keys())
+async def test_a_bad_provider_config_is_answered(running: System, namespace: str, case: Config) -> None:
+    mark = running.sql.mark()
+    async with _config(running, namespace, case):
+        await running.create(DATABASE, database(namespace, "answered", config=namespace))
+        found = await running.until(DATABASE, namespace, "answered", in_trouble(case.reason, *case.also))
+        message = condition(found, "Synced")["message"]
+        assert condition(found, "Ready")["status"] == "False"
+        assert len(message) <= _MESSAGE_MAX_CHARS
+        for words in case.says:
+            assert words in message
+        assert _WRONG_PASSWORD not in str(found)
+        await running.at_rest(for_s=1.0)
+        # What never reached the server holds nobody up.
+        await running.delete(DATABASE, namespace, "answered")
+    assert running.sql.changes(mark) == []
+
+
+async def test_a_missing_provider_config_is_answered_and_taken_when_it_comes(running: System, namespace: str) -> None:
+    await running.create(DATABASE, database(namespace, "early", config=namespace))
+    found = await running.until(DATABASE, namespace, "early", in_trouble("ProviderConfigNotFound"))
+    assert namespace in condition(found, "Synced")["message"]
+    async with _config(running, namespace, Config("")):
+        await running.until(DATABASE, namespace, "early", is_ready, limit_s=15.0)
+        await running.delete(DATABASE, namespace, "early")
+
+
+_HOSTS = {
+    "a link-local address by URL": "http://169.254.169.254",
+    "a URL": "https://evil.example",
+    "a socket's folder": "/var/run/postgresql",
+    "an abstract socket": "@fairlead",
+    "a user before the host": "user:pass@127.0.0.1",
+    "a list of hosts": "127.0.0.1,evil.example",
+    "a line end": "127.0.0.1\n",
+    "another parameter": "127.0.0.1 sslmode=disable",
+}
+
+
+@pytest.mark.parametrize("host", _HOSTS.values(), ids=_HOSTS.keys())
+async def test_a_host_that_is_none_is_refused_at_admission(system: System, host: str) -> None:
+    name = f"host-{secrets.token_hex(4)}"
+    with pytest.raises(ApiError) as refusal:
+        await system.create(PROVIDER_CONFIG, system.provider_config(name, host=host))
+    assert refusal.value.status == 422
+    assert "spec.host" in str(refusal.value)
+
+
+async def test_a_missing_provider_config_and_a_closed_one_read_the_same_in_a_claim(
+    running: System, namespace: str
+) -> None:
+    closed, missing = f"{namespace}-closed", f"{namespace}-missing"
+
+    async def message_for(config: str) -> str:
+        spec = {"forProvider": {"databaseName": "app", "username": "app"}, "providerConfigRef": {"name": config}}
+        template = {"apiVersion": DATABASE.api_version, "kind": DATABASE.kind, "spec": spec}
+        body = composition(f"{config}-user", {"name": "database", "template": template})
+        async with running.composition(body) as name:
+            await running.create(CLAIM, claim(namespace, config, compositionRef={"name": name}))
+            expected = in_trouble("ProviderConfigNotFound", "NotAllowed")
+            found = await running.until(CLAIM, namespace, config, expected)
+            await running.delete(CLAIM, namespace, config)
+        return str(condition(found, "Synced")["message"])
+
+    async with _config(running, closed, Config("", spec={"allowedNamespaces": {"names": ["some-other"]}})):
+        seen = (await message_for(closed)).replace(closed, "X")
+        assert seen == (await message_for(missing)).replace(missing, "X")
+
+
+async def test_a_provider_config_in_use_is_held_with_the_count(running: System, namespace: str) -> None:
+    async with _config(running, namespace, Config("")):
+        for name in ("one", "two"):
+            await running.create(DATABASE, database(namespace, name, config=namespace))
+        for name in ("one", "two"):
+            await running.until(DATABASE, namespace, name, is_ready)
+        await running.api.delete(PROVIDER_CONFIG.path("", namespace))
+        held = await running.until(PROVIDER_CONFIG, "", namespace, in_trouble("InUse"))
+        assert "2" in condition(held, "Synced")["message"]
+        for name in ("one", "two"):
+            await running.delete(DATABASE, namespace, name)
+        await running.api.until_gone(PROVIDER_CONFIG.path("", namespace))
+
+
+_PASSWORDS = {
+    "an empty password": "",
+    "a password of seven characters": "short12",
+    "a password with a zero byte": "zero\0byte-inside",
+    "a password with a line end": "line-end-inside\nhere",
+}
+
+
+@pytest.mark.parametrize("password", _PASSWORDS.values(), ids=_PASSWORDS.keys())
+async def test_a_password_that_cannot_be_used_is_refused_by_its_rule(
+    running: System, namespace: str, password: str
+) -> None:
+    mark = running.sql.mark()
+    data = {"it": base64.b64encode(password.encode()).decode()}
+    await running.create(SECRET, SECRET.new(namespace, "chosen", data=data))
+    reference = {"name": "chosen", "key": "it"}
+    await running.create(DATABASE, database(namespace, "chosen", passwordSecretRef=reference))
+    found = await running.until(DATABASE, namespace, "chosen", in_trouble("InvalidPassword"))
+    if password:
+        assert password not in str(found["status"])
+    assert running.sql.changes(mark) == []
+
+
+async def test_adoption_of_a_foreign_database_is_refused(running: System, namespace: str) -> None:
+    server, name = running.server.server, f"foreign_{namespace.replace('-', '_')}"
+    await server.execute(f"CREATE DATABASE {name}")
+    ((oid,),) = await server.execute("SELECT oid FROM pg_database WHERE datname = current_database()", database=name)
+    mark = running.sql.mark()
+    obj = database(namespace, "adopter")
+    obj["metadata"]["annotations"] = {"fairlead.dev/external-name": name, "fairlead.dev/adopt": str(oid)}
+    await running.create(DATABASE, obj)
+    found = await running.until(DATABASE, namespace, "adopter", in_trouble("AdoptionRefused"))
+    assert condition(found, "Stalled")["status"] == "True"
+    assert running.sql.changes(mark) == []
+    # Nothing of ours hangs on it: it goes at once, and the foreign database stays.
+    await running.delete(DATABASE, namespace, "adopter")
+    assert running.sql.changes(mark) == []
+
+
+async def test_another_server_behind_the_same_address_changes_nothing(running: System, namespace: str) -> None:
+    await running.create(DATABASE, database(namespace, "pinned"))
+    before = await running.until(DATABASE, namespace, "pinned", is_ready)
+    async with running.another_server() as other:
+        for name in ("pinned", "unborn"):
+            if name == "unborn":
+                await running.create(DATABASE, database(namespace, name))
+            await running.ask_for_a_pass(DATABASE, namespace, name)
+            found = await running.until(DATABASE, namespace, name, in_trouble("AccountChanged"))
+            assert condition(found, "Stalled")["status"] == "True"
+        pinned = await running.api.get(DATABASE.path(namespace, "pinned"))
+        assert _marks(pinned) == _marks(before)
+        assert other.changes() == []
+    for name in ("pinned", "unborn"):
+        await running.ask_for_a_pass(DATABASE, namespace, name)
+        await running.until(DATABASE, namespace, name, is_ready)
+    assert _marks(await running.api.get(DATABASE.path(namespace, "pinned"))) == _marks(before)
+
+
+def _marks(obj: JsonObject) -> dict[str, str]:
+    names = ("external-name", "incarnation", "account")
+    return {name: obj["metadata"]["annotations"][f"fairlead.dev/{name}"] for name in names}

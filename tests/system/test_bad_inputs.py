@@ -1,0 +1,221 @@
+"""What a claim may not say: each bad input gets the answer that the contract names, and no database changes."""
+
+import base64
+from dataclasses import dataclass
+
+import pytest
+
+from tests.support.api import ApiError, JsonObject
+from tests.support.kinds import CLAIM, DATABASE, SECRET, SMALL, claim, composition, condition, in_trouble, is_ready
+from tests.support.system import System, allow_composer
+
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
+
+_CONFIG_MAP: JsonObject = {
+    "name": "settings",
+    "template": {"apiVersion": "v1", "kind": "ConfigMap", "data": {"a": "b"}},
+}
+
+
+# Refused at admission: kubectl prints what the API server says
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A claim's spec that the API server refuses, and the words that its answer must hold."""
+
+    spec: JsonObject
+    says: tuple[str, ...]
+
+
+_REFUSED: dict[str, Refusal] = {
+    "neither size nor cpu": Refusal({"version": "16"}, ("size", "small, medium, large")),
+    "both size and cpu": Refusal({**SMALL, "cpu": 2, "memoryGiB": 4}, ("exactly one of", "size")),
+    "cpu without memory": Refusal({"version": "16", "cpu": 2}, ("memoryGiB",)),
+    "a size that is none": Refusal({"version": "16", "size": "tiny"}, ("spec.size", "small", "xlarge")),
+    "no version": Refusal({"size": "small"}, ("spec.version", "Required")),
+    "negative storage": Refusal({**SMALL, "storageGiB": -5}, ("spec.storageGiB", "greater than or equal to 1")),
+    "no storage at all": Refusal({**SMALL, "storageGiB": 0}, ("spec.storageGiB", "greater than or equal to 1")),
+    "storage beyond any disk": Refusal({**SMALL, "storageGiB": 10**9}, ("spec.storageGiB", "less than or equal to")),
+    "storage as text": Refusal({**SMALL, "storageGiB": "100"}, ("spec.storageGiB", "integer", "string")),
+    "an unknown field": Refusal({**SMALL, "verison": "16"}, ('unknown field "spec.verison"',)),
+    "a minor version": Refusal({**SMALL, "version": "16.99"}, ("spec.version",)),
+    "a version before majors were one number": Refusal({**SMALL, "version": "9.6"}, ("spec.version", '"16"')),
+    "a version by a word": Refusal({**SMALL, "version": "latest"}, ("spec.version", '"16"')),
+    "a version as a number": Refusal({**SMALL, "version": 16}, ("spec.version", "string", "integer")),
+    "a null version": Refusal({**SMALL, "version": None}, ("spec.version",)),
+    "a Secret in another folder": Refusal({**SMALL, "connectionSecretName": "../x"}, ("spec.connectionSecretName",)),
+    "a Secret in capitals": Refusal({**SMALL, "connectionSecretName": "MySecret"}, ("spec.connectionSecretName",)),
+    "a Secret name of 300": Refusal({**SMALL, "connectionSecretName": "s" * 300}, ("spec.connectionSecretName",)),
+    "PostgreSQL's own user": Refusal({**SMALL, "username": "postgres"}, ("username", "reserved")),
+    "the administrator of RDS": Refusal({**SMALL, "username": "rdsadmin"}, ("username", "reserved")),
+    "the administrator of Azure": Refusal({**SMALL, "username": "azure_superuser"}, ("username", "reserved")),
+    "the administrator of Cloud SQL": Refusal({**SMALL, "username": "cloudsqladmin"}, ("username", "reserved")),
+    "a predefined role": Refusal({**SMALL, "username": "pg_monitor"}, ("username", "reserved")),
+    "a quote in a database name": Refusal({**SMALL, "databaseName": 'a"b'}, ("spec.databaseName",)),
+    "a statement in a database name": Refusal({**SMALL, "databaseName": "a; drop"}, ("spec.databaseName",)),
+    "a zero byte in a database name": Refusal({**SMALL, "databaseName": "a\0b"}, ("spec.databaseName",)),
+    "a line end after a database name": Refusal({**SMALL, "databaseName": "ab\n"}, ("spec.databaseName",)),
+    "a picture in a database name": Refusal({**SMALL, "databaseName": "\N{GRINNING FACE}"}, ("spec.databaseName",)),
+    "an empty database name": Refusal({**SMALL, "databaseName": ""}, ("spec.databaseName",)),
+    "a network with host bits": Refusal(
+        {**SMALL, "network": {"allowedCIDRs": ["10.0.0.1/8"]}}, ("allowedCIDRs", "10.0.0.0/8")
+    ),
+    "a network that is none": Refusal({**SMALL, "network": {"allowedCIDRs": ["999.1.1.1/32"]}}, ("allowedCIDRs",)),
+    "65 networks": Refusal(
+        {**SMALL, "network": {"allowedCIDRs": [f"10.{number}.0.0/16" for number in range(65)]}},
+        ("allowedCIDRs", "64"),
+    ),
+    "backups during maintenance": Refusal(
+        {
+            **SMALL,
+            "backup": {"startTime": "03:30", "retentionDays": 7},
+            "maintenanceWindow": {"day": "Sunday", "hour": 3},
+        },
+        ("startTime", "overlaps"),
+    ),
+    "no backups kept": Refusal({**SMALL, "backup": {"retentionDays": 0}}, ("retentionDays", "1")),
+    "101 parameters": Refusal(
+        {**SMALL, "parameters": {f"a{number}": "1" for number in range(101)}}, ("spec.parameters", "100")
+    ),
+    "a parameter with a statement in its name": Refusal(
+        {**SMALL, "parameters": {"work_mem = 1; --": "1"}}, ("parameter name",)
+    ),
+    "a deletion policy in the wrong case": Refusal(
+        {**SMALL, "deletionPolicy": "delete"}, ("spec.deletionPolicy", "Orphan", "Snapshot", "Delete")
+    ),
+    "two sources to restore from": Refusal(
+        {**SMALL, "restoreFrom": {"claim": "a", "backup": "b"}}, ("exactly one source",)
+    ),
+}
+
+
+@pytest.mark.parametrize("case", _REFUSED.values(), ids=_REFUSED.keys())
+async def test_a_claim_is_refused_at_admission(system: System, namespace: str, case: Refusal) -> None:
+    with pytest.raises(ApiError) as refusal:
+        await system.create(CLAIM, CLAIM.new(namespace, "bad", spec=case.spec))
+    assert refusal.value.status in {400, 422}
+    for words in case.says:
+        assert words in str(refusal.value)
+    assert await system.api.items(CLAIM.path(namespace)) == []
+
+
+@dataclass(frozen=True)
+class Transition:
+    """An edit of a claim that the API server refuses, and the words that its answer must hold."""
+
+    before: JsonObject
+    patch: JsonObject
+    says: tuple[str, ...]
+
+
+_FORBIDDEN_EDITS: dict[str, Transition] = {
+    "a version lowered": Transition({}, {"version": "15"}, ("version cannot go down", "new claim")),
+    "storage shrunk": Transition({"storageGiB": 100}, {"storageGiB": 50}, ("storageGiB", "shrink")),
+    "storage removed": Transition({"storageGiB": 100}, {"storageGiB": None}, ("storageGiB", "removed")),
+    "a database renamed": Transition({"databaseName": "a"}, {"databaseName": "b"}, ("databaseName is fixed",)),
+    "a database's name removed": Transition({"databaseName": "a"}, {"databaseName": None}, ("databaseName is fixed",)),
+    "a database's name added": Transition({}, {"databaseName": "a"}, ("databaseName is fixed",)),
+    "a user renamed": Transition({"username": "a"}, {"username": "b"}, ("username is fixed",)),
+    "a source added after birth": Transition({}, {"restoreFrom": {"claim": "a"}}, ("restoreFrom is fixed",)),
+}
+
+
+@pytest.mark.parametrize("case", _FORBIDDEN_EDITS.values(), ids=_FORBIDDEN_EDITS.keys())
+async def test_an_edit_is_refused_at_admission(system: System, namespace: str, case: Transition) -> None:
+    born = await system.create(CLAIM, claim(namespace, "fixed", **case.before, compositionRef={"name": "no-such-one"}))
+    with pytest.raises(ApiError) as refusal:
+        await system.edit(CLAIM, namespace, "fixed", {"spec": case.patch})
+    assert refusal.value.status == 422
+    for words in case.says:
+        assert words in str(refusal.value)
+    assert (await system.api.get(CLAIM.path(namespace, "fixed")))["spec"] == born["spec"]
+
+
+# Accepted, and answered in words
+
+
+async def test_a_missing_composition_is_named_with_its_neighbours_and_taken_when_it_comes(
+    running: System, namespace: str
+) -> None:
+    await allow_composer(running, "", "configmaps")
+    name, mark = f"{namespace}-late", running.sql.mark()
+    async with running.composition(composition(f"{namespace}-lates", _CONFIG_MAP)):
+        await running.create(CLAIM, claim(namespace, "early", compositionRef={"name": name}))
+        found = await running.until(CLAIM, namespace, "early", in_trouble("CompositionNotFound"))
+        message = condition(found, "Synced")["message"]
+        assert f"{namespace}-late" in message
+        assert f"{namespace}-lates" in message
+        assert condition(found, "Ready")["status"] == "False"
+        async with running.composition(composition(name, _CONFIG_MAP)):
+            await running.until(CLAIM, namespace, "early", is_ready, limit_s=10.0)
+            await running.delete(CLAIM, namespace, "early")
+    assert running.sql.changes(mark) == []
+
+
+async def test_two_compositions_that_match_are_both_named_and_none_is_taken(running: System, namespace: str) -> None:
+    names, mark = (f"{namespace}-one", f"{namespace}-two"), running.sql.mark()
+    one, two = (composition(name, _CONFIG_MAP, labels={"pick": namespace}) for name in names)
+    async with running.composition(one), running.composition(two):
+        selector = {"matchLabels": {"pick": namespace}}
+        await running.create(CLAIM, claim(namespace, "torn", compositionSelector=selector))
+        found = await running.until(CLAIM, namespace, "torn", in_trouble("AmbiguousComposition"))
+        assert all(name in condition(found, "Synced")["message"] for name in names)
+        assert condition(found, "Stalled")["status"] == "True"
+        assert await running.children(namespace, "torn") == []
+        await running.delete(CLAIM, namespace, "torn")
+    assert running.sql.changes(mark) == []
+
+
+async def test_a_secret_of_another_owner_is_left_byte_for_byte(running: System, namespace: str) -> None:
+    theirs = SECRET.new(namespace, "taken", data={"password": base64.b64encode(b"of somebody else").decode()})
+    before = await running.create(SECRET, theirs)
+    await running.create(CLAIM, claim(namespace, "claimant", connectionSecretName="taken"))
+    found = await running.until(CLAIM, namespace, "claimant", in_trouble("SecretNotOwned"))
+    assert "taken" in condition(found, "Synced")["message"]
+    assert "binding" not in found["status"]
+    await running.at_rest(for_s=1.0)
+    assert await running.api.get(SECRET.path(namespace, "taken")) == before
+
+
+async def test_an_annotation_of_200_kilobytes_is_carried_by_nobody(running: System, namespace: str) -> None:
+    obj = claim(namespace, "heavy")
+    obj["metadata"]["annotations"] = {"example.org/note": "n" * 200 * 1024}
+    await running.create(CLAIM, obj)
+    await running.until(CLAIM, namespace, "heavy", is_ready)
+    (child,) = await running.children(namespace, "heavy")
+    assert "example.org/note" not in child["metadata"].get("annotations", {})
+
+
+async def test_annotations_that_leave_no_room_for_ours_end_in_words_not_in_a_loop(
+    running: System, namespace: str
+) -> None:
+    mark = running.sql.mark()
+    obj = claim(namespace, "full")
+    obj["metadata"]["annotations"] = {"example.org/note": "n" * (256 * 1024 - 40)}
+    await running.create(CLAIM, obj)
+    found = await running.until(CLAIM, namespace, "full", in_trouble("InvalidValue"))
+    assert "annotations" in condition(found, "Synced")["message"]
+    await running.at_rest(for_s=1.0)
+    assert running.sql.changes(mark) == []
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        pytest.param(("n" * 253,), id="a name of 253 characters"),
+        pytest.param(("a" * 29 + "-bcdefghijklm",), id="a name that ends in a dash where it is cut"),
+        pytest.param(("with.dots.in-it",), id="a name with dots"),
+        pytest.param(("c" * 40 + "-one", "c" * 40 + "-two"), id="two names that are one when cut"),
+    ],
+)
+async def test_a_name_that_must_be_cut_works(running: System, namespace: str, names: tuple[str, ...]) -> None:
+    for number, name in enumerate(names):
+        secret = {"connectionSecretName": f"secret-{number}"} if len(name) > 200 else {}
+        await running.create(CLAIM, claim(namespace, name, **secret))
+    for name in names:
+        await running.until(CLAIM, namespace, name, is_ready)
+        assert await running.logs_in(namespace, name)
+    children = await running.api.items(DATABASE.path(namespace))
+    assert all(len(child["metadata"]["name"]) <= 63 for child in children)
+    assert len({child["status"]["externalName"] for child in children}) == len(children) == len(names)

@@ -1,0 +1,129 @@
+"""What a claim costs: the exact requests of composer and provider for a birth, an edit and a deletion, in order."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from tests.support.audit import WRITES, Request
+from tests.support.kinds import CLAIM, DATABASE, claim, composition, is_ready
+from tests.support.system import COMPOSER, PROVIDER, System
+
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
+
+Step = tuple[str, str, str]
+_CLAIM_STATUS: Step = ("patch", "postgresqlinstances", "status")
+_CHILD: Step = ("patch", "postgresdatabases", "")
+_CHILD_STATUS: Step = ("patch", "postgresdatabases", "status")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def warm(running: System) -> System:
+    """The rig after its first claim: the server is prepared, the Composition is in use."""
+    async with running.namespace() as name:
+        await running.create(CLAIM, claim(name, "first"))
+        await running.until(CLAIM, name, "first", is_ready)
+    await running.at_rest()
+    return running
+
+
+async def _requests(system: System, namespace: str, act: Callable[[], Awaitable[Any]]) -> list[Request]:
+    """Do something; return what both processes asked of that namespace until rest. Events are best effort, apart."""
+    found = await system.writes_until_rest(act)
+    return [one for one in found if one.namespace == namespace and one.resource != "events" and one.verb != "watch"]
+
+
+def _steps(requests: list[Request], user: str, *resources: str) -> list[Step]:
+    return [
+        (one.verb, one.resource, one.subresource)
+        for one in requests
+        if one.user == user and one.verb in WRITES and (not resources or one.resource in resources)
+    ]
+
+
+def _secret_reads(requests: list[Request], user: str) -> list[str]:
+    return [one.name for one in requests if one.user == user and one.resource == "secrets" and one.verb not in WRITES]
+
+
+async def _born(system: System, namespace: str, **spec: Any) -> list[Request]:
+    async def act() -> None:
+        await system.create(CLAIM, claim(namespace, "shop", **spec))
+        await system.until(CLAIM, namespace, "shop", is_ready)
+
+    return await _requests(system, namespace, act)
+
+
+async def test_a_new_claim_with_one_child_costs_five_writes_and_one_secret_read(warm: System, namespace: str) -> None:
+    requests = await _born(warm, namespace)
+    assert all(one.code < 400 for one in requests if one.verb in WRITES)
+    assert _steps(requests, COMPOSER) == [
+        ("patch", "postgresqlinstances", ""),
+        ("create", "postgresdatabases", ""),
+        _CLAIM_STATUS,
+        ("create", "secrets", ""),
+        _CLAIM_STATUS,
+    ]
+    (child,) = await warm.children(namespace, "shop")
+    assert _secret_reads(requests, COMPOSER) == [f"{child['metadata']['name']}-credentials"]
+
+
+async def test_a_new_database_costs_its_provider_four_object_writes_and_two_secret_writes(
+    warm: System, namespace: str
+) -> None:
+    requests = await _born(warm, namespace)
+    marks_intent_incarnation_report = [_CHILD, _CHILD_STATUS, _CHILD, _CHILD_STATUS]
+    assert _steps(requests, PROVIDER, "postgresdatabases") == marks_intent_incarnation_report
+    assert _steps(requests, PROVIDER, "secrets") == [("create", "secrets", ""), ("update", "secrets", "")]
+    assert len(_steps(requests, PROVIDER)) == 6
+
+
+async def test_an_edit_costs_three_writes_and_a_childs_first_one_more(warm: System, namespace: str) -> None:
+    await _born(warm, namespace)
+
+    async def resized(size: str) -> list[Request]:
+        async def act() -> None:
+            await warm.edit(CLAIM, namespace, "shop", {"spec": {"size": size}})
+            await warm.until(CLAIM, namespace, "shop", is_ready)
+
+        return await _requests(warm, namespace, act)
+
+    first, second = await resized("medium"), await resized("large")
+    assert _steps(first, COMPOSER) == [_CHILD, _CHILD, _CLAIM_STATUS, _CLAIM_STATUS]
+    assert _steps(second, COMPOSER) == [_CHILD, _CLAIM_STATUS, _CLAIM_STATUS]
+    intent_report = [_CHILD_STATUS, _CHILD_STATUS]
+    assert _steps(first, PROVIDER) == _steps(second, PROVIDER) == intent_report
+    assert _secret_reads(second, COMPOSER) == []
+
+
+async def test_a_deletion_costs_four_writes_and_its_provider_three_and_one(warm: System, namespace: str) -> None:
+    await _born(warm, namespace, deletionPolicy="Delete")
+
+    async def act() -> None:
+        await warm.delete(CLAIM, namespace, "shop")
+
+    requests = await _requests(warm, namespace, act)
+    word_then_delete = [_CHILD, ("delete", "postgresdatabases", "")]
+    assert _steps(requests, COMPOSER) == [_CLAIM_STATUS, *word_then_delete, ("patch", "postgresqlinstances", "")]
+    intent_report_finalizer = [_CHILD_STATUS, _CHILD_STATUS, _CHILD]
+    assert _steps(requests, PROVIDER, "postgresdatabases") == intent_report_finalizer
+    assert _steps(requests, PROVIDER, "secrets") == [("delete", "secrets", "")]
+    assert len(_steps(requests, PROVIDER)) == 4
+
+
+async def test_a_second_child_costs_one_write_more_at_birth(warm: System, namespace: str) -> None:
+    resources = [
+        {
+            "name": name,
+            "template": {
+                "apiVersion": DATABASE.api_version,
+                "kind": DATABASE.kind,
+                "spec": {"forProvider": {"databaseName": name, "username": name}},
+            },
+        }
+        for name in ("one", "two")
+    ]
+    async with warm.composition(composition(f"{namespace}-pair", *resources, connection={"from": "one"})) as name:
+        requests = await _born(warm, namespace, compositionRef={"name": name})
+        assert len(_steps(requests, COMPOSER)) == 6
+        await warm.delete(CLAIM, namespace, "shop")

@@ -1,0 +1,193 @@
+"""Whoever edits what: a child by hand, a template, a claim; ours comes back, theirs stays, nothing is sent twice."""
+
+from typing import Any
+
+import pytest
+
+from tests.support.api import JsonObject
+from tests.support.audit import WRITES, Match
+from tests.support.kinds import CLAIM, COMPOSITION, DATABASE, EVENT, Kind, claim, composition, is_ready
+from tests.support.system import COMPOSER, System, allow_composer
+from tests.support.waiting import eventually
+
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
+
+_STATEFUL_SET = Kind("apps", "v1", "StatefulSet", "statefulsets")
+
+
+async def _ready(system: System, namespace: str, name: str, **spec: Any) -> JsonObject:
+    """Make a claim, wait until it is Ready, return its only child."""
+    await system.create(CLAIM, claim(namespace, name, **spec))
+    await system.until(CLAIM, namespace, name, is_ready)
+    (child,) = await system.children(namespace, name)
+    return child
+
+
+async def test_a_child_edited_by_hand_gets_our_fields_back_and_keeps_those_of_others(
+    running: System, namespace: str
+) -> None:
+    child = await _ready(running, namespace, "edited")
+    name, limit = child["metadata"]["name"], child["spec"]["forProvider"]["connectionLimit"]
+    theirs = DATABASE.new(namespace, name, spec={"driftPolicy": "Correct"})
+    theirs["metadata"]["labels"] = {"team": "blue"}
+    await running.api.apply(DATABASE.path(namespace, name), theirs, manager="policy-robot")
+    await running.edit(DATABASE, namespace, name, {"spec": {"forProvider": {"connectionLimit": 3}}})
+
+    def ours_is_back(obj: JsonObject) -> bool:
+        return bool(obj["spec"]["forProvider"]["connectionLimit"] == limit) and is_ready(obj)
+
+    back = await running.until(DATABASE, namespace, name, ours_is_back)
+    assert back["spec"]["driftPolicy"] == "Correct"
+    assert back["metadata"]["labels"]["team"] == "blue"
+    assert "policy-robot" in {entry["manager"] for entry in back["metadata"]["managedFields"]}
+    assert await running.connection_limit(back["status"]["externalName"]) == limit
+
+    async def told() -> list[str]:
+        events = await running.api.items(EVENT.path(namespace))
+        return [one["note"] for one in events if one["reason"] == "FieldTakenBack"]
+
+    (note,) = await eventually(told, "an event FieldTakenBack")
+    assert "kubectl-edit" in note
+    assert "connectionLimit" in note
+
+
+async def test_a_field_that_is_taken_by_force_again_and_again_rests_while_others_go_on(
+    running: System, namespace: str
+) -> None:
+    child = await _ready(running, namespace, "fought")
+    name = child["metadata"]["name"]
+    theirs = DATABASE.new(namespace, name, spec={"forProvider": {**child["spec"]["forProvider"], "connectionLimit": 3}})
+    audit = running.audit()
+
+    def rests(obj: JsonObject) -> bool:
+        return any(entry.get("resting") for entry in obj["status"]["inventory"])
+
+    for _ in range(4):
+        await running.api.apply(DATABASE.path(namespace, name), theirs, manager="rival")
+        await running.at_rest(for_s=1.0)
+    obj = await running.until(CLAIM, namespace, "fought", rests)
+    synced = next(one for one in obj["status"]["conditions"] if one["type"] == "Synced")
+    assert synced["reason"] == "FieldConflict"
+    assert "rival" in synced["message"]
+    assert "connectionLimit" in synced["message"]
+    applies = audit.requests(Match(user=COMPOSER, verbs=WRITES, resource="postgresdatabases", namespace=namespace))
+    assert len(applies) <= 10
+    # A new generation of the claim clears it, and everything else follows the claim at once.
+    await running.edit(CLAIM, namespace, "fought", {"spec": {"size": "large"}})
+    await running.until(
+        DATABASE, namespace, name, lambda obj: obj["spec"]["forProvider"]["parameters"] == {"work_mem": "16MB"}
+    )
+
+
+def _with_parameters(name: str, **parameters: str) -> JsonObject:
+    spec: JsonObject = {"forProvider": {"databaseName": "app", "username": "app", "connectionLimit": 7}}
+    if parameters:
+        spec["forProvider"]["parameters"] = parameters
+    template = {"apiVersion": DATABASE.api_version, "kind": DATABASE.kind, "spec": spec}
+    return composition(name, {"name": "database", "template": template}, connection={"from": "database"})
+
+
+@pytest.mark.parametrize("restart", [False, True], ids=["while the composer runs", "while the composer is away"])
+async def test_a_field_removed_from_the_template_leaves_the_child(
+    running: System, namespace: str, *, restart: bool
+) -> None:
+    async with running.composition(_with_parameters(f"{namespace}-c", work_mem="9MB")) as name:
+        child = await _ready(running, namespace, "trimmed", compositionRef={"name": name})
+        assert child["spec"]["forProvider"]["parameters"] == {"work_mem": "9MB"}
+        if restart:
+            (composer,) = [one for one in running.started if one.is_running and one.log.stem.endswith("composer")]
+            await composer.kill9()
+        await running.apply(COMPOSITION, _with_parameters(name))
+        if restart:
+            await running.start_composer()
+
+        def trimmed(obj: JsonObject) -> bool:
+            return "parameters" not in obj["spec"]["forProvider"]
+
+        after = await running.until(DATABASE, namespace, child["metadata"]["name"], trimmed)
+        assert after["spec"]["forProvider"]["connectionLimit"] == 7
+        assert after["metadata"]["uid"] == child["metadata"]["uid"]
+        await running.until(CLAIM, namespace, "trimmed", is_ready)
+
+
+def _stateful_set(replicas: int) -> JsonObject:
+    container = {
+        "name": "app",
+        "image": "example.org/app:1",
+        "env": [],
+        "resources": {"requests": {"cpu": "1000m", "memory": "1024Mi"}},
+    }
+    return {
+        "name": "workload",
+        "readyWhen": "{{ resources.workload.spec.replicas >= 0 }}",
+        "template": {
+            "apiVersion": "apps/v1",
+            "kind": "StatefulSet",
+            "spec": {
+                "serviceName": "app",
+                "replicas": replicas,
+                "selector": {"matchLabels": {"app": "app"}},
+                "template": {
+                    "metadata": {"labels": {"app": "app"}},
+                    "spec": {"containers": [container], "tolerations": [], "imagePullSecrets": []},
+                },
+            },
+        },
+    }
+
+
+async def test_a_value_that_the_api_server_normalises_is_never_sent_twice(running: System, namespace: str) -> None:
+    await allow_composer(running, "apps", "statefulsets")
+    name, match = f"{namespace}-c", Match(user=COMPOSER, verbs=WRITES, resource="statefulsets", namespace=namespace)
+    async with running.composition(composition(name, _stateful_set(1))):
+        audit = running.audit()
+        child = await _ready(running, namespace, "normal", compositionRef={"name": name})
+        container = child["spec"]["template"]["spec"]["containers"][0]
+        assert container["resources"]["requests"] == {"cpu": "1", "memory": "1Gi"}
+        assert "env" not in container
+        await _passes_go_by(running, namespace, "normal")
+        assert [one.verb for one in audit.requests(match)] == ["create"]
+
+        audit = running.audit()
+        await running.apply(COMPOSITION, composition(name, _stateful_set(2)))
+        await running.until(
+            _STATEFUL_SET, namespace, child["metadata"]["name"], lambda obj: obj["spec"]["replicas"] == 2
+        )
+        await _passes_go_by(running, namespace, "normal")
+        # The first change of a child turns its fields over to apply; then one apply a change.
+        assert [one.verb for one in audit.requests(match)] == ["patch", "patch"]
+
+        audit = running.audit()
+        (composer,) = [one for one in running.started if one.is_running and one.log.stem.endswith("composer")]
+        await composer.kill9()
+        await running.start_composer()
+        await _passes_go_by(running, namespace, "normal")
+        assert audit.requests(match) == []
+
+
+async def _passes_go_by(system: System, namespace: str, name: str) -> None:
+    """See several passes over a claim end, each asked for by a token that its status echoes, and rest after them."""
+    for number in range(3):
+        token = {"fairlead.dev/reconcile-requested-at": f"{name}-{number}"}
+        await system.edit(CLAIM, namespace, name, {"metadata": {"annotations": token}})
+        wanted = f"{name}-{number}"
+        await system.until(
+            CLAIM,
+            namespace,
+            name,
+            lambda obj: obj["status"].get("lastHandledReconcileAt") == wanted,  # noqa: B023
+        )
+    await system.at_rest(for_s=1.0)
+
+
+async def test_a_changed_setting_of_a_claim_reaches_the_database(running: System, namespace: str) -> None:
+    child = await _ready(running, namespace, "grown", parameters={"work_mem": "5MB"})
+    before = await running.connection_limit(child["status"]["externalName"])
+    change = {"size": "xlarge", "parameters": {"work_mem": "6MB", "statement_timeout": "30s"}}
+    await running.edit(CLAIM, namespace, "grown", {"spec": change})
+    await running.until(CLAIM, namespace, "grown", is_ready)
+    assert await running.connection_limit(child["status"]["externalName"]) > before
+    async with await running.login(namespace, "grown") as connection:
+        for setting, value in (("work_mem", "6MB"), ("statement_timeout", "30s")):
+            cursor = await connection.execute("SELECT current_setting(%s)", (setting,))
+            assert await cursor.fetchone() == (value,)

@@ -1,0 +1,80 @@
+"""Quiet when done: at rest nothing is written, no event told, no SQL changes; a restart writes nothing either."""
+
+import asyncio
+from collections import Counter
+
+import pytest
+import pytest_asyncio
+
+from tests.support.audit import WRITES, Match, Request
+from tests.support.kinds import CLAIM, claim, is_ready
+from tests.support.processes import Program
+from tests.support.system import COMPOSER, PROVIDER, System, passes
+from tests.support.waiting import eventually
+
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
+
+_CLAIMS = 200
+_RESYNCS = 10
+_RESYNC_S = 4
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def resting(system: System) -> System:
+    """200 claims that are Ready, composer and provider at a short resync, all at rest."""
+    await _start_composer(system)
+    await _start_provider(system)
+    await system.namespaced("rest")
+    names = [f"claim-{number:03}" for number in range(_CLAIMS)]
+    await asyncio.gather(*(system.create(CLAIM, claim("rest", name)) for name in names))
+
+    async def all_ready() -> bool:
+        found = await system.api.items(CLAIM.path("rest"))
+        return len(found) == _CLAIMS and all(is_ready(obj) for obj in found)
+
+    await eventually(all_ready, f"{_CLAIMS} claims are Ready", limit_s=240.0)
+    await system.at_rest(for_s=5.0)
+    return system
+
+
+async def _start_composer(system: System) -> Program:
+    return await system.start_composer("--resync", str(_RESYNC_S))
+
+
+async def _start_provider(system: System) -> Program:
+    return await system.start_provider("--resync", str(_RESYNC_S))
+
+
+async def _until_passes(system: System, name: str, number: int) -> None:
+    """Wait until a process's busiest controller has ended so many passes more: the state that is waited for."""
+    start = await passes(system.ports[name])
+
+    async def done() -> bool:
+        return await passes(system.ports[name]) >= start + number
+
+    await eventually(done, f"{name}: {number} passes", limit_s=240.0)
+
+
+def _summary(writes: list[Request]) -> Counter[tuple[str, ...]]:
+    return Counter((one.user.rpartition(":")[2], one.verb, one.resource, one.subresource) for one in writes)
+
+
+async def test_200_claims_at_rest_through_10_resyncs_cost_no_write_no_event_no_change(resting: System) -> None:
+    audit, mark = resting.audit(), resting.sql.mark()
+    await asyncio.gather(*(_until_passes(resting, name, _RESYNCS * _CLAIMS) for name in ("composer", "provider")))
+    writes = audit.requests(Match(verbs=WRITES))
+    assert _summary([one for one in writes if one.user in {COMPOSER, PROVIDER}]) == {}
+    assert _summary([one for one in writes if one.resource == "events"]) == {}
+    assert resting.sql.changes(mark) == []
+
+
+@pytest.mark.parametrize("name", ["composer", "provider"])
+async def test_a_restart_writes_nothing(resting: System, name: str) -> None:
+    audit, mark = resting.audit(), resting.sql.mark()
+    (old,) = [one for one in resting.started if one.is_running and one.log.stem.endswith(name)]
+    assert await old.terminate() == 0
+    await (_start_composer(resting) if name == "composer" else _start_provider(resting))
+    await _until_passes(resting, name, 2 * _CLAIMS)
+    writes = audit.requests(Match(verbs=WRITES))
+    assert _summary([one for one in writes if one.user in {COMPOSER, PROVIDER}]) == {}
+    assert resting.sql.changes(mark) == []
