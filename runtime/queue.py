@@ -18,10 +18,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import IntEnum
+from typing import Final, NamedTuple
+
+import msgspec
 
 from runtime import metrics
 from runtime.backoff import Backoff, Chance
 from runtime.objects import Key
+
+
+_SLACK: Final = 1_000
 
 
 class Priority(IntEnum):
@@ -43,8 +49,7 @@ class QueueSettings:
     turn: int = 8
 
 
-@dataclass(frozen=True, slots=True)
-class Wait:
+class Wait(msgspec.Struct, frozen=True, gc=False):
     """When a key is due, and how urgent it is then."""
 
     due: float
@@ -53,6 +58,13 @@ class Wait:
     def merged(self, other: Wait) -> Wait:
         """Return the wait that satisfies both: the earlier time, the higher priority."""
         return Wait(min(self.due, other.due), min(self.priority, other.priority))
+
+
+class Taken(NamedTuple):
+    """A key given to a worker, and how long it was due."""
+
+    key: Key
+    waited_seconds: float
 
 
 class _Ready:
@@ -88,8 +100,7 @@ class _Ready:
             del self._namespaces[key.namespace]
 
 
-@dataclass(slots=True)
-class _Allowance:
+class _Allowance(msgspec.Struct, frozen=True, gc=False):
     """Passes a key may still make at once, as of `at`."""
 
     left: float
@@ -124,7 +135,7 @@ class QueueState:
         asked = self._waits.get(key)
         self._place(key, asked.merged(wait) if asked else wait, now)
 
-    def take(self, now: float) -> Key | None:
+    def take(self, now: float) -> Taken | None:
         """Give the next key to a worker, None when none is due; `done` must follow."""
         self._ripen(now)
         self._takes += 1
@@ -132,10 +143,10 @@ class QueueState:
         for ready in reversed(self._ready) if fair else self._ready:
             if ready:
                 key = ready.take()
-                del self._waits[key]
+                due = self._waits.pop(key).due
                 self._running.add(key)
                 self._spend(key, now)
-                return key
+                return Taken(key, max(0.0, now - due))
         return None
 
     def done(self, key: Key, now: float) -> None:
@@ -177,20 +188,25 @@ class QueueState:
             self._waits[key] = Wait(due, wait.priority)
             self._pushes += 1
             heapq.heappush(self._heap, (due, self._pushes, key))
+            self._sweep()
 
     def _ripen(self, now: float) -> None:
         while (due := self.next_due()) is not None and due <= now:
             _, _, key = heapq.heappop(self._heap)
             self._ready[self._waits[key].priority].put(key)
 
+    def _sweep(self) -> None:
+        """Rebuild the heap when most of it is out of date: a busy key leaves an entry behind with each pass."""
+        if len(self._heap) > _SLACK + 2 * len(self._waits):
+            self._heap = [entry for entry in self._heap if self._valid(*entry)]
+            heapq.heapify(self._heap)
+
     def _valid(self, due: float, _: int, key: Key) -> bool:
         wait = self._waits.get(key)
         return wait is not None and wait.due == due and key not in self._running
 
     def _spend(self, key: Key, now: float) -> None:
-        allowance = self._refilled(key, now)
-        allowance.left -= 1
-        self._allowances[key] = allowance
+        self._allowances[key] = _Allowance(self._refilled(key, now).left - 1, now)
 
     def _allowed_from(self, key: Key, now: float) -> float:
         allowance = self._refilled(key, now)
@@ -244,10 +260,11 @@ class WorkQueue:
         """Wait for a key and take it; `done` must follow. None once the queue is closed."""
         while not self._closed:
             now = self._monotonic()
-            key = self._state.take(now)
-            if key is not None:
-                self._began[key] = self._moved_at = now
-                return key
+            taken = self._state.take(now)
+            if taken:
+                self._began[taken.key] = self._moved_at = now
+                metrics.QUEUE_SECONDS.labels(self._name, self._name).observe(taken.waited_seconds)
+                return taken.key
             self._changed.clear()
             await self._until(self._state.next_due())
         return None

@@ -36,7 +36,7 @@ class _Head(msgspec.Struct):
 _HEAD = msgspec.json.Decoder(_Head)
 
 
-class Head(msgspec.Struct, frozen=True):
+class Head(msgspec.Struct, frozen=True, gc=False):
     """The few facts of an object that are read without decoding it."""
 
     key: Key
@@ -46,19 +46,20 @@ class Head(msgspec.Struct, frozen=True):
     deleting: bool
 
 
-class Record:
-    """One stored object. `raw` is compact JSON without managedFields, with apiVersion and kind."""
+class Record(msgspec.Struct, frozen=True, gc=False):
+    """One stored object. `raw` is compact JSON without managedFields, with apiVersion and kind.
 
-    __slots__ = ("deleting", "generation", "indexed", "key", "raw", "uid", "version")
+    Outside the garbage collector's sight, since it holds nothing that could refer back: else a collection would walk
+    through every record and stop the event loop meanwhile.
+    """
 
-    def __init__(self, head: Head, raw: bytes, indexed: tuple[tuple[str, ...], ...]) -> None:
-        self.key = head.key
-        self.uid = head.uid
-        self.version = head.version
-        self.generation = head.generation
-        self.deleting = head.deleting
-        self.raw = raw
-        self.indexed = indexed
+    key: Key
+    uid: str
+    version: str
+    generation: int
+    deleting: bool
+    raw: bytes
+    indexed: tuple[tuple[str, ...], ...]
 
     def decode(self) -> Object:
         """Return a fresh dictionary."""
@@ -92,7 +93,8 @@ def record_of(raw: bytes, resource: Resource, indexes: Mapping[str, Index], head
     compact = bytes(memoryview(encoded))
     obj = loads(compact) if indexes else {}
     indexed = tuple(tuple(sorted(set(index(obj)))) for index in indexes.values())
-    return Record(head or head_of(raw), compact, indexed)
+    head = head or head_of(raw)
+    return Record(head.key, head.uid, head.version, head.generation, head.deleting, compact, indexed)
 
 
 def newer(version: str, than: str) -> bool:

@@ -7,6 +7,7 @@ standby takes over warm; SIGTERM and SIGINT end it with status 0 after passes in
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import secrets
 import signal
@@ -74,8 +75,18 @@ Build: TypeAlias = Callable[[ProcessContext], Awaitable[Sequence[Controller]]]
 def main(settings: ProcessSettings, build: Build) -> int:
     """Run a process on uvloop until a signal ends it; return its exit status."""
     logs.configure(level=settings.log_level)
+    freeze_imports()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(serve(settings, build))
+
+
+def freeze_imports() -> None:
+    """Take all that is loaded by now out of the garbage collector's sight: it stays for the life of the process.
+
+    The SDKs' modules alone would make each full collection stop the event loop for some fifty milliseconds.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 async def serve(settings: ProcessSettings, build: Build) -> int:

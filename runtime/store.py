@@ -78,14 +78,21 @@ class _Content:
 
     def __init__(self, indexes: Iterable[str]) -> None:
         self.records: dict[Key, Record] = {}
-        self._values: dict[str, dict[str, dict[Key, None]]] = {name: {} for name in indexes}
+        # One key stands alone: most values have one, and a dictionary each would cost more than the object.
+        self._values: dict[str, dict[str, Key | dict[Key, None]]] = {name: {} for name in indexes}
 
     def put(self, record: Record) -> None:
         self.drop(record.key)
         self.records[record.key] = record
         for values, indexed in zip(self._values.values(), record.indexed, strict=True):
             for value in indexed:
-                values.setdefault(value, {})[record.key] = None
+                match values.get(value):
+                    case None:
+                        values[value] = record.key
+                    case Key() as only:
+                        values[value] = {only: None, record.key: None}
+                    case keys:
+                        keys[record.key] = None
 
     def drop(self, key: Key) -> None:
         old = self.records.pop(key, None)
@@ -93,13 +100,17 @@ class _Content:
             return
         for values, indexed in zip(self._values.values(), old.indexed, strict=True):
             for value in indexed:
-                keys = values[value]
-                del keys[key]
-                if not keys:
-                    del values[value]
+                match values[value]:
+                    case Key():
+                        del values[value]
+                    case keys:
+                        del keys[key]
+                        if not keys:
+                            del values[value]
 
     def find(self, index: str, value: str) -> Iterable[Key]:
-        return self._values[index].get(value, ())
+        found = self._values[index].get(value, ())
+        return (found,) if isinstance(found, Key) else found
 
 
 class Listing:

@@ -1,0 +1,1 @@
+"""Figures that the project promises, printed by `python -m benchmarks`."""

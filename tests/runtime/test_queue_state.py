@@ -1,0 +1,239 @@
+"""The queue against an oracle of its own: a plain list of wishes, searched from end to end."""
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+import pytest
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from runtime.backoff import Backoff
+from runtime.objects import Key
+from runtime.queue import Priority, QueueSettings, QueueState, Wait
+
+KEYS = [Key(namespace, name) for namespace in ("a", "b", "c") for name in ("x", "y")]
+UNBRAKED = QueueSettings(burst=1_000_000)
+
+
+def no_chance() -> float:
+    return 0.0
+
+
+@dataclass
+class Wish:
+    due: float
+    priority: Priority
+
+
+@dataclass
+class Oracle:
+    """What must be true of any queue: which keys may be given out at a time."""
+
+    now: float = 0.0
+    wishes: dict[Key, list[Wish]] = field(default_factory=dict)
+    running: set[Key] = field(default_factory=set)
+
+    def due(self) -> dict[Key, Priority]:
+        ready = {}
+        for key, wishes in self.wishes.items():
+            if key not in self.running and min(wish.due for wish in wishes) <= self.now:
+                ready[key] = min(wish.priority for wish in wishes)
+        return ready
+
+
+class QueueMachine(RuleBasedStateMachine):
+    def __init__(self) -> None:
+        super().__init__()
+        self.queue = QueueState(UNBRAKED, no_chance)
+        self.oracle = Oracle()
+        self.takes = 0
+
+    @rule(key=st.sampled_from(KEYS), priority=st.sampled_from(list(Priority)), after=st.sampled_from([0, 0, 1, 5, 60]))
+    def add(self, key: Key, priority: Priority, after: int) -> None:
+        wish = Wish(self.oracle.now + after, priority)
+        self.oracle.wishes.setdefault(key, []).append(wish)
+        self.queue.add(key, Wait(wish.due, priority), self.oracle.now)
+
+    @rule(seconds=st.sampled_from([0.5, 1, 7, 100]))
+    def pass_time(self, seconds: float) -> None:
+        self.oracle.now += seconds
+
+    @rule()
+    def take(self) -> None:
+        due = self.oracle.due()
+        taken = self.queue.take(self.oracle.now)
+        self.takes += 1
+        if taken is None:
+            assert not due
+            return
+        assert taken.key in due
+        if self.takes % UNBRAKED.turn:
+            assert due[taken.key] == min(due.values())
+        del self.oracle.wishes[taken.key]
+        self.oracle.running.add(taken.key)
+
+    @precondition(lambda self: self.oracle.running)
+    @rule(data=st.data())
+    def done(self, data: st.DataObject) -> None:
+        key = data.draw(st.sampled_from(sorted(self.oracle.running)))
+        self.oracle.running.remove(key)
+        self.queue.done(key, self.oracle.now)
+
+    @invariant()
+    def nothing_is_lost_and_nothing_is_doubled(self) -> None:
+        assert len(self.queue) + self.queue.delayed == len(self.oracle.wishes)
+
+    @invariant()
+    def the_queue_knows_when_to_wake(self) -> None:
+        later = [
+            min(wish.due for wish in wishes)
+            for key, wishes in self.oracle.wishes.items()
+            if key not in self.oracle.running and min(wish.due for wish in wishes) > self.oracle.now
+        ]
+        due = self.queue.next_due()
+        if later:
+            assert due is not None
+            assert due <= min(later)
+
+    def teardown(self) -> None:
+        for key in tuple(self.oracle.running):
+            self.queue.done(key, self.oracle.now)
+        self.oracle.running.clear()
+        self.oracle.now += 1_000
+        expected = set(self.oracle.wishes)
+        given = set()
+        while taken := self.queue.take(self.oracle.now):
+            given.add(taken.key)
+
+        assert given == expected
+
+
+TestQueueAgainstItsOracle = QueueMachine.TestCase
+
+
+def test_an_add_during_a_pass_runs_again_after_it() -> None:
+    queue = QueueState(UNBRAKED, no_chance)
+    key = KEYS[0]
+    queue.add(key, Wait(0, Priority.NORMAL), 0)
+    first = queue.take(0)
+    queue.add(key, Wait(1, Priority.NORMAL), 1)
+    meanwhile = queue.take(1)
+    queue.done(key, 2)
+    after = queue.take(2)
+
+    assert first is not None
+    assert meanwhile is None
+    assert after is not None
+    assert after.key == key
+
+
+def test_namespaces_take_turns() -> None:
+    queue = QueueState(UNBRAKED, no_chance)
+    for number in range(100):
+        queue.add(Key("loud", f"n{number}"), Wait(0, Priority.NORMAL), 0)
+    queue.add(Key("quiet", "only"), Wait(0, Priority.NORMAL), 0)
+    taken = [queue.take(0), queue.take(0)]
+
+    assert [each.key.namespace for each in taken if each] == ["loud", "quiet"]
+
+
+def test_keys_of_one_namespace_keep_their_order() -> None:
+    queue = QueueState(UNBRAKED, no_chance)
+    keys = [Key("a", f"n{number}") for number in range(5)]
+    for key in keys:
+        queue.add(key, Wait(0, Priority.NORMAL), 0)
+    taken = [queue.take(0) for _ in keys]
+
+    assert [each.key for each in taken if each] == keys
+
+
+def test_an_edit_overtakes_resyncs_and_resyncs_are_not_starved() -> None:
+    queue = QueueState(UNBRAKED, no_chance)
+    for number in range(10):
+        queue.add(Key("a", f"resync{number}"), Wait(0, Priority.RESYNC), 0)
+    for number in range(40):
+        queue.add(Key("a", f"edit{number}"), Wait(0, Priority.URGENT), 0)
+    taken = [each.key.name for _ in range(40) if (each := queue.take(0))]
+
+    assert taken[0] == "edit0"
+    assert sum(name.startswith("resync") for name in taken) == 5
+
+
+def test_an_edit_lifts_a_waiting_resync() -> None:
+    queue = QueueState(UNBRAKED, no_chance)
+    first, second = Key("a", "first"), Key("a", "second")
+    queue.add(first, Wait(0, Priority.RESYNC), 0)
+    queue.add(second, Wait(0, Priority.RESYNC), 0)
+    queue.add(second, Wait(0, Priority.URGENT), 0)
+    taken = queue.take(0)
+
+    assert taken is not None
+    assert taken.key == second
+
+
+def test_a_hot_key_is_slowed_down_alone() -> None:
+    settings = QueueSettings(burst=5, interval=timedelta(seconds=1))
+    queue = QueueState(settings, no_chance)
+    hot, calm = Key("a", "hot"), Key("a", "calm")
+    passes = 0
+    for tick in range(1_000):
+        now = tick / 10
+        queue.add(hot, Wait(now, Priority.URGENT), now)
+        if queue.take(now):
+            passes += 1
+            queue.done(hot, now)
+    queue.add(hot, Wait(99.9, Priority.URGENT), 99.9)
+    queue.add(calm, Wait(99.9, Priority.NORMAL), 99.9)
+    taken = queue.take(99.9)
+
+    assert passes <= 5 + 100
+    assert passes >= 95
+    assert taken is not None
+    assert taken.key == calm
+
+
+@dataclass(frozen=True)
+class BackoffCase:
+    failures: int
+    chance: float
+    seconds: float
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(BackoffCase(1, 0.0, 0.5), id="the first failure waits the first pause"),
+        pytest.param(BackoffCase(2, 0.0, 1.0), id="the second waits twice as long"),
+        pytest.param(BackoffCase(5, 0.0, 8.0), id="each failure doubles"),
+        pytest.param(BackoffCase(11, 0.0, 300.0), id="the cap holds"),
+        pytest.param(BackoffCase(100_000, 0.0, 300.0), id="a very long outage does not overflow"),
+        pytest.param(BackoffCase(1, 0.99999, 0.75), id="jitter adds at most half"),
+        pytest.param(BackoffCase(100, 0.5, 375.0), id="jitter stands on top of the cap"),
+    ],
+)
+def test_backoff(case: BackoffCase) -> None:
+    backoff = Backoff(timedelta(milliseconds=500), timedelta(minutes=5))
+    delay = backoff.delay(case.failures, lambda: case.chance)
+
+    assert delay.total_seconds() == pytest.approx(case.seconds, abs=0.001)
+
+
+def test_a_busy_key_leaves_nothing_behind() -> None:
+    queue = QueueState(UNBRAKED, no_chance)
+    key = KEYS[0]
+    for now in range(10_000):
+        queue.add(key, Wait(now + 600, Priority.RESYNC), now)
+        queue.add(key, Wait(now, Priority.NORMAL), now)
+        queue.take(now)
+        queue.done(key, now)
+
+    assert len(queue._heap) <= 1_100
+
+
+def test_success_forgets_failures() -> None:
+    queue = QueueState(UNBRAKED, no_chance)
+    key = KEYS[0]
+    pauses = [queue.fail(key), queue.fail(key)]
+    queue.forget(key)
+
+    assert queue.fail(key) == pauses[0] < pauses[1]
