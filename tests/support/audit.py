@@ -9,10 +9,12 @@ import msgspec
 
 WRITES = frozenset({"create", "update", "patch", "delete", "deletecollection"})
 READS = frozenset({"get", "list", "watch"})
+_CREDENTIAL = "authentication.kubernetes.io/credential-id"
 
 
 class _User(msgspec.Struct):
     username: str = ""
+    extra: dict[str, list[str]] = msgspec.field(default_factory=dict)
 
 
 class _ObjectRef(msgspec.Struct, rename="camel"):
@@ -35,11 +37,16 @@ class _Line(msgspec.Struct, rename="camel"):
     user_agent: str = ""
     object_ref: _ObjectRef | None = None
     response_status: _Status | None = None
+    request_received_timestamp: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One finished request. `user` is the full name, `system:serviceaccount:<namespace>:<name>` for a process."""
+    """One finished request.
+
+    `user` is the full name, `system:serviceaccount:<namespace>:<name>` for a process; `credential` tells tokens of one
+    account apart (`JTI=<id>`); `received_at` is RFC 3339 with microseconds, UTC, so that its text sorts.
+    """
 
     user: str
     user_agent: str
@@ -51,6 +58,8 @@ class Request:
     name: str
     code: int
     uri: str
+    credential: str
+    received_at: str
 
     @property
     def is_write(self) -> bool:
@@ -153,4 +162,6 @@ def _request(line: _Line) -> Request:
         name=ref.name,
         code=line.response_status.code if line.response_status else 0,
         uri=line.request_uri,
+        credential=next(iter(line.user.extra.get(_CREDENTIAL, [])), ""),
+        received_at=line.request_received_timestamp,
     )

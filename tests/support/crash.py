@@ -1,0 +1,146 @@
+"""Kill -9 at each side effect: learn the effects from a clean run, plan one crash for each, compare the end with it.
+
+Many claims are trapped at once, each at its own effect, and one kill ends them all: a plan costs no restart of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import re
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from devcloud.front import Endpoint, serving
+from tests.support.gate import Effect, Gate, Moment, Trap
+from tests.support.kinds import PROVIDER_CONFIG
+from tests.support.kube_proxy import kube_proxy
+from tests.support.processes import Program
+from tests.support.sql_proxy import sql_proxy
+from tests.support.staff import QUICK_LEASE
+from tests.support.system import System, free_port
+
+SCOPE = re.compile(rb"k\d{3}z")
+_HOST = "127.0.0.1"
+# Below the processes' 16 workers, so that those who are not parked go on.
+_BATCH = 14
+_SPRING_S = 20.0
+_AFTER_FIRST_S = 12.0
+COMPOSER, PROVIDER = "composer", "provider"
+_MODULES = {COMPOSER: ("composer",), PROVIDER: ("providers", "onprem")}
+_ACCOUNTS = {
+    COMPOSER: ("fairlead-system", "fairlead-composer"),
+    PROVIDER: ("fairlead-onprem", "fairlead-provider-onprem"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """One crash: who dies, at which of its effects on one claim, when around it; `effect` is the clean run's text."""
+
+    actor: str
+    trap: Trap
+    effect: str
+
+    def __str__(self) -> str:
+        return f"{self.actor} effect {self.trap.ordinal} ({self.effect}) {self.trap.moment.value}"
+
+
+def plans(learned: Mapping[str, list[str]], turns: Sequence[tuple[Moment, ...]]) -> list[Plan]:
+    """Plan crashes for every learned effect, each at the next of the turns' moments."""
+    turn = itertools.cycle(turns)
+    return [
+        Plan(actor, Trap(ordinal, moment), effect)
+        for actor, effects in learned.items()
+        for ordinal, effect in enumerate(effects, start=1)
+        for moment in next(turn)
+    ]
+
+
+def batches(chosen: list[Plan]) -> list[list[Plan]]:
+    """Split plans so that no process has more parked workers than it can spare."""
+    found: list[list[Plan]] = []
+    for plan in chosen:
+        fits = (batch for batch in found if sum(one.actor == plan.actor for one in batch) < _BATCH)
+        batch = next(fits, None)
+        if batch is None:
+            found.append(batch := [])
+        batch.append(plan)
+    return found
+
+
+@dataclass(slots=True)
+class CrashRig:
+    """A system whose two processes reach the API server and PostgreSQL through gates."""
+
+    system: System
+    gates: dict[str, Gate]
+    kubeconfigs: dict[str, Path]
+    programs: dict[str, Program] = field(default_factory=dict)
+    kills: int = 0
+
+    async def start(self) -> None:
+        """Start what does not run, each with a new identity."""
+        await asyncio.gather(*(self._start(actor) for actor in _MODULES if not self._runs(actor)))
+
+    async def kill(self) -> None:
+        """Kill -9 both processes at once, then cut what they had open."""
+        await asyncio.gather(*(program.kill9() for program in self.programs.values()))
+        self.kills += 1
+        for gate in self.gates.values():
+            gate.open()
+
+    def arm(self, planned: Mapping[str, Plan]) -> None:
+        """Set the traps of a batch of plans, by scope."""
+        for actor, gate in self.gates.items():
+            gate.arm({scope: plan.trap for scope, plan in planned.items() if plan.actor == actor})
+
+    async def until_sprung(self) -> dict[str, Effect]:
+        """Wait until every trap has sprung, within a limit; return what was met at each."""
+        waits = (gate.until_sprung(limit_s=_SPRING_S, after_first_s=_AFTER_FIRST_S) for gate in self.gates.values())
+        return {scope: effect for sprung in await asyncio.gather(*waits) for scope, effect in sprung.items()}
+
+    def _runs(self, actor: str) -> bool:
+        return actor in self.programs and self.programs[actor].is_running
+
+    async def _start(self, actor: str) -> None:
+        port = free_port()
+        flags = ("--kubeconfig", str(self.kubeconfigs[actor]), "--namespace", _ACCOUNTS[actor][0])
+        program = Program(
+            (*_MODULES[actor], *flags, "--health-port", str(port), *QUICK_LEASE),
+            log=self.system.folder / f"crash-{self.kills}-{actor}.log",
+        )
+        await program.start()
+        self.programs[actor] = program
+        self.system.started.append(program)
+        await program.until_healthy(port)
+
+
+@asynccontextmanager
+async def crash_rig(system: System) -> AsyncIterator[CrashRig]:
+    """Put gates before the API server and PostgreSQL of a rig, and start both processes behind them."""
+    async with AsyncExitStack() as stack:
+        gates = {actor: Gate() for actor in _MODULES}
+        kubeconfigs = {}
+        for actor, account in _ACCOUNTS.items():
+            direct = await system.plane.service_account_kubeconfig(*account)
+            proxy = kube_proxy(system.plane.folder, direct, gates[actor])
+            kubeconfigs[actor] = await stack.enter_async_context(proxy)
+        folder = system.folder / "sql"
+        folder.mkdir(mode=0o700)
+        socket = folder / ".s.PGSQL.5432"
+        await stack.enter_async_context(sql_proxy(socket, system.server.server.socket, gates[PROVIDER], SCOPE))
+        server = system.server
+        front = await stack.enter_async_context(
+            serving(Endpoint(host=_HOST, port=0, socket=socket, certificate=server.certificate, key=server.key))
+        )
+        spec = {"host": _HOST, "port": front.port, "limits": {"destroysPerHour": 1000}}
+        await system.api.merge(PROVIDER_CONFIG.path("", "default"), {"spec": spec})
+        made = CrashRig(system, gates, kubeconfigs)
+        try:
+            await made.start()
+            yield made
+        finally:
+            await made.kill()

@@ -1,0 +1,171 @@
+"""One run through the life of many claims, with a crash planned for each effect of each step."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from tests.support.crash import COMPOSER, PROVIDER, CrashRig, Plan, batches, plans
+from tests.support.end_state import EndState, differences, end_states
+from tests.support.gate import Effect, Moment
+from tests.support.home import Home, claim, furnish
+from tests.support.kinds import CLAIM, NAMESPACE, SECRET, is_ready
+from tests.support.waiting import eventually
+
+STEPS = ("create", "update", "rotate", "delete")
+_NAME = "db"
+_CLEAN = "k000z"
+_LIMIT_S = 150.0
+
+
+@dataclass(slots=True)
+class CrashRun:
+    """Claims of equal spec, one per plan, that go through the steps together.
+
+    Attributes:
+        learned: The effects of each step in a clean run, by process.
+        clean: What a clean run leaves after each step.
+        planned: The crashes of each step.
+    """
+
+    rig: CrashRig
+    learned: dict[str, dict[str, list[str]]] = field(default_factory=dict)
+    clean: dict[str, EndState] = field(default_factory=dict)
+    planned: dict[str, list[Plan]] = field(default_factory=dict)
+    homes: dict[str, Home] = field(default_factory=dict)
+    done: list[str] = field(default_factory=list)
+
+    @classmethod
+    async def learn(cls, rig: CrashRig, turns: Sequence[tuple[Moment, ...]]) -> CrashRun:
+        """Take one claim through all steps undisturbed, and plan crashes from what was seen."""
+        run = cls(rig)
+        for step in STEPS:
+            for gate in rig.gates.values():
+                gate.forget()
+            await run._act(step, [_CLEAN])
+            await run._until_done(step, _CLEAN)
+            await rig.system.at_rest(for_s=1.5)
+            run.learned[step] = {actor: gate.effects(_CLEAN) for actor, gate in rig.gates.items()}
+            run.clean[step] = (await end_states(rig.system, [_CLEAN]))[_CLEAN]
+            run.planned[step] = plans(run.learned[step], turns)
+        return run
+
+    @property
+    def scopes(self) -> list[str]:
+        """The claims, as many as the step with the most plans needs."""
+        return [f"k{number:03}z" for number in range(1, 1 + max(len(planned) for planned in self.planned.values()))]
+
+    async def crash(self, step: str) -> None:
+        """Crash each effect of a step; at the end each claim must be as the clean run left its own."""
+        for earlier in STEPS[: STEPS.index(step)]:
+            if earlier not in self.done:
+                await self._act(earlier, self.scopes)
+                await self._until_clean(earlier, [])
+        crashed: list[tuple[Plan, str, Effect | None]] = []
+        free = list(self.scopes)
+        for batch in batches(self.planned[step]):
+            planned = {free.pop(0): plan for plan in batch}
+            sprung = await self._crash_batch(step, planned)
+            crashed += [(plan, scope, sprung.get(scope)) for scope, plan in planned.items()]
+        await self._act(step, free)
+        await self._until_clean(step, crashed)
+        missed = [str(plan) for plan, _scope, effect in crashed if effect is None]
+        assert missed == [], f"no crash happened at {missed}"
+
+    async def _crash_batch(self, step: str, planned: dict[str, Plan]) -> dict[str, Effect]:
+        self.rig.arm(planned)
+        await self._act(step, list(planned))
+        sprung = await self.rig.until_sprung()
+        await self.rig.kill()
+        if step != "delete":
+            await self._published_log_in(planned)
+        await self.rig.start()
+        return sprung
+
+    async def _act(self, step: str, scopes: list[str]) -> None:
+        await asyncio.gather(*(self._act_one(step, scope) for scope in scopes))
+
+    async def _act_one(self, step: str, scope: str) -> None:
+        system = self.rig.system
+        match step:
+            case "create":
+                await system.create(NAMESPACE, NAMESPACE.new("", scope))
+                await system.create(CLAIM, claim(scope, _NAME, deletionPolicy="Delete"))
+            case "update":
+                await system.edit(CLAIM, scope, _NAME, {"spec": {"size": "medium"}})
+            case "rotate":
+                await system.edit(CLAIM, scope, _NAME, {"spec": {"passwordRotation": {"token": "again"}}})
+            case "delete":
+                await system.api.delete(CLAIM.path(scope, _NAME))
+            case _:
+                raise ValueError(step)
+
+    async def _until_done(self, step: str, scope: str) -> None:
+        path = CLAIM.path(scope, _NAME)
+        if step == "delete":
+            await self.rig.system.api.until_gone(path, limit_s=_LIMIT_S)
+            return
+        await self.rig.system.until(CLAIM, scope, _NAME, is_ready, limit_s=_LIMIT_S)
+        await self._is_at_home(scope)
+
+    async def _until_clean(self, step: str, crashed: list[tuple[Plan, str, Effect | None]]) -> None:
+        """Wait until every claim is as the clean one was, and its published password finds its row."""
+        last: dict[str, list[str]] = {}
+
+        async def clean() -> bool:
+            found = await end_states(self.rig.system, self.scopes)
+            last.clear()
+            last.update({scope: wrong for scope in found if (wrong := differences(found[scope], self.clean[step]))})
+            return not last
+
+        plan_of = {scope: plan for plan, scope, _effect in crashed}
+        try:
+            await eventually(clean, f"all is as after an undisturbed {step}", limit_s=_LIMIT_S)
+        except AssertionError:
+            lines = [f"{scope}, {plan_of.get(scope, 'no crash')}: {'; '.join(wrong)}" for scope, wrong in last.items()]
+            raise AssertionError(f"after {step}, {len(lines)} not as undisturbed:\n" + "\n".join(lines)) from None
+        if step != "delete":
+            await asyncio.gather(*(self._is_at_home(scope) for scope in self.scopes))
+            await self._says_no_password()
+        self.done.append(step)
+
+    async def _is_at_home(self, scope: str) -> None:
+        """Prove that the published password logs in and that the planted row is there; plant it the first time."""
+        if scope not in self.homes:
+            self.homes[scope] = await furnish(self.rig.system, scope, _NAME)
+        home = self.homes[scope]
+        assert await home.rows() == [home.row]
+        assert await home.names() == [home.database]
+
+    async def _published_log_in(self, planned: dict[str, Plan]) -> None:
+        """Prove, while nobody is at work, that each password that is published now logs in."""
+        system = self.rig.system
+
+        async def refused(scope: str) -> str:
+            is_published = await system.api.find(SECRET.path(scope, f"{_NAME}-connection")) is not None
+            if not is_published or await system.logs_in(scope, _NAME):
+                return ""
+            return f"{scope}: {planned.get(scope, 'no crash')}"
+
+        found = await asyncio.gather(*(refused(scope) for scope in self.scopes))
+        assert [one for one in found if one] == [], "published passwords that do not log in"
+
+    async def _says_no_password(self) -> None:
+        """Prove that neither process nor server wrote a published password to its log."""
+        system = self.rig.system
+        bindings = await asyncio.gather(*(system.binding(scope, _NAME) for scope in self.scopes))
+        logs = [system.server.server.log, *(program.log for program in system.started)]
+        texts = [await asyncio.to_thread(log.read_text, errors="replace") for log in logs]
+        for binding in bindings:
+            said = [log.name for log, text in zip(logs, texts, strict=True) if binding["password"] in text]
+            assert said == [], "logs that hold a password"
+
+
+def summary(run: CrashRun) -> str:
+    """Tell what was learned, for a person."""
+    lines = []
+    for step, by_actor in run.learned.items():
+        for actor in (COMPOSER, PROVIDER):
+            lines += [f"{step} {actor} {number}: {text}" for number, text in enumerate(by_actor[actor], start=1)]
+    return "\n".join(lines)
