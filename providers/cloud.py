@@ -1,0 +1,191 @@
+"""What a cloud must offer, in the cloud's own words; all that its author writes.
+
+Guarantees that the generic reconciler builds on:
+- Nothing is guessed: `observe` answers Present or Absent from one typed answer; whatever else happened is raised as a
+  Failure and becomes Unknown.
+- A create writes the owner's tags by itself, so that a lost answer leads back to the same database.
+- Update and delete take what was observed in this pass and refuse another incarnation (runtime.errors.Conflict).
+- Every mutating call asks its fence in the sending thread, at the last moment before each request leaves.
+- No call waits for minutes: a slow change returns an Operation, which is remembered in status and polled.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Generic, Protocol, TypeVar
+
+import msgspec
+
+from providers.envelope import Envelope
+from providers.identity import Owner
+from providers.managed import Absent, Change, Found, Observed, Present, SpecT
+from providers.passwords import Login
+from providers.plan import Policy
+from runtime.errors import Conflict
+from runtime.objects import Resource
+
+ConfigT = TypeVar("ConfigT", bound=msgspec.Struct)
+
+
+class FenceClosed(Conflict):
+    """The time or the leadership under which a call was planned is over: nothing was sent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fence:
+    """Until when, on the monotonic clock, and under which leadership calls may start."""
+
+    until: float
+    leads: Callable[[], bool]
+    monotonic: Callable[[], float] = time.monotonic
+
+    def check(self) -> None:
+        """Raise FenceClosed when no call may start any more."""
+        if self.monotonic() >= self.until or not self.leads():
+            raise FenceClosed("the time for this call is over; looking again")
+
+
+@dataclass(frozen=True, slots=True)
+class Target(Generic[SpecT]):
+    """Which database is meant and whose it is.
+
+    `active` is the login that is published, `retiring` one that still works for its grace; both may be empty.
+    """
+
+    name: str
+    spec: SpecT
+    owner: Owner
+    hash: str
+    active: str = ""
+    retiring: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Credential:
+    """A login and its password; never printed."""
+
+    username: str
+    password: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """A change that the cloud carries out over time, by the cloud's own name for it."""
+
+    id: str
+    kind: str
+    started_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """A list of all that is ours: a mark by name that changes when anything did. `complete` is False on any doubt."""
+
+    items: Mapping[str, str]
+    complete: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """How an application reaches a database; `ca` is PEM, empty where the system's roots serve."""
+
+    host: str
+    port: int
+    database: str
+    sslmode: str
+    ca: str = field(default="", repr=False)
+
+
+class Cloud(Protocol[SpecT]):
+    """One account of a cloud, connected; every method may raise a Failure of runtime.errors."""
+
+    async def whoami(self) -> str:
+        """Return the account that our credentials reach."""
+
+    async def observe(self, target: Target[SpecT]) -> Present[SpecT] | Absent:
+        """Read one database live."""
+
+    async def observe_all(self) -> Sweep:
+        """List what is ours, to wake keys; nothing is decided on it."""
+
+    async def find(self, owner: Owner) -> tuple[Found, ...]:
+        """Search for databases of the same claim under another identity; complete or a Failure."""
+
+    async def create(self, target: Target[SpecT], credential: Credential, fence: Fence) -> Operation | None:
+        """Make the database with its tags and login; what an interrupted create left is finished."""
+
+    async def update(
+        self, target: Target[SpecT], observed: Observed[SpecT], changes: tuple[Change, ...], fence: Fence
+    ) -> Operation | None:
+        """Make the changes true on this incarnation."""
+
+    async def set_password(
+        self, target: Target[SpecT], observed: Observed[SpecT], credential: Credential, fence: Fence
+    ) -> Operation | None:
+        """Give a login its password, making the login where logins are ours to make."""
+
+    async def login(self, target: Target[SpecT], credential: Credential) -> Login:
+        """Try a login as an application would."""
+
+    async def disable(self, target: Target[SpecT], username: str, fence: Fence) -> None:
+        """Take a former login away."""
+
+    async def adopt(self, target: Target[SpecT], observed: Observed[SpecT], fence: Fence) -> None:
+        """Write our tags onto a database that a person named."""
+
+    async def release(self, target: Target[SpecT], observed: Observed[SpecT], fence: Fence) -> None:
+        """Say in its tags that the database was let go."""
+
+    async def backup_of(self, target: Target[SpecT]) -> str:
+        """Return the newest backup that is available, empty when there is none."""
+
+    async def delete(
+        self, target: Target[SpecT], observed: Observed[SpecT] | None, policy: Policy, fence: Fence
+    ) -> Operation | None:
+        """Take the database away as the policy says, and what an interrupted create or delete left."""
+
+    async def poll(self, operation: Operation) -> bool:
+        """Tell whether an operation has ended well; one that failed is raised."""
+
+    def endpoint(self, target: Target[SpecT]) -> Endpoint:
+        """Return how an application reaches the database."""
+
+    def objection(self, spec: SpecT) -> tuple[str, str] | None:
+        """Return reason and sentence when this account cannot serve such a spec. Pure."""
+
+    def advice(self) -> str:
+        """Return what the platform team should know about this account, empty when nothing. Pure."""
+
+
+@dataclass(frozen=True, slots=True)
+class Provider(Generic[SpecT, ConfigT]):
+    """The one name that a cloud exports: its kinds, its models, its pure rules and how to connect.
+
+    `secrets` names the Secrets of the provider's own namespace that a ProviderConfig needs; `connect` gets their data.
+    `guarded` are the differences from what the provider keeps true whatever the spec says.
+    """
+
+    cloud: str
+    resource: Resource
+    config_resource: Resource
+    spec_type: type[Envelope]
+    config_type: type[ConfigT]
+    translator: int
+    policies: frozenset[Policy]
+    external_name: Callable[[SpecT, str], str]
+    logins: Callable[[Target[SpecT]], tuple[str, str]]
+    guarded: Callable[[Target[SpecT], Observed[SpecT]], tuple[Change, ...]]
+    classify: Callable[[Change], Change]
+    login_versions: Callable[[Observed[SpecT]], Mapping[str, str]]
+    secrets: Callable[[ConfigT], tuple[str, ...]]
+    connect: Callable[[ConfigT, Mapping[str, Mapping[str, str]]], AbstractAsyncContextManager[Cloud[SpecT]]]
+    window_open: Callable[[SpecT, datetime], bool] = lambda _spec, _now: False
+
+
+def decode_config(provider: Provider[Any, ConfigT], spec: dict[str, Any]) -> ConfigT:
+    """Read a ProviderConfig's spec; raises msgspec.ValidationError."""
+    return msgspec.convert(spec, provider.config_type)

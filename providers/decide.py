@@ -1,0 +1,278 @@
+"""The one decision: what to do now with a resource, from what is wanted, seen and remembered. Pure.
+
+Every branch is a row of the test table. The order of the rows is the order of safety: what we do not know, then what we
+may not touch, then what would lose data, then what is left to do.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import assert_never
+
+from providers.managed import Absent, Change, Class, Observed, Phase, Present, SpecT, Unknown, describe
+from providers.plan import (
+    Adopt,
+    Create,
+    Destroy,
+    Finish,
+    Ignore,
+    Plan,
+    Policy,
+    Refuse,
+    Release,
+    Rest,
+    Scene,
+    Settled,
+    Update,
+    Wait,
+)
+
+SOON = timedelta(seconds=5)
+SLOW = timedelta(minutes=1)
+
+
+def decide(scene: Scene[SpecT]) -> Plan:
+    """Choose the one plan for this pass; every row of the table is a test case."""
+    if scene.desired.lifecycle.deleting:
+        return _deletion(scene)
+    early = _not_ours_to_move(scene)
+    if early is not None:
+        return early
+    match scene.observation:
+        case Unknown(reason=reason, message=message):
+            return Wait(reason, message, SLOW)
+        case Absent():
+            return _absent(scene)
+        case Present(observed=observed):
+            return _present(scene, observed)
+        case never:
+            assert_never(never)
+
+
+def _not_ours_to_move(scene: Scene[SpecT]) -> Plan | None:
+    bounds = scene.bounds
+    if bounds.not_allowed:
+        return Refuse("NotAllowed", bounds.not_allowed)
+    if bounds.account_changed:
+        return Refuse("AccountChanged", bounds.account_changed)
+    return _open_intent(scene)
+
+
+def _open_intent(scene: Scene[SpecT]) -> Plan | None:
+    """An intent that another process may still be carrying out forbids every call of ours."""
+    bounds = scene.bounds
+    if bounds.intent_unknown:
+        return Refuse("NewerProvider", bounds.intent_unknown)
+    if bounds.intent_until is not None and scene.now < bounds.intent_until:
+        left = bounds.intent_until - scene.now
+        return Wait("Reconciling", "another process may still be at work on it; waiting until its time is over", left)
+    return None
+
+
+def _absent(scene: Scene[SpecT]) -> Plan:  # noqa: PLR0911 - each return is a row of the table
+    desired, bounds, lost = scene.desired, scene.bounds, scene.marks.incarnation
+    if desired.lifecycle.paused:
+        return Rest("Paused", desired.lifecycle.paused)
+    if lost:
+        return _lost(scene, lost)
+    if desired.observe_only:
+        return Wait("ResourcePending", "there is no such database yet, and the policy Observe makes none", SLOW)
+    if bounds.takeover:
+        return Rest("AwaitingTakeover", bounds.takeover)
+    if bounds.refusal is not None:
+        return Refuse(*bounds.refusal)
+    foreign = [one for one in bounds.predecessors if desired.consent.adopt != "none"]
+    if foreign:
+        one = foreign[0]
+        return Refuse(
+            "PredecessorFound",
+            f"{one.name} (incarnation {one.incarnation}) was made for the same claim under another identity; set"
+            f" fairlead.dev/adopt to {one.incarnation} to take it over, or to none for a new one beside it",
+        )
+    if bounds.limit_reached:
+        return Refuse("LimitReached", bounds.limit_reached)
+    return Create()
+
+
+def _lost(scene: Scene[SpecT], lost: str) -> Plan:
+    since = scene.marks.absent_since
+    if since is None or scene.now - since < scene.bounds.grace:
+        left = scene.bounds.grace if since is None else scene.bounds.grace - (scene.now - since)
+        return Wait("CloudUnreachable", "the database was not found; looking again before believing it", left)
+    if scene.desired.consent.to("recreate", lost) and not scene.desired.observe_only:
+        return Create(instead_of=lost)
+    backup = f"the newest backup is {scene.bounds.backup}" if scene.bounds.backup else "no backup of it is known"
+    return Refuse(
+        "DatabaseLost",
+        f"database {scene.marks.external_name} (incarnation {lost}) is gone and was not deleted by Fairlead; {backup};"
+        f" nothing is made in its place. Restore it under its name, or annotate fairlead.dev/consent=recreate={lost}"
+        " to start with an empty one",
+    )
+
+
+def _present(  # noqa: PLR0911 - each return is a row of the table
+    scene: Scene[SpecT], observed: Observed[SpecT]
+) -> Plan:
+    desired, marks = scene.desired, scene.marks
+    if marks.incarnation and marks.incarnation != observed.incarnation:
+        return _replaced(scene, observed)
+    if not desired.owner.owns(observed.owner) and not (marks.incarnation and observed.owner is None):
+        return _adopt(scene, observed)
+    if desired.lifecycle.paused:
+        return Rest("Paused", desired.lifecycle.paused, scene.changes)
+    if desired.observe_only:
+        return Rest("ObserveOnly", _differences(scene.changes), scene.changes)
+    if scene.bounds.takeover:
+        return Rest("AwaitingTakeover", scene.bounds.takeover, scene.changes)
+    match observed.phase:
+        case Phase.BUSY:
+            return Wait("CloudBusy", "the cloud is at work on it and takes no change yet", SOON)
+        case Phase.STOPPED:
+            return Refuse("DatabaseStopped", f"{observed.name} was stopped; start it where it was stopped")
+        case Phase.READY | Phase.FAILED:
+            return _converge(scene)
+        case never:
+            assert_never(never)
+
+
+def _replaced(scene: Scene[SpecT], observed: Observed[SpecT]) -> Plan:
+    if scene.desired.consent.adopt == observed.incarnation:
+        return _adopt(scene, observed)
+    return Refuse(
+        "Replaced",
+        f"{observed.name} is not the database that was Ready before: incarnation {observed.incarnation} instead of"
+        f" {scene.marks.incarnation}; it is only read. Put the former one back, or annotate"
+        f" fairlead.dev/adopt={observed.incarnation}",
+    )
+
+
+def _adopt(scene: Scene[SpecT], observed: Observed[SpecT]) -> Plan:
+    wanted, found = scene.desired.consent.adopt, observed.owner
+    if wanted == observed.incarnation and not scene.desired.observe_only and not scene.desired.lifecycle.paused:
+        if found is not None and found.installation != scene.desired.owner.installation:
+            return Refuse("AdoptionRefused", f"{observed.name} belongs to {found}; another installation's is not taken")
+        if not scene.bounds.adoption:
+            return Refuse("AdoptionRefused", "the ProviderConfig has no allowAdoption; ask the platform team")
+        return Adopt(observed.incarnation)
+    whose = f"it belongs to {found}" if found is not None else "it carries no owner's tag"
+    return Refuse("NotOwned", f"database {observed.name} exists and was not made for this resource: {whose}; nothing is"
+                  " changed. Choose another name, or adopt it")  # fmt: skip
+
+
+def _converge(scene: Scene[SpecT]) -> Plan:
+    desired, bounds = scene.desired, scene.bounds
+    if bounds.refusal is not None:
+        return Refuse(*bounds.refusal, held=scene.changes)
+    if not scene.changes:
+        return Settled()
+    known = scene.marks.converged
+    edited = known is None or known.spec_hash != desired.spec_hash
+    if known is not None and not edited and _only_we_changed(scene):
+        text = f"Fairlead's own rules changed, not the database; released by waves: {_differences(scene.changes)}"
+        return Rest("TranslatorChanged", text, scene.changes)
+    now = tuple(change for change in scene.changes if _due(scene, change, edited=edited))
+    held = tuple(change for change in scene.changes if change not in now)
+    why = _why_held(held, edited=edited)
+    if now:
+        return Update(now, why, drift=not edited)
+    return why or Settled()
+
+
+def _only_we_changed(scene: Scene[SpecT]) -> bool:
+    known = scene.marks.converged
+    return (
+        known is not None and known.translator != scene.bounds.translator and known.observed_hash == scene.observed_hash
+    )
+
+
+def _due(scene: Scene[SpecT], change: Change, *, edited: bool) -> bool:
+    desired = scene.desired
+    match change.kind:
+        case Class.ONLINE:
+            return True
+        case Class.RESTART | Class.LOCKOUT:
+            asked = desired.apply_now if edited else desired.correct_drift
+            return (asked or scene.bounds.window_open) and not scene.bounds.brake
+        case Class.LOSS:
+            return desired.consent.to(change.path, describe(change.want))
+        case never:
+            assert_never(never)
+
+
+def _why_held(held: tuple[Change, ...], *, edited: bool) -> Rest | Refuse | None:
+    if not held:
+        return None
+    losses = [change for change in held if change.kind is Class.LOSS]
+    if losses:
+        consent = ", ".join(f"{change.path}={describe(change.want)}" for change in losses)
+        return Refuse("HeldChange", f"this would lose data; to agree set fairlead.dev/consent to {consent}", held)
+    if edited:
+        return Rest("WaitingForWindow", f"waits for the maintenance window: {_differences(held)}", held)
+    return Rest("DriftHeld", f"waits for the maintenance window or driftPolicy Correct: {_differences(held)}", held)
+
+
+def _differences(changes: tuple[Change, ...]) -> str:
+    if not changes:
+        return "no differences"
+    texts = [f"{one.path} is {describe(one.have)}, wanted {describe(one.want)}" for one in changes[:5]]
+    more = f" and {len(changes) - 5} more" if len(changes) > 5 else ""  # noqa: PLR2004 - a message names at most five
+    return "; ".join(texts) + more
+
+
+def _deletion(scene: Scene[SpecT]) -> Plan:  # noqa: PLR0911 - each return is a row of the table
+    lifecycle = scene.desired.lifecycle
+    if not lifecycle.held:
+        return Ignore()
+    if lifecycle.paused:
+        return Rest("Paused", lifecycle.paused)
+    if lifecycle.policy is Policy.DETACH or scene.desired.observe_only:
+        return Release(mark=False)
+    if lifecycle.policy is None:
+        return Wait("AwaitingTeardown", "deleted, but its claim has not said what shall become of the database", SLOW)
+    if scene.bounds.account_changed:
+        return Refuse("AccountChanged", scene.bounds.account_changed)
+    blocked = _open_intent(scene)
+    if blocked is not None:
+        return blocked
+    match scene.observation:
+        case Unknown(reason=reason, message=message):
+            return Wait(reason, message, SLOW)
+        case Absent(remains=remains):
+            return _gone(scene, remains=remains)
+        case Present(observed=observed):
+            return _destroy(scene, observed, lifecycle.policy)
+        case never:
+            assert_never(never)
+
+
+def _gone(scene: Scene[SpecT], *, remains: bool) -> Plan:
+    """Absence under deletion: believed at once where nothing was ever Ready, else after two looks over the grace."""
+    since, policy, bounds = scene.marks.absent_since, scene.desired.lifecycle.policy, scene.bounds
+    waited = since is not None and scene.now - since >= bounds.grace
+    if waited or bounds.delete_intended or not scene.marks.incarnation:
+        # What is left holds no data, but an orphan's users may still want its logins.
+        kept = policy is None or (policy is Policy.ORPHAN and scene.marks.incarnation)
+        return Destroy(policy) if remains and policy is not None and not kept else Finish()
+    left = scene.bounds.grace if since is None else scene.bounds.grace - (scene.now - since)
+    return Wait("Deleting", "the database was not found; looking again before letting go", left)
+
+
+def _destroy(  # noqa: PLR0911 - each return is a row of the table
+    scene: Scene[SpecT], observed: Observed[SpecT], policy: Policy
+) -> Plan:
+    recorded, owner = scene.marks.incarnation, scene.desired.owner
+    if recorded and recorded != observed.incarnation:
+        return Release(mark=False)
+    if not owner.owns(observed.owner) and not (recorded and observed.owner is None):
+        return Release(mark=False)
+    if policy is Policy.ORPHAN:
+        return Release(mark=True)
+    if scene.bounds.not_allowed:
+        return Refuse("NotAllowed", scene.bounds.not_allowed)
+    if scene.bounds.takeover:
+        return Rest("AwaitingTakeover", scene.bounds.takeover)
+    if scene.bounds.brake:
+        return Refuse("Brake", scene.bounds.brake)
+    if observed.phase is Phase.BUSY:
+        return Wait("Deleting", "the cloud is at work on it and takes no deletion yet", SOON)
+    return Destroy(policy)

@@ -1,0 +1,87 @@
+"""Names and owner tags made by rule from who asked: the same object always leads to the same names.
+
+A resource that a claim composed carries the claim's identity as label and annotations; one that stands alone is its own
+claim. Pure.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from dataclasses import dataclass
+
+from runtime.objects import Object, annotations_of, key_of, labels_of, uid_of
+
+PREFIX = "fairlead.dev/"
+LABEL_CLAIM = PREFIX + "claim"
+CLAIM_NAME = PREFIX + "claim-name"
+RESOURCE = PREFIX + "resource"
+FOR_EACH_KEY = PREFIX + "key"
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """Whose database it is, as written into the cloud's tags.
+
+    Ours means that `installation`, `identity` and `claim` agree; the other three are for people to read.
+    """
+
+    installation: str
+    identity: str
+    claim: str
+    namespace: str = ""
+    name: str = ""
+    resource: str = ""
+
+    def owns(self, other: Owner | None) -> bool:
+        """Tell whether `other` is this owner: all three tags agree."""
+        return other is not None and self.tags == other.tags
+
+    @property
+    def tags(self) -> tuple[str, str, str]:
+        """The three tags that decide ownership."""
+        return self.installation, self.identity, self.claim
+
+    def precedes(self, other: Owner) -> bool:
+        """Tell whether `other` is the same claim of the same installation under another identity."""
+        return (self.installation, self.claim) == (other.installation, other.claim) and self.identity != other.identity
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name} ({self.resource}) of installation {self.installation}"
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who asks: the identity's uid, the claim's name, the resource name and the forEach key."""
+
+    uid: str
+    claim_name: str
+    resource: str
+    for_each_key: str
+    has_claim: bool
+
+    @property
+    def hash(self) -> str:
+        """Ten characters that make a cloud name unique: base32 of sha256 over uid, resource name and key."""
+        digest = hashlib.sha256(f"{self.uid}\0{self.resource}\0{self.for_each_key}".encode()).digest()
+        return base64.b32encode(digest).decode().lower()[:10]
+
+
+def identity_of(obj: Object) -> Identity:
+    """Read who asks from the labels and annotations of a managed resource."""
+    annotations = annotations_of(obj)
+    claim_uid = labels_of(obj).get(LABEL_CLAIM, "")
+    claim_name = annotations.get(CLAIM_NAME, "")
+    if claim_uid and claim_name:
+        resource, key = annotations.get(RESOURCE, ""), annotations.get(FOR_EACH_KEY, "")
+        return Identity(claim_uid, claim_name, resource, key, has_claim=True)
+    name = key_of(obj).name
+    return Identity(uid_of(obj), name, name, "", has_claim=False)
+
+
+def owner_of(obj: Object, installation: str) -> Owner:
+    """Return the tags that a database made for this object carries."""
+    identity, namespace = identity_of(obj), key_of(obj).namespace
+    text = f"{namespace}\0{identity.claim_name}\0{identity.resource}\0{identity.for_each_key}"
+    claim = hashlib.sha256(text.encode()).hexdigest()[:16]
+    return Owner(installation, identity.uid, claim, namespace[:63], identity.claim_name[:63], identity.resource[:63])

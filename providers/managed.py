@@ -1,0 +1,215 @@
+"""What a managed database is to us: wanted, seen, marked, and different. Pure.
+
+A cloud projects its answer into the same model that `spec.forProvider` has, so one `diff` serves every cloud; set
+order, units, letter case and server defaults are normalised there and never here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+from typing import Any, Generic, TypeAlias, TypeVar
+
+import msgspec
+
+from providers.identity import Owner
+from runtime.objects import Object
+
+SpecT = TypeVar("SpecT", bound=msgspec.Struct)
+Value: TypeAlias = str | int | bool | tuple[str, ...] | None
+
+
+class Class(Enum):
+    """What a change does to those who use the database."""
+
+    ONLINE = "online"
+    RESTART = "restart"
+    LOCKOUT = "lockout"
+    LOSS = "loss"
+
+
+class Phase(Enum):
+    """What the cloud lets us do with a database now."""
+
+    READY = "ready"
+    BUSY = "busy"
+    STOPPED = "stopped"
+    FAILED = "failed"
+
+
+class Compare(Enum):
+    """How `diff` compares one field; set on the model with `field(...)`."""
+
+    EQUAL = "equal"
+    BIRTH_ONLY = "birth-only"
+    CONTAINS = "contains"
+    WHOLE_MAP = "whole-map"
+
+
+def compared(how: Compare) -> msgspec.Meta:
+    """Annotate a model's field with how it is compared."""
+    return msgspec.Meta(extra={"compare": how})
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One difference: `path` below forProvider, or the name of what the provider guards by itself."""
+
+    path: str
+    want: Value
+    have: Value
+    kind: Class = Class.ONLINE
+
+
+@dataclass(frozen=True, slots=True)
+class Observed(Generic[SpecT]):
+    """One database as a single answer of the cloud showed it.
+
+    `incarnation` is the cloud's own id of this very database; `facts` is what only its provider understands;
+    `at_provider` what people see in status.
+    """
+
+    name: str
+    incarnation: str
+    owner: Owner | None
+    phase: Phase
+    spec: SpecT
+    facts: Any
+    at_provider: Object
+
+
+@dataclass(frozen=True, slots=True)
+class Present(Generic[SpecT]):
+    """The cloud showed the database."""
+
+    observed: Observed[SpecT]
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """The cloud said, by its typed answer, that no such database exists.
+
+    `remains` tells that an interrupted create or delete of ours left something else behind.
+    """
+
+    remains: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """Nothing was learnt; nothing is created, deleted or let go on it. `reason` is a condition reason."""
+
+    reason: str
+    message: str
+
+
+Observation: TypeAlias = Present[SpecT] | Absent | Unknown
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A database of the same claim under another identity."""
+
+    name: str
+    incarnation: str
+    owner: Owner
+
+
+@dataclass(frozen=True, slots=True)
+class Converged:
+    """The last state in which nothing was left to do."""
+
+    generation: int
+    spec_hash: str
+    observed_hash: str
+    translator: int
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """What we remember of a resource across crashes; annotations and status, either counts."""
+
+    external_name: str = ""
+    incarnation: str = ""
+    account: str = ""
+    converged: Converged | None = None
+    absent_since: datetime | None = None
+
+
+def _equal(path: str, want: Value, have: Value) -> Iterable[Change]:
+    if want != have:
+        yield Change(path, want, have)
+
+
+def _members(path: str, want: Iterable[str], have: Iterable[str]) -> Iterable[Change]:
+    present = set(have)
+    for member in sorted(set(want)):
+        if member not in present:
+            yield Change(f"{path}.{member}", "present", "absent")
+
+
+def _map(path: str, want: Mapping[str, str], have: Mapping[str, str]) -> Iterable[Change]:
+    for key in sorted({*want, *have}):
+        yield from _equal(f"{path}.{key}", want.get(key), have.get(key))
+
+
+def _field(path: str, want: Any, have: Any, how: Compare) -> Iterable[Change]:
+    match how:
+        case Compare.EQUAL:
+            return _equal(path, want, have)
+        case Compare.BIRTH_ONLY:
+            return ()
+        case Compare.CONTAINS:
+            return _members(path, want, have or ())
+        case Compare.WHOLE_MAP:
+            return _map(path, want, have or {})
+
+
+def _how(info: msgspec.inspect.Type) -> Compare:
+    match info:
+        case msgspec.inspect.Metadata(extra=dict() as extra):
+            return Compare(extra.get("compare", Compare.EQUAL))
+        case msgspec.inspect.UnionType(types=types):
+            return next((found for found in map(_how, types) if found is not Compare.EQUAL), Compare.EQUAL)
+        case _:
+            return Compare.EQUAL
+
+
+def diff(want: SpecT, have: SpecT, *, ignore: Iterable[str] = ()) -> tuple[Change, ...]:
+    """Return what the user asked for and the cloud does not show; unset fields (None) are not managed.
+
+    `ignore` holds paths below forProvider; a path also covers what lies below it.
+    """
+    info = msgspec.inspect.type_info(type(want))
+    fields = info.fields if isinstance(info, msgspec.inspect.StructType) else ()
+    skipped = tuple(ignore)
+    found: list[Change] = []
+    for field in fields:
+        value = getattr(want, field.name)
+        if value is not None:
+            found += _field(field.encode_name, value, getattr(have, field.name), _how(field.type))
+    return tuple(change for change in found if not _covered(change.path, skipped))
+
+
+def _covered(path: str, ignored: tuple[str, ...]) -> bool:
+    return any(path == one or path.startswith(f"{one}.") for one in ignored)
+
+
+def digest(value: object) -> str:
+    """Return 16 hex characters that stand for a value; equal values give equal text."""
+    encoded = msgspec.json.encode(value, order="deterministic", enc_hook=repr)
+    return hashlib.sha256(encoded).hexdigest()[:16]
+
+
+def describe(value: Value) -> str:
+    """Write a value for people, cut to 256 characters."""
+    match value:
+        case None:
+            return "unset"
+        case tuple():
+            return ", ".join(value)[:256]
+        case _:
+            return str(value)[:256]

@@ -1,0 +1,340 @@
+"""The on-prem cloud: a PostgreSQL server of the platform team, spoken to as its administrator, who is no superuser."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import msgspec
+
+from providers.cloud import Credential, Endpoint, Fence, Operation, Sweep, Target
+from providers.identity import Owner
+from providers.managed import Absent, Change, Found, Observed, Present, diff
+from providers.onprem import catalog, removal
+from providers.onprem.facts import Facts, Inside, broken_rules
+from providers.onprem.login import Server, try_login
+from providers.onprem.models import PostgresDatabaseParameters, ProviderConfigSpec
+from providers.onprem.scram import verifier
+from providers.onprem.session import Account, Session, Sessions
+from providers.onprem.statements import Statement, birth, disable, password_statements, statements, tags_of
+from providers.onprem.translate import observed, target_names, wanted
+from providers.passwords import Login
+from providers.plan import Policy
+from runtime.errors import Blocked, Conflict, Failure, Terminal, Transient
+
+Seen = Observed[PostgresDatabaseParameters]
+Where = Target[PostgresDatabaseParameters]
+OLDEST_SAFE_MAJOR = 16  # before, CREATEROLE may grant itself nearly everything
+
+
+class About(msgspec.Struct, frozen=True):
+    """What the server says about itself and about our login."""
+
+    account: str
+    number: int
+    version: str
+    recovery: bool
+    admin: str
+    superuser: bool
+    createdb: bool
+    createrole: bool
+    secrets: bool
+    ownership: bool
+    exposed: tuple[str, ...] | None = None
+
+    @property
+    def major(self) -> int:
+        """The major version."""
+        return self.number // 10_000
+
+
+class OnPremCloud:
+    """Implements providers.cloud.Cloud."""
+
+    def __init__(self, config: ProviderConfigSpec, sessions: Sessions, about: About) -> None:
+        self._config = config
+        self._sessions = sessions
+        self._about = about
+
+    async def whoami(self) -> str:
+        """Return the server's system_identifier; a server in recovery is not the one to ask."""
+        async with self._sessions.own("ask the server who it is") as session:
+            about = await _about(session)
+        if about.recovery:
+            raise Transient(f"server {self._config.host} is in recovery and takes no change")
+        return about.account
+
+    async def observe(self, target: Where) -> Present[PostgresDatabaseParameters] | Absent:
+        """Read catalogs and ownership of one database, then what only a session within it sees."""
+        facts = await self._facts(target)
+        if facts.database is None:
+            return Absent(remains=facts.row is not None and target.owner.owns(_owner(facts)))
+        database = facts.database
+        if database.allows:
+            facts = msgspec.structs.replace(facts, inside=await self._inside(target))
+        return Present(observed(database, facts, target.spec))
+
+    async def observe_all(self) -> Sweep:
+        """List the databases of our table with a mark of all that the catalogs say about each."""
+        async with self._sessions.own("list the databases") as session:
+            rows = await session.rows(catalog.ALL)
+        return Sweep({name: f"{oid}/{mark}" for name, _, _, _, oid, mark in rows}, complete=True)
+
+    async def find(self, owner: Owner) -> tuple[Found, ...]:
+        """Search the ownership table for the same claim under another identity."""
+        async with self._sessions.own("search for predecessors") as session:
+            rows = await session.rows(catalog.PREDECESSORS, tags_of(owner))
+        return tuple(Found(name, oid, Owner(*rest)) for name, oid, *rest in rows)
+
+    async def create(self, target: Where, credential: Credential, fence: Fence) -> Operation | None:
+        """Write the row, make the roles and the database closed, put all in order, then open it."""
+        names, tags = target_names(target), tags_of(target.owner)
+        async with self._sessions.own(f"create database {names.database}") as session:
+            claimed = await session.change(
+                catalog.CLAIM, fence,
+                {**tags, "database": names.database, "owner_role": names.owner, "logins": list(names.logins)},
+            )  # fmt: skip
+            if not claimed:
+                raise Terminal("NotOwned", f"{names.database} is recorded as another's; nothing was made")
+            facts = await self._facts(target, session)
+            for statement in _owner_role(target, facts):
+                await session.change(statement.sql, fence)
+            if facts.database is None:
+                made = birth(target.spec, names, template=self._config.template_database)
+                await session.change(made.sql, fence)
+            await session.change(catalog.RECORD, fence, {**tags, "database": names.database, "state": "creating"})
+        await self._in_order(target, credential, fence)
+        return None
+
+    async def _in_order(self, target: Where, credential: Credential, fence: Fence) -> None:
+        """Close, grant, set the password, open; then, with a session inside, finish and say ready."""
+        await self._set(target, credential, fence)
+        for last in (False, True):
+            seen = await self.observe(target)
+            if isinstance(seen, Absent):
+                raise Conflict(f"database {target.name} vanished while it was made")
+            facts = seen.observed.facts
+            changes = (*diff(target.spec, seen.observed.spec), *broken_rules(wanted(target), facts))
+            now = tuple(change for change in changes if last or change.path != "ownership.state")
+            await self._run(target, now, fence)
+
+    async def update(
+        self, target: Where, observed: Seen, changes: tuple[Change, ...], fence: Fence
+    ) -> Operation | None:
+        """Run the statements of these changes on this incarnation."""
+        await self._same(target, observed)
+        await self._run(target, changes, fence)
+        return None
+
+    async def _run(self, target: Where, changes: tuple[Change, ...], fence: Fence) -> None:
+        rules, what = wanted(target), f"change database {target.name}"
+        todo = statements(changes, rules)
+        async with self._sessions.own(what) as session:
+            if any(change.path == "ownership.oid" for change in changes):
+                await self._record(session, target, "creating", fence)
+            for statement in todo:
+                if not statement.inside:
+                    await session.change(statement.sql, fence)
+        inside = [statement for statement in todo if statement.inside]
+        if inside:
+            async with self._sessions.inside(target.name, what) as session:
+                for statement in inside:
+                    await session.change(statement.sql, fence)
+        if any(change.path == "ownership.state" for change in changes):
+            async with self._sessions.own(what) as session:
+                await self._record(session, target, "ready", fence)
+
+    async def _record(self, session: Session, target: Where, state: str, fence: Fence) -> None:
+        names = target_names(target)
+        await session.change(
+            catalog.RECORD_WHOLE, fence,
+            {**tags_of(target.owner), "database": names.database, "state": state, "owner_role": names.owner,
+             "logins": list(names.logins)},
+        )  # fmt: skip
+
+    async def set_password(
+        self, target: Where, observed: Seen, credential: Credential, fence: Fence
+    ) -> Operation | None:
+        """Give a login its verifier; the login is made when absent."""
+        await self._same(target, observed)
+        await self._set(target, credential, fence)
+        return None
+
+    async def _set(self, target: Where, credential: Credential, fence: Fence) -> None:
+        rules = wanted(target)
+        facts = await self._facts(target)
+        todo: list[Statement] = []
+        if facts.role(credential.username) is None:
+            todo += statements((Change(f"roles.{credential.username}", "present", None),), rules)
+        todo += password_statements(credential.username, verifier(credential.password, secrets.token_bytes(16)), rules)
+        async with self._sessions.own(f"set the password of {credential.username}") as session:
+            for statement in todo:
+                await session.change(statement.sql, fence)
+
+    async def login(self, target: Where, credential: Credential) -> Login:
+        """Try the login over TLS as an application would."""
+        if self._config.login_check == "Off":
+            return Login.UNKNOWN
+        answer, _ = await try_login(self._sessions.account.server, target.name, credential)
+        return answer
+
+    async def disable(self, target: Where, username: str, fence: Fence) -> None:
+        """Switch a former login off and end its sessions."""
+        async with self._sessions.own(f"switch off login {username}") as session:
+            await session.change(disable(username).sql, fence)
+            await removal.end_sessions(session, target.name, (username,), fence)
+
+    async def adopt(self, target: Where, observed: Seen, fence: Fence) -> None:
+        """Write our row for a database that a person named."""
+        await self._same(target, observed)
+        async with self._sessions.own(f"adopt database {target.name}") as session:
+            await self._record(session, target, "creating", fence)
+
+    async def release(self, target: Where, observed: Seen, fence: Fence) -> None:
+        """Say in the row that the database was let go."""
+        await self._same(target, observed)
+        async with self._sessions.own(f"release database {target.name}") as session:
+            await session.change(catalog.RELEASE, fence, {**tags_of(target.owner), "database": target.name})
+
+    async def backup_of(self, target: Where) -> str:
+        """Return under which name the database was retired, empty when it was not."""
+        async with self._sessions.own("look for a retired database") as session:
+            rows = await session.rows(catalog.RETIRED, {**tags_of(target.owner), "database": target.name})
+        return str(rows[0][0]) if rows else ""
+
+    async def delete(self, target: Where, observed: Seen | None, policy: Policy, fence: Fence) -> Operation | None:
+        """Retire or drop, with a row that names this very database."""
+        if observed is not None:
+            await self._same(target, observed)
+        names = target_names(target)
+        doomed = removal.Doomed(names, tags_of(target.owner), None if observed is None else observed.incarnation)
+        async with self._sessions.own(f"remove database {target.name}") as session:
+            facts = await self._facts(target, session)
+            if observed is None and facts.row is not None and facts.row.state == "retiring":
+                await removal.finish_retiring(session, doomed, fence)
+            elif observed is not None and policy is Policy.SNAPSHOT:
+                await removal.retire(session, doomed, datetime.now(UTC).strftime("%Y%m%d"), fence)
+            else:
+                await removal.drop(session, doomed, fence)
+        return None
+
+    async def poll(self, operation: Operation) -> bool:
+        """Everything here is done when its call returns."""
+        return bool(operation.id)
+
+    def endpoint(self, target: Where) -> Endpoint:
+        """Return how an application reaches the database."""
+        server = self._sessions.account.server
+        return Endpoint(server.host, server.port, target.name, "verify-full", server.ca)
+
+    def objection(self, spec: PostgresDatabaseParameters) -> tuple[str, str] | None:
+        """Return why this server cannot serve such a spec."""
+        return removal.objection(spec, self._about.major, self._config.extensions)
+
+    def advice(self) -> str:
+        """Name the databases that every role may connect to."""
+        if not self._about.exposed:
+            return ""
+        which = ", ".join(self._about.exposed)
+        return f"every role may connect to {which}: REVOKE CONNECT ON DATABASE ... FROM PUBLIC there"
+
+    async def _same(self, target: Where, seen: Seen) -> None:
+        async with self._sessions.own(f"look at database {target.name}") as session:
+            rows = await session.rows(catalog.OID, {"database": target.name})
+        if rows != [(seen.incarnation,)]:
+            raise Conflict(f"database {target.name} is not the one that was seen; looking again")
+
+    async def _facts(self, target: Where, session: Session | None = None) -> Facts:
+        names = target_names(target)
+        parameters = {"database": names.database, "roles": [names.owner, *names.logins]}
+        if session is not None:
+            return self._read((await session.rows(catalog.FACTS, parameters))[0][0])
+        async with self._sessions.own(f"look at database {names.database}") as own:
+            return self._read((await own.rows(catalog.FACTS, parameters))[0][0])
+
+    def _read(self, answer: Mapping[str, object]) -> Facts:
+        about = self._about
+        return msgspec.convert(
+            {**answer, "admin": about.admin, "server_version": about.version, "major": about.major}, Facts
+        )
+
+    async def _inside(self, target: Where) -> Inside | None:
+        try:
+            async with self._sessions.inside(target.name, f"look into database {target.name}") as session:
+                answer = (await session.rows(catalog.INSIDE))[0][0]
+        except Failure:
+            # A tenant may fill its own connection limit; the catalogs were read, so the database is there.
+            return None
+        return msgspec.convert(answer, Inside)
+
+
+def _owner(facts: Facts) -> Owner | None:
+    row = facts.row
+    return None if row is None else Owner(row.installation, row.identity, row.claim)
+
+
+def _owner_role(target: Where, facts: Facts) -> tuple[Statement, ...]:
+    """The owner role alone: its grants on the database come once there is one."""
+    rules = wanted(target)
+    if facts.role(rules.names.owner) is not None:
+        return ()
+    made = statements((Change(f"roles.{rules.names.owner}", "present", None),), rules)
+    return tuple(statement for statement in made if " ON DATABASE " not in statement.sql)
+
+
+async def _about(session: Session) -> About:
+    return msgspec.convert((await session.rows(catalog.SERVER))[0][0], About)
+
+
+def _acceptable(about: About, config: ProviderConfigSpec) -> None:
+    where = f"server {config.host}:{config.port}"
+    if about.recovery:
+        raise Transient(f"{where} is in recovery and takes no change")
+    if not config.allow_superuser and about.superuser:
+        raise Terminal("CredentialsForbidden", f"{about.admin} on {where} is a superuser; use a login with CREATEDB and"
+                       " CREATEROLE alone, or set allowSuperuser")  # fmt: skip
+    if not config.allow_superuser and about.major < OLDEST_SAFE_MAJOR:
+        raise Terminal("UnsupportedVersion", f"{where} runs PostgreSQL {about.version}; before {OLDEST_SAFE_MAJOR}"
+                       " CREATEROLE is as good as superuser: upgrade, or set allowSuperuser")  # fmt: skip
+    lacking = [word for word, there in (("CREATEDB", about.createdb), ("CREATEROLE", about.createrole)) if not there]
+    if lacking and not about.superuser:
+        raise Terminal("AccessDenied", f"{about.admin} on {where} lacks {' and '.join(lacking)}")
+    if not about.secrets:
+        raise Terminal("AccessDenied", f"{about.admin} may not read pg_authid; as superuser, in database"
+                       f" {config.database}: GRANT SELECT (rolname, xmin) ON pg_authid TO {about.admin}")  # fmt: skip
+
+
+@asynccontextmanager
+async def connect(config: ProviderConfigSpec, given: Mapping[str, Mapping[str, str]]) -> AsyncIterator[OnPremCloud]:
+    """Log in, check that the login is what it may be, make the ownership table when it is not there."""
+    admin = given[config.admin_secret_ref.name]
+    for key in ("username", "password"):
+        if not admin.get(key):
+            raise Blocked("CredentialsMissing", f"Secret {config.admin_secret_ref.name} has no key {key}")
+    ca = config.ca_bundle or ""
+    if config.ca_secret_ref is not None:
+        ca = given[config.ca_secret_ref.name].get(config.ca_secret_ref.key, "")
+        if not ca:
+            raise Blocked(
+                "CredentialsMissing", f"Secret {config.ca_secret_ref.name} has no key {config.ca_secret_ref.key}"
+            )
+    with TemporaryDirectory(prefix="fairlead-") as folder:
+        file = Path(folder) / "ca.crt"
+        await asyncio.to_thread(file.write_text, ca)
+        server = Server(config.host, config.port, ca)
+        account = Account(server, config.database, Credential(admin["username"], admin["password"]), file)
+        sessions = Sessions(account)
+        try:
+            async with sessions.own("look at the server") as session:
+                about = await _about(session)
+                _acceptable(about, config)
+                if not about.ownership:
+                    await session.rows(catalog.OWNERSHIP)
+            yield OnPremCloud(config, sessions, about)
+        finally:
+            await sessions.close()

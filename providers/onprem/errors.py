@@ -1,0 +1,46 @@
+"""PostgreSQL's SQLSTATE codes as the five failure classes. The codes are those of the manual's appendix A."""
+
+from __future__ import annotations
+
+import psycopg
+
+from runtime.errors import Blocked, Conflict, Failure, Terminal, Transient
+
+_TERMINAL = {
+    "28P01": ("CredentialsInvalid", "the server refused the administrator's password; renew the Secret"),
+    "28000": ("CredentialsInvalid", "the server refused the administrator's login; see its pg_hba.conf"),
+    "3D000": ("CredentialsInvalid", "the administrator's own database does not exist; make it or name another"),
+    "42501": ("AccessDenied", "the administrator's login may not do this; see the on-prem page for its grants"),
+    "22023": ("InvalidValue", "the server refused a value"),
+    "42704": ("InvalidValue", "the server does not know something that the spec names"),
+    "0A000": ("InvalidValue", "the server does not support something that the spec asks for"),
+    "22P02": ("InvalidValue", "the server refused a value"),
+    "58P01": ("InvalidValue", "the server has no such extension installed"),
+    "42P22": ("InvalidValue", "the server does not know this collation"),
+    "54000": ("LimitReached", "a limit of the server is reached"),
+}
+_BLOCKED = {
+    "55006": ("DeleteBlocked", "sessions or replication slots still use the database"),
+    "2BP01": ("DeleteBlocked", "other objects still depend on it"),
+    "53100": ("QuotaExceeded", "the server's disk is full"),
+}
+_CONFLICT = frozenset({"42P04", "42710", "40001", "40P01", "42P06", "23505"})
+
+
+def failure_of(error: psycopg.Error, what: str, *, code: str = "") -> Failure:
+    """Return the failure class of an error, by `code` where libpq hid it; `what` says what was tried.
+
+    The server's detail is left out: it may quote data.
+    """
+    known = code or error.sqlstate or ""
+    first = error.diag.message_primary or ("it was refused" if known else "the server could not be reached")
+    text = f"cannot {what}: {first}"[:400]
+    if known in _CONFLICT:
+        return Conflict(text)
+    if known in _TERMINAL:
+        reason, advice = _TERMINAL[known]
+        return Terminal(reason, f"{text}; {advice}")
+    if known in _BLOCKED:
+        reason, advice = _BLOCKED[known]
+        return Blocked(reason, f"{text}; {advice}")
+    return Transient(text)

@@ -1,0 +1,222 @@
+"""What the server's catalogs say about one database, and the rules it must meet whatever its spec says. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import msgspec
+
+from providers.managed import Change
+from providers.onprem.names import Names
+
+PRIVILEGES = ("CONNECT", "CREATE", "TEMPORARY")
+
+
+class Row(msgspec.Struct, frozen=True):
+    """Our row in fairlead.ownership; `oid` is None until the database was made."""
+
+    database: str
+    installation: str
+    identity: str
+    claim: str
+    state: str
+    oid: str | None = None
+    namespace: str = ""
+    name: str = ""
+    resource: str = ""
+    kept_as: str | None = None
+
+
+class Grant(msgspec.Struct, frozen=True):
+    """One privilege on the database."""
+
+    grantee: str
+    privilege: str
+    grantable: bool = False
+
+
+class Database(msgspec.Struct, frozen=True):
+    """One row of pg_database with its privileges and settings."""
+
+    name: str
+    oid: str
+    owner: str
+    allows: bool
+    limit: int
+    template: bool
+    encoding: str
+    collate: str | None = None
+    ctype: str | None = None
+    grants: tuple[Grant, ...] = ()
+    settings: tuple[str, ...] = ()
+
+
+class Role(msgspec.Struct, frozen=True):
+    """One role with its attributes; `version` is the row's xmin, `settings` its ALTER ROLE ... SET in any database."""
+
+    name: str
+    version: str
+    login: bool
+    superuser: bool
+    createdb: bool
+    createrole: bool
+    replication: bool
+    bypassrls: bool
+    inherit: bool
+    limit: int
+    until: str | None = None
+    settings: tuple[str, ...] = ()
+
+
+class Membership(msgspec.Struct, frozen=True):
+    """`member` belongs to `role`; the grant is `grantor`'s."""
+
+    role: str
+    member: str
+    admin: bool
+    inherit: bool
+    set: bool
+    grantor: str
+
+
+class Inside(msgspec.Struct, frozen=True):
+    """What only a session within the database sees; `schema_owner` is None when schema public is gone."""
+
+    schema_owner: str | None = None
+    extensions: tuple[str, ...] = ()
+
+
+class Facts(msgspec.Struct, frozen=True):
+    """All of it; `inside` is None while nobody can look, which is not the same as nothing there."""
+
+    admin: str
+    server_version: str
+    major: int
+    row: Row | None = None
+    database: Database | None = None
+    roles: tuple[Role, ...] = ()
+    memberships: tuple[Membership, ...] = ()
+    inside: Inside | None = None
+
+    def role(self, name: str) -> Role | None:
+        """Return a role by name, None when the server has none."""
+        return next((role for role in self.roles if role.name == name), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What the rules are made for: `active` is the login that is published, `retiring` one in its grace."""
+
+    names: Names
+    active: str
+    retiring: str = ""
+    allowed_settings: frozenset[str] = frozenset()
+
+
+def broken_rules(wanted: Wanted, facts: Facts) -> tuple[Change, ...]:
+    """Return each difference from the rules; none for a database that is as it must be."""
+    database = facts.database
+    if database is None:
+        return ()
+    found: list[Change] = []
+    found += _ownership(facts, database)
+    found += _grants(wanted, database)
+    found += _roles(wanted, facts)
+    found += _members(wanted, facts)
+    found += _settings(wanted, database)
+    if facts.inside is not None and facts.inside.schema_owner != wanted.names.owner:
+        found.append(Change("schemas.public.owner", wanted.names.owner, facts.inside.schema_owner))
+    return tuple(found)
+
+
+def _ownership(facts: Facts, database: Database) -> Iterable[Change]:
+    row = facts.row
+    if row is None or row.oid != database.oid:
+        yield Change("ownership.oid", database.oid, row.oid if row else None)
+    if row is None or row.state != "ready":
+        yield Change("ownership.state", "ready", row.state if row else None)
+    if database.owner != facts.admin:
+        yield Change("database.owner", facts.admin, database.owner)
+    if not database.allows:
+        yield Change("database.allowConnections", want=True, have=False)
+    if database.template:
+        yield Change("database.isTemplate", want=False, have=True)
+
+
+def _grants(wanted: Wanted, database: Database) -> Iterable[Change]:
+    owner = wanted.names.owner
+    held = {grant.privilege: grant for grant in database.grants if grant.grantee == owner}
+    for privilege in PRIVILEGES:
+        if privilege not in held:
+            yield Change(f"grants.{owner}.{privilege}", "granted", None)
+        elif held[privilege].grantable:
+            yield Change(f"grants.{owner}.{privilege}", "granted", "granted with grant option")
+    for grant in database.grants:
+        if grant.grantee not in {owner, database.owner}:
+            yield Change(f"grants.{grant.grantee}.{grant.privilege}", None, "granted")
+
+
+def _roles(wanted: Wanted, facts: Facts) -> Iterable[Change]:
+    names = wanted.names
+    yield from _role(names.owner, facts.role(names.owner), login=False, settings=())
+    for login in names.logins:
+        role, works = facts.role(login), login in {wanted.active, wanted.retiring}
+        # A login that has no password yet is the password's matter, not the rules'.
+        if role is None and login != wanted.active:
+            continue
+        yield from _role(login, role, login=works, settings=(f"role={names.owner}",))
+
+
+def _role(name: str, role: Role | None, *, login: bool, settings: tuple[str, ...]) -> Iterable[Change]:
+    if role is None:
+        yield Change(f"roles.{name}", "present", None)
+        return
+    rules: tuple[tuple[str, bool, bool], ...] = (
+        ("login", login, role.login),
+        ("superuser", False, role.superuser),
+        ("createdb", False, role.createdb),
+        ("createrole", False, role.createrole),
+        ("replication", False, role.replication),
+        ("bypassrls", False, role.bypassrls),
+        ("inherit", True, role.inherit),
+    )
+    for attribute, want, have in rules:
+        if want != have:
+            yield Change(f"roles.{name}.{attribute}", want, have)
+    if role.limit != -1:
+        yield Change(f"roles.{name}.connectionLimit", -1, role.limit)
+    if role.until not in {None, "infinity"}:
+        yield Change(f"roles.{name}.validUntil", "infinity", role.until)
+    if tuple(sorted(role.settings)) != settings:
+        yield Change(f"roles.{name}.settings", settings, role.settings)
+
+
+def _members(wanted: Wanted, facts: Facts) -> Iterable[Change]:
+    names, admin = wanted.names, facts.admin
+    ours = {names.owner, *names.logins}
+    rightful = set()
+    for grant in facts.memberships:
+        if grant.member == admin and grant.role in ours:
+            continue
+        path = f"members.{grant.role}.{grant.member}"
+        if grant.role == names.owner and grant.member in names.logins and not grant.admin:
+            if grant.inherit and grant.set:
+                rightful.add(grant.member)
+            continue
+        yield Change(path, None, f"granted by {grant.grantor}")
+    for login in names.logins:
+        known = facts.role(login) is not None or login == wanted.active
+        if known and login not in rightful:
+            yield Change(f"members.{names.owner}.{login}", "granted", None)
+
+
+def _settings(wanted: Wanted, database: Database) -> Iterable[Change]:
+    for name, value in parsed_settings(database.settings).items():
+        if name not in wanted.allowed_settings:
+            yield Change(f"settings.{name}", None, value)
+
+
+def parsed_settings(settings: Iterable[str]) -> dict[str, str]:
+    """Split `name=value` texts of pg_db_role_setting."""
+    return dict(setting.split("=", 1) for setting in settings)

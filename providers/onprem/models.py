@@ -1,0 +1,85 @@
+"""The custom resources of the on-prem cloud as Python sees them; tests compare each with its CRD, field by field."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+
+from providers.envelope import Envelope
+from providers.managed import Compare, compared
+
+BirthOnly = Annotated[str, compared(Compare.BIRTH_ONLY)]
+
+
+class PostgresDatabaseParameters(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+    """`spec.forProvider`; what is None is not managed."""
+
+    database_name: BirthOnly
+    username: BirthOnly
+    version: BirthOnly | None = None
+    connection_limit: int | None = None
+    extensions: Annotated[tuple[str, ...], compared(Compare.CONTAINS)] | None = None
+    parameters: Annotated[dict[str, str], compared(Compare.WHOLE_MAP)] | None = None
+    encoding: BirthOnly | None = None
+    lc_collate: BirthOnly | None = None
+    lc_ctype: BirthOnly | None = None
+
+
+class PostgresDatabaseSpec(Envelope, frozen=True, rename="camel", kw_only=True):
+    """`spec` of a PostgresDatabase."""
+
+    for_provider: PostgresDatabaseParameters
+
+
+class SecretReference(msgspec.Struct, frozen=True, rename="camel"):
+    """A Secret in the provider's own namespace."""
+
+    name: str
+
+
+class CaReference(msgspec.Struct, frozen=True, rename="camel"):
+    """A key of a Secret in the provider's own namespace."""
+
+    name: str
+    key: str = "ca.crt"
+
+
+class Selector(msgspec.Struct, frozen=True, rename="camel"):
+    """Labels that a namespace must carry."""
+
+    match_labels: dict[str, str] = {}
+
+
+class AllowedNamespaces(msgspec.Struct, frozen=True, rename="camel"):
+    """Who may use a ProviderConfig; neither means nobody."""
+
+    names: tuple[str, ...] = ()
+    selector: Selector | None = None
+
+
+class Limits(msgspec.Struct, frozen=True, rename="camel"):
+    """Bounds checked before a database is made or destroyed; None is no bound."""
+
+    instances: int | None = None
+    per_namespace: int | None = None
+    creates_per_hour: int | None = None
+    destroys_per_hour: int | None = None
+
+
+class ProviderConfigSpec(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+    """`spec` of onprem's ProviderConfig."""
+
+    host: str
+    port: int = 5432
+    database: str = "fairlead"
+    admin_secret_ref: SecretReference
+    ca_secret_ref: CaReference | None = None
+    ca_bundle: str | None = None
+    allowed_namespaces: AllowedNamespaces = AllowedNamespaces()
+    limits: Limits = Limits()
+    login_check: Literal["Auto", "Required", "Off"] = "Auto"
+    allow_adoption: bool = False
+    allow_superuser: bool = False
+    extensions: tuple[str, ...] = ()
+    template_database: str | None = None

@@ -1,0 +1,154 @@
+"""Sessions of the administrator: few in its own database, kept; short ones in a tenant's, hardened.
+
+In a tenant's database everything that the tenant can own is hostile: sessions start with search_path=pg_catalog, no
+role, time-outs on statements and locks, and never use a name without its schema.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+from providers.cloud import Credential, Fence
+from providers.onprem.errors import failure_of
+from providers.onprem.login import Server, try_login
+from providers.passwords import Login
+from runtime.errors import Failure, Terminal
+
+_OPTIONS = (
+    "-c search_path=pg_catalog -c role=none -c default_transaction_read_only=off -c statement_timeout=15s"
+    " -c lock_timeout=5s -c idle_in_transaction_session_timeout=30s -c row_security=off -c client_min_messages=error"
+)
+_CONNECT_SECONDS = 10
+_KEPT = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """Where and as whom to log in; `ca_file` holds the PEM for libpq."""
+
+    server: Server
+    database: str
+    admin: Credential
+    ca_file: Path
+
+
+class Session:
+    """One connection; each statement is its own transaction."""
+
+    def __init__(self, connection: psycopg.AsyncConnection[Any]) -> None:
+        self._connection = connection
+
+    async def rows(self, sql: str, parameters: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]:
+        """Run one reading statement."""
+        return await self._run(sql, parameters)
+
+    async def change(
+        self, sql: str, fence: Fence, parameters: Mapping[str, Any] | None = None
+    ) -> list[tuple[Any, ...]]:
+        """Run one changing statement; the fence is asked at the last moment."""
+        fence.check()
+        return await self._run(sql, parameters)
+
+    async def _run(self, sql: str, parameters: Mapping[str, Any] | None) -> list[tuple[Any, ...]]:
+        # Bytes, as psycopg's texts must be literals: each name in them was quoted by statements.py.
+        cursor = await self._connection.execute(sql.encode(), parameters)
+        return await cursor.fetchall() if cursor.description else []
+
+    @property
+    def broken(self) -> bool:
+        """Tell whether the connection is of no more use."""
+        return self._connection.closed or self._connection.broken
+
+    async def close(self) -> None:
+        """End the session."""
+        await self._connection.close()
+
+
+async def open_session(account: Account, database: str) -> Session:
+    """Log in as administrator.
+
+    Raises:
+        Failure: By the server's SQLSTATE, which libpq hides and a second, bare login finds out.
+    """
+    try:
+        connection = await psycopg.AsyncConnection.connect(
+            host=account.server.host,
+            port=account.server.port,
+            dbname=database,
+            user=account.admin.username,
+            password=account.admin.password,
+            sslmode="verify-full",
+            sslrootcert=str(account.ca_file),
+            connect_timeout=_CONNECT_SECONDS,
+            options=_OPTIONS,
+            application_name="fairlead-provider-onprem",
+            autocommit=True,
+        )
+    except psycopg.Error as error:
+        raise await _why(account, database, error) from None
+    return Session(connection)
+
+
+async def _why(account: Account, database: str, error: psycopg.Error) -> Failure:
+    what = f"log in to {account.server.host}:{account.server.port} as {account.admin.username}"
+    answer, code = await try_login(account.server, database, account.admin)
+    if answer is Login.REFUSED:
+        return Terminal("CredentialsInvalid", f"cannot {what}: the server refused it; renew the administrator's Secret")
+    return failure_of(error, what, code=code)
+
+
+@dataclass(slots=True)
+class Sessions:
+    """The administrator's sessions in its own database: at most a few at once, kept open."""
+
+    account: Account
+    _idle: list[Session] = field(default_factory=list)
+    _room: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_KEPT))
+
+    @asynccontextmanager
+    async def own(self, what: str) -> AsyncIterator[Session]:
+        """Lend a session in the administrator's own database; errors come out as Failures that say `what`."""
+        async with self._room:
+            session = await self._take()
+            try:
+                yield session
+            except psycopg.Error as error:
+                raise failure_of(error, what) from None
+            finally:
+                await self._give_back(session)
+
+    @asynccontextmanager
+    async def inside(self, database: str, what: str) -> AsyncIterator[Session]:
+        """Open a session in a tenant's database for a moment."""
+        session = await open_session(self.account, database)
+        try:
+            yield session
+        except psycopg.Error as error:
+            raise failure_of(error, what) from None
+        finally:
+            await session.close()
+
+    async def _take(self) -> Session:
+        while self._idle:
+            session = self._idle.pop()
+            if not session.broken:
+                return session
+        return await open_session(self.account, self.account.database)
+
+    async def _give_back(self, session: Session) -> None:
+        if session.broken:
+            await session.close()
+        else:
+            self._idle.append(session)
+
+    async def close(self) -> None:
+        """End all sessions."""
+        while self._idle:
+            await self._idle.pop().close()

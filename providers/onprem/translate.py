@@ -1,0 +1,87 @@
+"""The catalogs' answer in the model of the spec. Pure: order, case and the server's defaults end here."""
+
+from __future__ import annotations
+
+from providers.cloud import Target
+from providers.identity import Owner
+from providers.managed import Change, Observed, Phase
+from providers.onprem.facts import Database, Facts, Inside, Wanted, broken_rules, parsed_settings
+from providers.onprem.models import PostgresDatabaseParameters
+from providers.onprem.names import Names, names_of
+from providers.onprem.statements import SETTABLE
+from runtime.objects import Object
+
+VERSION = 1
+"""Raised whenever the same answer of a server would be read differently."""
+
+
+def target_names(target: Target[PostgresDatabaseParameters]) -> Names:
+    """Return the names of a target; a database that was taken over keeps its own."""
+    return names_of(target.spec, target.hash, external_name=target.name)
+
+
+def wanted(target: Target[PostgresDatabaseParameters]) -> Wanted:
+    """Return what the rules are made for."""
+    names = target_names(target)
+    return Wanted(names, target.active or names.logins[0], target.retiring, SETTABLE)
+
+
+def observed(
+    database: Database, facts: Facts, spec: PostgresDatabaseParameters
+) -> Observed[PostgresDatabaseParameters]:
+    """Project what the server showed into the model of the spec."""
+    row = facts.row
+    owner = None
+    if row is not None and row.state != "retired" and row.oid in {None, database.oid}:
+        owner = Owner(row.installation, row.identity, row.claim, row.namespace, row.name, row.resource)
+    return Observed(
+        name=database.name,
+        incarnation=database.oid,
+        owner=owner,
+        phase=Phase.READY,
+        spec=_projected(database, facts.inside, spec),
+        facts=facts,
+        at_provider=_at_provider(database, facts),
+    )
+
+
+def _projected(
+    database: Database, inside: Inside | None, spec: PostgresDatabaseParameters
+) -> PostgresDatabaseParameters:
+    settings = {name.lower(): value for name, value in parsed_settings(database.settings).items()}
+    return PostgresDatabaseParameters(
+        database_name=spec.database_name,
+        username=spec.username,
+        connection_limit=database.limit,
+        # Nobody could look inside: what is not seen is not missing.
+        extensions=spec.extensions if inside is None else inside.extensions,
+        parameters={name: value for name, value in settings.items() if name in SETTABLE},
+    )
+
+
+def _at_provider(database: Database, facts: Facts) -> Object:
+    found: Object = {
+        "serverVersion": facts.server_version,
+        "encoding": database.encoding,
+        "connectionLimit": database.limit,
+    }
+    for key, value in (("lcCollate", database.collate), ("lcCtype", database.ctype)):
+        if value is not None:
+            found[key] = value
+    if facts.inside is not None:
+        if facts.inside.schema_owner is not None:
+            found["owner"] = facts.inside.schema_owner
+        found["extensions"] = list(facts.inside.extensions)[:200]
+    return found
+
+
+def guarded(
+    target: Target[PostgresDatabaseParameters], seen: Observed[PostgresDatabaseParameters]
+) -> tuple[Change, ...]:
+    """Return the differences from what is kept true whatever the spec says."""
+    return broken_rules(wanted(target), seen.facts)
+
+
+def login_versions(seen: Observed[PostgresDatabaseParameters]) -> dict[str, str]:
+    """Return the row version (xmin) of each role: it moves with every change, a password's included."""
+    return {role.name: role.version for role in seen.facts.roles}

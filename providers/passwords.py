@@ -1,0 +1,164 @@
+"""What to do about a password: made, proven by a login, published, rotated, put back, switched off. Pure.
+
+A password is `pending` before the server sees it and `current` once it was proven. Two logins alternate in one owner
+role, so that a rotation never takes the published password away before the next one was proven.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import string
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+from typing import TypeAlias
+
+ALPHABET = string.ascii_letters + string.digits
+LENGTH = 32
+SHORTEST, LONGEST = 8, 128
+
+
+class Login(Enum):
+    """The three answers of a login; what is not clearly a refusal is unknown."""
+
+    OK = "ok"
+    REFUSED = "refused"
+    UNKNOWN = "unknown"
+    NOT_TRIED = "not tried"
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """The credentials Secret as it is; empty texts where a key is missing."""
+
+    current: str = ""
+    pending: str = ""
+    username: str = ""
+    ca: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PasswordView:
+    """All that the decision looks at.
+
+    `logins` are the names that alternate; `given` a user's own password ("" when passwords are made here); `published`
+    tells whether a password was ever handed out; `recovered` is one taken back from the connection Secret.
+    """
+
+    logins: tuple[str, str]
+    kept: Kept | None
+    published: bool
+    login: Login
+    token: str = ""
+    done_token: str | None = None
+    given: str = ""
+    recovered: str = ""
+    published_login: str = ""
+    retiring: str = ""
+    retire_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """The published password works."""
+
+
+@dataclass(frozen=True, slots=True)
+class Introduce:
+    """Give `username` the password: the pending one, or a new one (`password` empty: to be made)."""
+
+    username: str
+    password: str
+    replaces: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PutBack:
+    """The published login was refused: give it the published password again."""
+
+    username: str
+    password: str
+
+
+@dataclass(frozen=True, slots=True)
+class Restore:
+    """The credentials Secret was lost and the password found again elsewhere."""
+
+    username: str
+    password: str
+
+
+@dataclass(frozen=True, slots=True)
+class Retire:
+    """Switch off the former login: its grace is over."""
+
+    username: str
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """Nobody knows the password; only the rotation token makes a new one."""
+
+
+PasswordStep: TypeAlias = Keep | Introduce | PutBack | Restore | Retire | Missing
+
+
+def other(logins: tuple[str, str], username: str) -> str:
+    """Return the login that is not `username`; the first when `username` is neither."""
+    return logins[1] if username == logins[0] else logins[0]
+
+
+def decide_password(view: PasswordView, now: datetime) -> PasswordStep:
+    """Choose the one step about the password; every branch is a row of the test table."""
+    kept = view.kept
+    if kept is None or not (kept.current or kept.pending):
+        return _lost(view)
+    if kept.pending:
+        target = other(view.logins, kept.username) if kept.current else (kept.username or view.logins[0])
+        return Introduce(target, kept.pending, replaces=kept.username if kept.current else "")
+    if _rotation_asked(view, kept):
+        return Introduce(other(view.logins, kept.username), view.given, replaces=kept.username)
+    if view.login is Login.REFUSED:
+        return PutBack(kept.username, kept.current)
+    if view.retiring and view.retire_at is not None and now >= view.retire_at:
+        return Retire(view.retiring)
+    return Keep()
+
+
+def _rotation_asked(view: PasswordView, kept: Kept) -> bool:
+    if view.given:
+        return view.given != kept.current
+    return bool(view.token) and view.done_token is not None and view.token != view.done_token
+
+
+def _lost(view: PasswordView) -> PasswordStep:
+    if not view.published:
+        return Introduce(view.logins[0], view.given)
+    if view.recovered:
+        return Restore(view.published_login or view.logins[0], view.recovered)
+    if view.given or (view.token and view.token != (view.done_token or "")):
+        return Introduce(other(view.logins, view.published_login), view.given, replaces=view.published_login)
+    return Missing()
+
+
+def refuse_password(password: str) -> str:
+    """Return which rule a user's own password breaks, never the password; empty when it is fine."""
+    if not SHORTEST <= len(password) <= LONGEST:
+        return f"a password has {SHORTEST} to {LONGEST} characters"
+    if any(not "!" <= character <= "~" for character in password):
+        return "a password has printable ASCII characters only, without spaces"
+    return ""
+
+
+def well_mixed(password: str) -> bool:
+    """Tell whether a made password has all classes of characters that clouds ask for."""
+    return all(
+        any(character in kind for character in password)
+        for kind in (string.ascii_lowercase, string.ascii_uppercase, string.digits)
+    )
+
+
+def keyed_hash(key: bytes, password: str) -> str:
+    """Return an HMAC that changes with the password and tells nothing without the key (RFC 2104, SHA-256)."""
+    return hmac.new(key, password.encode(), hashlib.sha256).hexdigest()[:32]

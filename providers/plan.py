@@ -1,0 +1,179 @@
+"""The closed set of things a pass may do with one resource, and what a decision may look at. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import Enum
+from typing import Generic, TypeAlias
+
+from providers.identity import Owner
+from providers.managed import Change, Found, Marks, Observation, SpecT
+
+
+class Policy(Enum):
+    """What a deletion does with the database."""
+
+    ORPHAN = "Orphan"
+    SNAPSHOT = "Snapshot"
+    DELETE = "Delete"
+    DETACH = "Detach"
+
+
+@dataclass(frozen=True, slots=True)
+class Lifecycle:
+    """How the object stands in Kubernetes.
+
+    `held` tells whether our finalizer is on it, `policy` what its deletion means (None: a claim's word is awaited).
+    """
+
+    deleting: bool = False
+    held: bool = False
+    policy: Policy | None = Policy.ORPHAN
+    paused: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Consent:
+    """What the platform agreed to, in annotations."""
+
+    values: tuple[tuple[str, str], ...] = ()
+    adopt: str = ""
+
+    def to(self, path: str, value: str) -> bool:
+        """Tell whether `path=value` was consented to."""
+        return (path, value) in self.values
+
+
+@dataclass(frozen=True, slots=True)
+class Desired(Generic[SpecT]):
+    """What one managed resource asks for."""
+
+    spec: SpecT
+    spec_hash: str
+    generation: int
+    owner: Owner
+    lifecycle: Lifecycle = Lifecycle()
+    consent: Consent = Consent()
+    observe_only: bool = False
+    correct_drift: bool = False
+    apply_now: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What others allow: the ProviderConfig, the account, the clock's windows.
+
+    Each text is empty when there is nothing to object, else the sentence for people.
+    """
+
+    not_allowed: str = ""
+    account_changed: str = ""
+    limit_reached: str = ""
+    brake: str = ""
+    refusal: tuple[str, str] | None = None
+    takeover: str = ""
+    adoption: bool = False
+    window_open: bool = False
+    predecessors: tuple[Found, ...] = ()
+    backup: str = ""
+    grace: timedelta = timedelta(seconds=60)
+    intent_until: datetime | None = None
+    intent_unknown: str = ""
+    delete_intended: bool = False
+    translator: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Scene(Generic[SpecT]):
+    """All that one decision looks at; `changes` is the whole difference, what the provider guards included."""
+
+    desired: Desired[SpecT]
+    observation: Observation[SpecT]
+    marks: Marks
+    bounds: Bounds
+    now: datetime
+    changes: tuple[Change, ...] = field(default=())
+    observed_hash: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """Nothing to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """Nothing is done until a person likes to: `reason` says why."""
+
+    reason: str
+    message: str
+    held: tuple[Change, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Fairlead or the cloud has the move; look again after `after`."""
+
+    reason: str
+    message: str
+    after: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class Create:
+    """Make the database; `instead_of` names a lost incarnation that a person gave up."""
+
+    instead_of: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """Make `changes` now; `held` wait for their window or for consent, for the cause beside them."""
+
+    changes: tuple[Change, ...]
+    held: Rest | Refuse | None = None
+    drift: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Adopt:
+    """Write our tags onto a database that a person named."""
+
+    incarnation: str
+
+
+@dataclass(frozen=True, slots=True)
+class Refuse:
+    """Only a person's change can help."""
+
+    reason: str
+    message: str
+    held: tuple[Change, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """Let the database live on without us; `mark` says so in its tags."""
+
+    mark: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Destroy:
+    """Take the database away as `policy` says."""
+
+    policy: Policy
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """Nothing of ours is left in the cloud: let the object go."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ignore:
+    """Not a thing of ours: write nothing at all."""
+
+
+Plan: TypeAlias = Settled | Rest | Wait | Create | Update | Adopt | Refuse | Release | Destroy | Finish | Ignore

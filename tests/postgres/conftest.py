@@ -1,0 +1,64 @@
+"""A connected on-prem cloud on a real server, and targets of this test's own."""
+
+from __future__ import annotations
+
+import itertools
+import secrets
+import time
+from collections.abc import AsyncIterator, Callable
+
+import msgspec
+import pytest
+
+from devcloud.onprem import OnPremServer
+from providers.cloud import Credential, Fence, Target
+from providers.identity import Owner
+from providers.onprem.client import OnPremCloud, connect
+from providers.onprem.models import PostgresDatabaseParameters, ProviderConfigSpec
+
+Where = Target[PostgresDatabaseParameters]
+FENCE = Fence(until=time.monotonic() + 3_600, leads=lambda: True)
+
+
+def config_of(server: OnPremServer) -> ProviderConfigSpec:
+    return msgspec.convert(
+        {
+            "host": server.host,
+            "port": server.port,
+            "database": server.database,
+            "adminSecretRef": {"name": "admin"},
+            "caBundle": server.authority_pem.decode(),
+            "extensions": ["vector"],
+        },
+        ProviderConfigSpec,
+    )
+
+
+def secrets_of(server: OnPremServer) -> dict[str, dict[str, str]]:
+    return {"admin": {"username": server.username, "password": server.password}}
+
+
+@pytest.fixture
+async def cloud(onprem_server: OnPremServer) -> AsyncIterator[OnPremCloud]:
+    async with connect(config_of(onprem_server), secrets_of(onprem_server)) as connected:
+        yield connected
+
+
+@pytest.fixture
+def target() -> Callable[..., Where]:
+    """Make targets with names that no other test has."""
+    numbers = itertools.count()
+
+    def make(**spec: object) -> Where:
+        tail = f"{secrets.token_hex(4)}{next(numbers):02}"
+        given = {"databaseName": "orders", "username": "app", **spec}
+        parameters = msgspec.convert(given, PostgresDatabaseParameters)
+        owner = Owner("installation-1", f"uid-{tail}", f"claim-{tail}", "team-a", "orders", "database")
+        login = f"{parameters.username}_{tail}_a"
+        return Target(f"{parameters.database_name}_{tail}", parameters, owner, tail, active=login)
+
+    return make
+
+
+def credential(where: Where, password: str = "Correct1horse2battery3") -> Credential:
+    return Credential(where.active, password)

@@ -1,0 +1,128 @@
+"""A database on a real server from birth to the end, as its provider makes it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import psycopg
+import pytest
+
+from devcloud.onprem import OnPremServer
+from providers.cloud import Credential
+from providers.managed import Absent, Present, diff
+from providers.onprem.client import OnPremCloud
+from providers.onprem.facts import broken_rules
+from providers.onprem.models import PostgresDatabaseParameters
+from providers.onprem.translate import wanted
+from providers.passwords import Login
+from providers.plan import Policy
+from tests.postgres.conftest import FENCE, Where, credential
+
+Make = Callable[..., Where]
+
+
+async def present(cloud: OnPremCloud, where: Where) -> Present[PostgresDatabaseParameters]:
+    seen = await cloud.observe(where)
+    assert isinstance(seen, Present)
+    return seen
+
+
+async def as_tenant(server: OnPremServer, where: Where, password: str) -> psycopg.AsyncConnection:
+    return await psycopg.AsyncConnection.connect(
+        host=server.host, port=server.port, dbname=where.name, user=where.active, password=password,
+        sslmode="verify-full", sslrootcert=str(server.certificate.with_name("authority.crt")), autocommit=True,
+    )  # fmt: skip
+
+
+async def test_a_new_database_has_no_difference_and_works(
+    cloud: OnPremCloud, onprem_server: OnPremServer, target: Make
+) -> None:
+    where = target(connectionLimit=20, extensions=["plpgsql"], parameters={"work_mem": "8MB"}, version="16")
+    assert await cloud.observe(where) == Absent()
+
+    await cloud.create(where, credential(where), FENCE)
+
+    seen = (await present(cloud, where)).observed
+    assert diff(where.spec, seen.spec) == ()
+    assert broken_rules(wanted(where), seen.facts) == ()
+    assert where.owner.owns(seen.owner)
+    assert await cloud.login(where, credential(where)) is Login.OK
+    assert await cloud.login(where, credential(where, "wrong-password-1")) is Login.REFUSED
+    async with await as_tenant(onprem_server, where, credential(where).password) as connection:
+        cursor = await connection.execute("SHOW work_mem")
+        assert await cursor.fetchone() == ("8MB",)
+        await connection.execute("CREATE TABLE kept (line text)")
+        cursor = await connection.execute("SELECT tableowner FROM pg_tables WHERE tablename = 'kept'")
+        assert await cursor.fetchone() == (where.name,)
+
+
+async def test_a_second_create_finishes_and_doubles_nothing(cloud: OnPremCloud, target: Make) -> None:
+    where = target()
+    await cloud.create(where, credential(where), FENCE)
+    first = (await present(cloud, where)).observed.incarnation
+
+    await cloud.create(where, credential(where), FENCE)
+
+    assert (await present(cloud, where)).observed.incarnation == first
+
+
+async def test_two_logins_alternate_and_both_work(
+    cloud: OnPremCloud, onprem_server: OnPremServer, target: Make
+) -> None:
+    where = target()
+    await cloud.create(where, credential(where), FENCE)
+    async with await as_tenant(onprem_server, where, credential(where).password) as connection:
+        await connection.execute("CREATE TABLE kept (line text)")
+    other = Credential(where.active.removesuffix("_a") + "_b", "Another1password2here3")
+
+    await cloud.set_password(where, (await present(cloud, where)).observed, other, FENCE)
+
+    assert await cloud.login(where, credential(where)) is Login.OK
+    assert await cloud.login(where, other) is Login.OK
+    rotated = replace(where, active=other.username, retiring=where.active)
+    async with await as_tenant(onprem_server, rotated, other.password) as connection:
+        await connection.execute("DROP TABLE kept")
+    assert broken_rules(wanted(rotated), (await present(cloud, rotated)).observed.facts) == ()
+
+    await cloud.disable(rotated, where.active, FENCE)
+
+    assert await cloud.login(where, credential(where)) is Login.REFUSED
+    done = replace(where, active=other.username)
+    assert broken_rules(wanted(done), (await present(cloud, done)).observed.facts) == ()
+
+
+async def test_delete_drops_with_open_sessions_and_leaves_nothing(
+    cloud: OnPremCloud, onprem_server: OnPremServer, target: Make
+) -> None:
+    where = target()
+    await cloud.create(where, credential(where), FENCE)
+    held = await as_tenant(onprem_server, where, credential(where).password)
+
+    await cloud.delete(where, (await present(cloud, where)).observed, Policy.DELETE, FENCE)
+
+    assert await cloud.observe(where) == Absent()
+    left = await onprem_server.server.execute(f"SELECT rolname FROM pg_roles WHERE rolname LIKE '%{where.hash}%'")
+    assert left == []
+    with pytest.raises(psycopg.OperationalError):
+        await held.execute("SELECT 1")
+    await held.close()
+
+
+async def test_snapshot_retires_and_keeps_the_data(
+    cloud: OnPremCloud, onprem_server: OnPremServer, target: Make
+) -> None:
+    where = target()
+    await cloud.create(where, credential(where), FENCE)
+    async with await as_tenant(onprem_server, where, credential(where).password) as connection:
+        await connection.execute("CREATE TABLE kept (line text)")
+        await connection.execute("INSERT INTO kept VALUES ('canary')")
+
+    await cloud.delete(where, (await present(cloud, where)).observed, Policy.SNAPSHOT, FENCE)
+
+    assert await cloud.observe(where) == Absent()
+    kept = await cloud.backup_of(where)
+    assert kept.startswith("retired_")
+    assert await cloud.login(where, credential(where)) is not Login.OK
+    await onprem_server.server.execute(f'ALTER DATABASE "{kept}" ALLOW_CONNECTIONS true')
+    assert await onprem_server.server.execute("SELECT line FROM public.kept", database=kept) == [("canary",)]
