@@ -50,7 +50,7 @@ COMPOSER = "system:serviceaccount:fairlead-system:fairlead-composer"
 PROVIDER = "system:serviceaccount:fairlead-onprem:fairlead-provider-onprem"
 ADMIN_SECRET = "onprem-admin"
 _CHANGES = re.compile(
-    r"\A\s*(CREATE|ALTER|DROP|GRANT|REVOKE|INSERT|UPDATE|DELETE|COMMENT|TRUNCATE|REASSIGN"
+    r"(?:\A|;)\s*(CREATE|ALTER|DROP|GRANT|REVOKE|INSERT|UPDATE|DELETE|COMMENT|TRUNCATE|REASSIGN"
     r"|SELECT\s+pg_(catalog\.pg_)?(terminate|cancel)_backend|WITH\b.*\b(INSERT|UPDATE|DELETE)\b)",
     re.IGNORECASE | re.DOTALL,
 )
@@ -81,7 +81,7 @@ class SqlLog:
 
     def changes(self, since: int = 0) -> list[str]:
         """Return the statements that change something."""
-        return [statement for statement in self.statements(since) if _CHANGES.match(statement)]
+        return [statement for statement in self.statements(since) if _CHANGES.search(statement)]
 
 
 @dataclass(slots=True, kw_only=True)

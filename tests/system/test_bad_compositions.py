@@ -59,8 +59,10 @@ _ANSWERED: dict[str, Answer] = {
     "an expression that does not parse": Answer(
         "TemplateInvalid", ("databaseName",), (_resource("database", _database(databaseName="{{ claim.spec. }}")),)
     ),
-    "a block that is not closed": Answer(
-        "TemplateInvalid", ("databaseName",), (_resource("database", _database(databaseName="{% if true %}x")),)
+    "a statement, of which a text has none": Answer(
+        "TemplateForbidden",
+        ("databaseName",),
+        (_resource("database", _database(databaseName="{% for a in range(10**9) %}x{% endfor %}")),),
     ),
     "a misspelt field of the claim": Answer(
         "RenderFailed",
@@ -102,22 +104,11 @@ _ANSWERED: dict[str, Answer] = {
         ("database",),
         (_resource("database", _database(), forEach="{{ ['a', 'a'] }}"),),
     ),
-    "a loop of a billion": Answer(
+    "a text that doubles thirty times": Answer(
         "RenderLimit",
         (),
-        (_resource("database", _database(databaseName="{% for a in range(10**9) %}x{% endfor %}")),),
-    ),
-    "loops within loops": Answer(
-        "RenderLimit",
-        (),
-        (
-            _resource(
-                "database",
-                _database(
-                    databaseName="{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"
-                ),
-            ),
-        ),
+        (_resource("database", _database(databaseName="{{ vars.v30 }}")),),
+        {"v0": "x" * 1000, **{f"v{n}": f"{{{{ vars.v{n - 1} ~ vars.v{n - 1} }}}}" for n in range(1, 31)}},
     ),
     "a text of ten gigabytes": Answer(
         "RenderLimit", (), (_resource("database", _database(databaseName="{{ 'a' * 10**10 }}")),)
