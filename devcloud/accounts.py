@@ -1,11 +1,13 @@
-"""The account that PostgreSQL's programs run under: they refuse to run as root.
+"""The account that PostgreSQL's programs run under: they refuse root, and users without an entry in passwd(5).
 
-A user is himself. Root is mapped to an ordinary user in a user namespace, where its files stay its own; where
-namespaces are forbidden (a chroot, some containers) the programs run as `nobody`, with data outside root's folders.
+A user is himself. Root, or a container's nameless user, is mapped to a named one in a user namespace, where his files
+stay his own. Where namespaces are forbidden (a chroot, some containers) root's programs run as `nobody`, with data
+outside root's folders.
 """
 
 import hashlib
 import os
+import pwd
 import shutil
 import subprocess
 from dataclasses import dataclass
@@ -16,7 +18,6 @@ from devcloud.errors import DevcloudError
 
 _NOBODY = 65534
 _NOBODY_HOME = Path("/var/tmp/fairlead-nobody")  # noqa: S108 - made and owned by root, checked below
-_MAPPED = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,17 +39,36 @@ def choose() -> Account:
     """Return the account of this machine and user.
 
     Raises:
-        DevcloudError: We are root and neither a user namespace nor `nobody` works.
+        DevcloudError: PostgreSQL refuses this user, and neither a user namespace nor `nobody` works.
     """
-    if os.geteuid() != 0:
-        return Account((), os.geteuid(), is_foreign=False)
-    mapped = (program("unshare"), "--user", f"--map-user={_MAPPED}", f"--map-group={_MAPPED}", "--")
+    own = os.geteuid()
+    if own != 0 and _is_named(own):
+        return Account((), own, is_foreign=False)
+    named = _some_named_uid()
+    mapped = (program("unshare"), "--user", f"--map-user={named}", f"--map-group={named}", "--")
     if _works((*mapped, "true")):
-        return Account(mapped, 0, is_foreign=False)
-    nobody = (program("setpriv"), f"--reuid={_NOBODY}", f"--regid={_NOBODY}", "--clear-groups", "--")
-    if _works((*nobody, "true")):
-        return Account(nobody, _NOBODY, is_foreign=True)
-    raise DevcloudError("PostgreSQL refuses to run as root, and neither unshare nor setpriv works: run as a user")
+        return Account(mapped, own, is_foreign=False)
+    nobody = (program("setpriv"), f"--reuid={named}", f"--regid={named}", "--clear-groups", "--")
+    if own == 0 and _works((*nobody, "true")):
+        return Account(nobody, named, is_foreign=True)
+    raise DevcloudError(
+        f"PostgreSQL refuses to run as uid {own}, and user namespaces are forbidden here: run as a user of /etc/passwd"
+    )
+
+
+def _is_named(uid: int) -> bool:
+    try:
+        pwd.getpwuid(uid)
+    except KeyError:
+        return False
+    return True
+
+
+def _some_named_uid() -> int:
+    if _is_named(_NOBODY):
+        return _NOBODY
+    others = (entry.pw_uid for entry in pwd.getpwall() if entry.pw_uid != 0)
+    return next(others, _NOBODY)
 
 
 def home_for(folder: Path, account: Account) -> Path:
@@ -63,23 +83,25 @@ def home_for(folder: Path, account: Account) -> Path:
     return home
 
 
-def reachable_copy(tree: Path, probe: str, account: Account) -> Path:
-    """Return a program tree that the account can execute: the tree itself, or a copy where it is out of reach.
+def reachable_copy(root: Path, members: tuple[str, ...], program_path: str, account: Account) -> Path:
+    """Return a folder in place of `root` whose programs the account can execute: itself, or a copy of its members.
 
     Args:
-        tree: The folder to run from.
-        probe: A program in it, relative, that ends well with `--version`.
+        root: The folder that the members' own relative references (RPATH) stay within.
+        members: What of it is needed, relative.
+        program_path: A program below it, relative, that uses the libraries and ends well with `--version`.
         account: Who must be able to run it.
     """
-    if not account.is_foreign or _works((*account.prefix, str(tree / probe), "--version")):
-        return tree
+    if not account.is_foreign or _works((*account.prefix, str(root / program_path), "--version")):
+        return root
     _foreign_home()
-    found = (tree / probe).stat()
-    key = hashlib.sha256(f"{tree.absolute()}\0{found.st_size}\0{found.st_mtime_ns}".encode()).hexdigest()[:16]
+    found = (root / program_path).stat()
+    key = hashlib.sha256(f"{root.absolute()}\0{found.st_size}\0{found.st_mtime_ns}".encode()).hexdigest()[:16]
     copy = _NOBODY_HOME / f"programs-{key}"
     if not copy.exists():
         draft = _NOBODY_HOME / f"draft-{key}-{os.getpid()}"
-        shutil.copytree(tree, draft)
+        for member in members:
+            shutil.copytree(root / member, draft / member)
         try:
             draft.rename(copy)
         except OSError:

