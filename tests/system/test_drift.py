@@ -18,9 +18,9 @@ _PASSES = 3
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def sweeping(system: System) -> System:
-    """Composer and provider at work; the provider sweeps every second and takes an absence for proven after two."""
+    """Both at work; the provider lists every second, looks inside every five, and doubts an absence for two."""
     await system.start_composer()
-    await system.start_provider("--sweep", "1", "--grace", "2")
+    await system.start_provider("--sweep", "1", "--resync", "5", "--grace", "2")
     return system
 
 
@@ -100,7 +100,7 @@ _DRIFTS: dict[str, Drift] = {
         "{login}",
     ),
     "the owner of the schema": Drift(
-        "ALTER SCHEMA public OWNER TO postgres",
+        "ALTER SCHEMA public OWNER TO pg_database_owner",
         "SELECT nspowner::regrole::text FROM pg_namespace WHERE nspname = 'public'",
         "public",
     ),
