@@ -1,0 +1,190 @@
+"""The command line.
+
+Each command imports what it needs when it runs: `--help` and `render` load no Kubernetes client and no SDK.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import App, CycloptsError, Parameter
+
+from fairlead.exits import CommandError, Exit
+
+_EXITS = """Exit codes: 0 done or no change; 1 the tool failed; 2 invalid input or template; 3 differences or drift;
+4 the plan destroys or replaces; 5 not ready yet; 6 stalled: only a person's change helps; 7 refused for safety;
+64 usage; 130 interrupted."""
+
+app = App(
+    name="fairlead",
+    help="Guide a developer's claim for a PostgreSQL to the right cloud, and keep it true.",
+    help_epilogue=_EXITS,
+    version_flags=["--version"],
+    suppress_keyboard_interrupt=False,
+)
+
+Namespace = Annotated[str | None, Parameter(name=["--namespace", "-n"])]
+
+
+def main() -> None:
+    """Run the command line and leave with its exit code."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command; return its exit code. What went wrong is one sentence on standard error."""
+    from devcloud.errors import DevcloudError
+    from runtime.errors import ApiError
+
+    try:
+        answer = app(list(arguments), exit_on_error=False, print_error=False, result_action="return_value")
+    except CycloptsError as error:
+        return _fail(f"{error}\nfairlead --help lists the commands.", Exit.USAGE)
+    except CommandError as error:
+        return _fail(str(error), error.exit_code)
+    except (DevcloudError, ApiError) as error:
+        return _fail(str(error), Exit.TOOL_FAILED)
+    except KeyboardInterrupt:
+        return _fail("interrupted", Exit.INTERRUPTED)
+    return int(answer or Exit.DONE)
+
+
+def _fail(text: str, code: Exit) -> Exit:
+    print(f"fairlead: {text}", file=sys.stderr)
+    return code
+
+
+@app.command
+def up() -> Exit:
+    """Bring up a whole platform on this machine: API server, PostgreSQL, composer and provider. It stays up."""
+    import asyncio
+
+    from fairlead import platform
+
+    asyncio.run(platform.up())
+    return Exit.DONE
+
+
+@app.command
+def down(*, keep_data: Annotated[bool, Parameter(negative="")] = False) -> Exit:
+    """Stop the platform of `up` and delete its claims and databases.
+
+    Args:
+        keep_data: Delete nothing: the next `up` goes on where this one ended.
+    """
+    import asyncio
+
+    from fairlead import platform
+
+    asyncio.run(platform.down(keep_data=keep_data))
+    return Exit.DONE
+
+
+@app.command
+def env() -> Exit:
+    """Print what a shell needs to talk to the platform of `up`: eval "$(fairlead env)"."""
+    import asyncio
+
+    from fairlead import platform
+
+    print(asyncio.run(platform.shell_lines()))
+    return Exit.DONE
+
+
+@app.command
+def demo() -> Exit:
+    """Bring the platform up and tell its story: claims, psql, drift repaired, a lost database, a broken claim."""
+    import asyncio
+
+    from fairlead.demo import tell
+
+    asyncio.run(tell())
+    return Exit.DONE
+
+
+@app.command
+def render(
+    claim: Path,
+    /,
+    *,
+    compositions: Annotated[Path | None, Parameter(name=["--compositions", "-c"])] = None,
+    identity: str = "00000000-0000-0000-0000-000000000000",
+    observed: Path | None = None,
+    ready: Literal["all", "none"] = "none",
+) -> Exit:
+    """Show what a claim would become: no API server, no cloud; equal input gives equal bytes.
+
+    Args:
+        claim: A file with one claim.
+        compositions: A file or folder of Compositions. Default: the shipped ones.
+        identity: The claim's uid, of which names are made.
+        observed: A folder of live objects, to render on top of what exists.
+        ready: Take every child for ready, or none.
+    """
+    from fairlead import rendering
+
+    outcome = rendering.render_files(rendering.Options(claim, compositions, identity, observed, ready))
+    print(outcome.text, end="")
+    for remark in outcome.remarks:
+        print(remark, file=sys.stderr)
+    return Exit.DONE
+
+
+@app.command
+def trace(
+    reference: str,
+    /,
+    *,
+    namespace: Namespace = None,
+    kubeconfig: Path | None = None,
+    output: Annotated[Literal["table", "json"], Parameter(name=["--output", "-o"])] = "table",
+    exit_status: Annotated[bool, Parameter(negative="")] = False,
+) -> Exit:
+    """Show what a claim became, and the first cause where something is wrong.
+
+    Args:
+        reference: A claim's name, or KIND/NAME (`pgi/orders`, `postgresdatabase/orders-db-4x2k7`).
+        namespace: Its namespace. Default: the current context's.
+        kubeconfig: Which API server. Default: $KUBECONFIG, then ~/.kube/config.
+        output: `table` for people, `json` for programs.
+        exit_status: Answer 0 when ready, 5 when not yet, 6 when only a person's change helps.
+    """
+    import asyncio
+
+    from fairlead import tree
+    from fairlead.show import show_json, show_tree
+    from fairlead.trace import trace as gather
+
+    found = asyncio.run(gather(reference, namespace=namespace, kubeconfig=kubeconfig))
+    if output == "json":
+        show_json(tree.json_of(found))
+    else:
+        show_tree(found)
+    return tree.exit_of(found) if exit_status else Exit.DONE
+
+
+@app.command
+def psql(
+    reference: str,
+    /,
+    *arguments: Annotated[str, Parameter(allow_leading_hyphen=True)],
+    namespace: Namespace = None,
+    kubeconfig: Path | None = None,
+) -> Exit:
+    """Open a claim's database with psql: `fairlead psql orders -n shop -- -c 'select 1'`.
+
+    Args:
+        reference: A claim's name, or KIND/NAME.
+        *arguments: What follows `--` goes to psql.
+        namespace: Its namespace. Default: the current context's.
+        kubeconfig: Which API server. Default: $KUBECONFIG, then ~/.kube/config.
+    """
+    import asyncio
+
+    from fairlead import psql as opening
+
+    login = asyncio.run(opening.login_of(reference, namespace=namespace, kubeconfig=kubeconfig))
+    return Exit.DONE if opening.run(login, arguments) == 0 else Exit.TOOL_FAILED

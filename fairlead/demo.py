@@ -1,0 +1,194 @@
+"""`fairlead demo`: the story of two claims, told on a real platform. Each step ends when its effect was really seen."""
+
+from __future__ import annotations
+
+from fairlead import platform
+from fairlead.exits import CommandError
+from fairlead.stage import NAMESPACE, Stage
+from runtime.conditions import current, find, is_true
+from runtime.objects import Object, uid_of
+
+_NAMESPACE_DOCUMENT = f"""\
+apiVersion: v1
+kind: Namespace
+metadata:
+  name: {NAMESPACE}
+  labels:
+    fairlead.dev/ephemeral: "true"   # its deletion may take its databases along
+"""
+_CLAIMS = f"""\
+apiVersion: database.fairlead.dev/v1alpha1
+kind: PostgreSQLInstance
+metadata:
+  name: orders
+  namespace: {NAMESPACE}
+spec:
+  version: "16"
+  size: small
+  deletionPolicy: Delete
+---
+apiVersion: database.fairlead.dev/v1alpha1
+kind: PostgreSQLInstance
+metadata:
+  name: reports
+  namespace: {NAMESPACE}
+spec:
+  version: "16"
+  size: medium
+  deletionPolicy: Delete
+"""
+_BROKEN_CLAIM = f"""\
+apiVersion: database.fairlead.dev/v1alpha1
+kind: PostgreSQLInstance
+metadata:
+  name: invoices
+  namespace: {NAMESPACE}
+spec:
+  version: "16"
+  size: small
+  deletionPolicy: Delete
+  compositionRef:
+    name: postgres-onprm
+"""
+
+
+async def tell() -> None:
+    """Bring the platform up, if need be, and tell the story.
+
+    Raises CommandError when a step was not seen to happen, and DevcloudError when the platform does not come up.
+    """
+    environment = await platform.start()
+    stage = Stage(environment)
+    await _clear(stage)
+    await _claims_become_databases(stage)
+    await _psql_answers(stage)
+    await _drift_is_repaired(stage)
+    await _a_lost_database_is_reported(stage)
+    await _a_broken_claim_says_why(stage)
+    stage.chapter("Done: every step above was seen to happen")
+    stage.say(
+        'The platform stays up. Go on:   eval "$(fairlead env)"; kubectl get pgi -A; fairlead trace orders -n demo'
+    )
+    stage.say("Stop and delete everything: fairlead down")
+
+
+async def _clear(stage: Stage) -> None:
+    """Take away what an earlier telling left, its databases too: the namespace is marked ephemeral."""
+    left = await stage.quietly("get", "namespace", NAMESPACE, "--ignore-not-found", "--output=name")
+    if left:
+        platform.talk(f"demo: removing namespace {NAMESPACE} of an earlier run")
+        await stage.quietly("delete", "namespace", NAMESPACE, "--wait", "--timeout=90s")
+
+
+async def _claims_become_databases(stage: Stage) -> None:
+    stage.chapter("A developer asks for two databases; no cloud is named")
+    await stage.kubectl("apply", "--filename=-", document=_NAMESPACE_DOCUMENT)
+    await stage.kubectl("apply", "--filename=-", document=_CLAIMS)
+    await stage.until("orders is Ready", lambda: _ready(stage, "orders"))
+    await stage.until("reports is Ready", lambda: _ready(stage, "reports"))
+    await stage.kubectl("get", "postgresqlinstances,postgresdatabases", f"--namespace={NAMESPACE}")
+
+
+async def _psql_answers(stage: Stage) -> None:
+    stage.chapter("psql opens the database with the Secret, TLS verified")
+    await stage.psql("orders", "CREATE TABLE invoice (id int); INSERT INTO invoice VALUES (1), (2), (3)")
+    answer = await stage.psql("orders", "SELECT count(*) FROM invoice")
+    _demand(answer.strip() == "3", f"psql should have counted 3 rows, said: {answer.strip()}")
+
+
+async def _drift_is_repaired(stage: Stage) -> None:
+    stage.chapter("Somebody changes the server by hand: a limit, a grant, the password")
+    child = await _child(stage, "orders")
+    connection, owner = child["status"]["connection"], child["status"]["atProvider"]["owner"]
+    database, login = connection["database"], connection["username"]
+    limit = await stage.connection_limit(database)
+    await stage.sql(f"ALTER DATABASE {database} CONNECTION LIMIT 1")
+    await stage.sql(f"REVOKE CONNECT ON DATABASE {database} FROM {owner}")
+    await stage.sql(f"ALTER ROLE {login} PASSWORD 'changed-by-hand'")
+
+    async def limit_is_back() -> bool:
+        return await stage.connection_limit(database) == limit
+
+    async def grant_is_back() -> bool:
+        return await stage.may_connect(owner, database)
+
+    async def password_is_back() -> bool:
+        return (await stage.try_psql("orders", "SELECT 1"))[2] == 0
+
+    await stage.until(f"the connection limit is {limit} again", limit_is_back)
+    await stage.until("the owner may connect again", grant_is_back)
+    await stage.until("the Secret's password works again", password_is_back)
+    told = await stage.until("the provider says what it found and what it set", lambda: _drift_told(stage, child))
+    stage.show("\n".join(told))
+
+
+async def _a_lost_database_is_reported(stage: Stage) -> None:
+    stage.chapter("Somebody drops the database: it is reported, never silently replaced by an empty one")
+    child = await _child(stage, "orders")
+    database, incarnation = child["status"]["connection"]["database"], child["status"]["incarnation"]
+    await stage.sql(f"DROP DATABASE {database} WITH (FORCE)")
+    await stage.until("orders says DatabaseLost", lambda: _stalled(stage, "orders", "DatabaseLost"), limit_s=150.0)
+    await stage.trace("orders")
+    _demand(
+        await stage.connection_limit(database) is None, f"nobody agreed to a new database yet, and {database} is there"
+    )
+    stage.say("The way on is a person's word: here, that starting empty is what we want.")
+    consent = f"fairlead.dev/consent=recreate={incarnation}"
+    name = child["metadata"]["name"]
+    await stage.kubectl("annotate", "postgresdatabase", name, f"--namespace={NAMESPACE}", consent)
+    await stage.until("orders is Ready again", lambda: _ready(stage, "orders"))
+    answer = await stage.psql("orders", "SELECT to_regclass('invoice') IS NULL")
+    _demand(answer.strip() == "t", "the new database should have been empty")
+
+
+async def _a_broken_claim_says_why(stage: Stage) -> None:
+    stage.chapter("A claim with a mistake in it says what is wrong and what to do")
+    await stage.kubectl("apply", "--filename=-", document=_BROKEN_CLAIM)
+    await stage.until("invoices says CompositionNotFound", lambda: _unready(stage, "invoices", "CompositionNotFound"))
+    await stage.trace("invoices")
+    fix = '{"spec": {"compositionRef": {"name": "postgres-onprem"}}}'
+    await stage.kubectl(
+        "patch", "postgresqlinstance", "invoices", f"--namespace={NAMESPACE}", "--type=merge", f"--patch={fix}"
+    )
+    await stage.until("invoices is Ready", lambda: _ready(stage, "invoices"))
+
+
+async def _ready(stage: Stage, claim: str) -> Object | None:
+    found = await stage.find("postgresqlinstance", claim)
+    return found if found is not None and is_true(found, "Ready") and current(found, "Ready") else None
+
+
+async def _unready(stage: Stage, claim: str, reason: str) -> Object | None:
+    found = await stage.find("postgresqlinstance", claim)
+    condition = find(found, "Ready") if found is not None else None
+    return found if condition is not None and (condition["status"], condition["reason"]) == ("False", reason) else None
+
+
+async def _stalled(stage: Stage, claim: str, reason: str) -> Object | None:
+    found = await _unready(stage, claim, reason)
+    return found if found is not None and is_true(found, "Stalled") else None
+
+
+async def _child(stage: Stage, claim: str) -> Object:
+    found = await stage.find("postgresqlinstance", claim)
+    entries = ((found or {}).get("status") or {}).get("inventory") or ()
+    for entry in entries:
+        child = await stage.find("postgresdatabase", entry["name"])
+        if child is not None:
+            return child
+    raise CommandError(f"{claim} has no PostgresDatabase; `fairlead trace {claim} -n {NAMESPACE}` says more")
+
+
+async def _drift_told(stage: Stage, child: Object) -> list[str]:
+    """Return what the provider's events say about drift of this object that it corrected."""
+    query = f"regarding.uid={uid_of(child)},reason=DriftCorrected"
+    template = "--output=jsonpath={range .items[*]}{.note}{'\\n'}{end}"
+    answer = await stage.quietly(
+        "get", "events.events.k8s.io", f"--namespace={NAMESPACE}", f"--field-selector={query}", template
+    )
+    return answer.strip().splitlines()
+
+
+def _demand(holds: bool, otherwise: str) -> None:  # noqa: FBT001 - reads as a sentence at each call
+    if not holds:
+        raise CommandError(otherwise)

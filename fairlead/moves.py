@@ -1,0 +1,40 @@
+"""Whose turn it is, by condition reason: the one thing a reason says that its message may not."""
+
+from collections.abc import Mapping
+
+_DEVELOPER = "the developer (edit the claim)"
+_PLATFORM = "the platform team"
+_NOBODY = "nobody's: Fairlead goes on by itself"
+
+_BY_MOVE: Mapping[str, str] = {
+    _DEVELOPER: (
+        "CompositionNotFound ReferenceNotFound SecretNotFound AmbiguousComposition UnsupportedVersion "
+        "UnsupportedPolicy ImmutableField InvalidValue InvalidPassword SecretNotOwned NameTaken LimitReached "
+        "DeletionProtected"
+    ),
+    f"{_PLATFORM} (the Composition)": (
+        "TemplateInvalid SchemaMismatch ApiIncomplete KindNotAllowed NamespaceNotAllowed NameNotAllowed "
+        "DuplicateResource DependencyCycle RenderFailed RenderLimit NotJson YamlRefused TemplateForbidden EmptyResult "
+        "RolloutHalted"
+    ),
+    f"{_PLATFORM} (the data; nothing is changed until then)": (
+        "HeldDeletion HeldChange DatabaseLost Replaced PredecessorFound NotOwned AdoptionRefused PasswordUnknown "
+        "DatabaseStopped BackupImpossible DeleteBlocked"
+    ),
+    f"{_PLATFORM} (the account)": (
+        "ProviderConfigNotFound NotAllowed CredentialsMissing EnvironmentNotFound KindNotInstalled AccountChanged "
+        "CredentialsInvalid CredentialsForbidden EndpointNotAllowed AccessDenied Brake NewerProvider InUse"
+    ),
+    "whoever paused it": "Paused",
+    _NOBODY: (
+        "Creating Updating Restoring Deleting ResourcePending ChildNotReady ConnectionIncomplete RollingOut "
+        "CloudUnreachable Throttled CloudBusy QuotaExceeded Rotating PendingChangesInTheWay InternalError KeptLarger "
+        "WaitingForWindow FieldConflict"
+    ),
+}
+_MOVES: Mapping[str, str] = {reason: move for move, reasons in _BY_MOVE.items() for reason in reasons.split()}
+
+
+def next_move(reason: str) -> str:
+    """Return whose turn it is, empty when the reason asks for nothing."""
+    return _MOVES.get(reason, "")

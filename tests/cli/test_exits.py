@@ -1,0 +1,85 @@
+"""What the command line answers to a shell, and what it loads before it knows what to do."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from fairlead.cli import run
+from fairlead.exits import Exit, worst
+
+
+@pytest.mark.parametrize(
+    ("seen", "answer"),
+    [
+        ((), Exit.DONE),
+        ((Exit.DONE, Exit.DIFFERENCES), Exit.DIFFERENCES),
+        ((Exit.DIFFERENCES, Exit.DESTROYS), Exit.DESTROYS),
+        ((Exit.DESTROYS, Exit.NOT_READY), Exit.NOT_READY),
+        ((Exit.NOT_READY, Exit.REFUSED), Exit.REFUSED),
+        ((Exit.REFUSED, Exit.STALLED), Exit.STALLED),
+        ((Exit.STALLED, Exit.INVALID_INPUT), Exit.INVALID_INPUT),
+        ((Exit.INVALID_INPUT, Exit.TOOL_FAILED), Exit.TOOL_FAILED),
+    ],
+)
+def test_the_most_severe_outcome_wins(seen: tuple[Exit, ...], answer: Exit) -> None:
+    assert worst(seen) is answer
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        pytest.param(["--help"], 0, "", id="help is no error"),
+        pytest.param([], 0, "", id="no command shows the help"),
+        pytest.param(["nonsense"], 64, "nonsense", id="an unknown command is a usage error that names it"),
+        pytest.param(["trace"], 64, "REFERENCE", id="a missing argument is named"),
+        pytest.param(["trace", "a", "--colour"], 64, "--colour", id="an unknown option is named"),
+        pytest.param(["trace", "a", "-o", "xml"], 64, "table", id="a wrong choice lists the right ones"),
+        pytest.param(["trace", "a/b/c"], 1, "KIND/NAME", id="a reference that is none is explained"),
+        pytest.param(["trace", "a", "--kubeconfig", "/nowhere"], 1, "/nowhere", id="a missing kubeconfig is named"),
+    ],
+)
+def test_a_command_line_gets_its_exit_code(
+    arguments: list[str], code: int, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answer = run(arguments)
+
+    shown = capsys.readouterr()
+    assert answer == code
+    assert said in shown.err
+    assert "Traceback" not in shown.err
+
+
+def test_an_interrupt_ends_with_130(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("fairlead.cli.app", interrupted)
+
+    assert run(["up"]) == 130
+    assert "interrupted" in capsys.readouterr().err
+
+
+def test_help_loads_no_kubernetes_client_and_no_sdk() -> None:
+    program = (
+        "import sys; from fairlead.cli import run; run(['--help']); "
+        "print(sorted({name.partition('.')[0] for name in sys.modules}))"
+    )
+
+    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+
+    heavy = {
+        "kubernetes_asyncio",
+        "aiohttp",
+        "boto3",
+        "botocore",
+        "google",
+        "azure",
+        "psycopg",
+        "cryptography",
+        "jinja2",
+    }
+    assert "'fairlead'" in loaded
+    assert not [name for name in heavy if f"'{name}'" in loaded]

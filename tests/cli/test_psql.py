@@ -1,0 +1,128 @@
+"""How a connection Secret reaches psql: by private files, and by nothing else."""
+
+from __future__ import annotations
+
+import base64
+import os
+from pathlib import Path
+
+import pytest
+
+from fairlead.exits import CommandError
+from fairlead.psql import Login, capture, environment_of, find_psql, login_in, run
+
+PASSWORD = "pa:ss\\word"
+LOGIN = Login("127.9.0.1", "5432", "orders_x", "orders_x_a", PASSWORD, "verify-full", "-----CA-----\n")
+
+
+def secret(**values: str) -> dict[str, object]:
+    return {"data": {name: base64.b64encode(value.encode()).decode() for name, value in values.items()}}
+
+
+COMPLETE = {"host": "h", "port": "5432", "database": "d", "username": "u", "password": PASSWORD}
+
+
+def test_a_complete_secret_is_read() -> None:
+    login = login_in(secret(**COMPLETE, sslmode="require", certificates="pem"), "shop/orders")
+
+    assert (login.host, login.password, login.sslmode, login.certificates) == ("h", PASSWORD, "require", "pem")
+
+
+def test_a_secret_without_a_mode_is_opened_with_the_strictest() -> None:
+    assert login_in(secret(**COMPLETE), "shop/orders").sslmode == "verify-full"
+
+
+@pytest.mark.parametrize("missing", list(COMPLETE))
+def test_an_incomplete_secret_is_refused_by_key(missing: str) -> None:
+    values = {name: value for name, value in COMPLETE.items() if name != missing}
+
+    with pytest.raises(CommandError, match=rf"shop/orders lacks {missing}") as refused:
+        login_in(secret(**values), "shop/orders")
+
+    assert PASSWORD not in str(refused.value)
+
+
+def test_an_unreadable_value_is_named_and_not_shown() -> None:
+    with pytest.raises(CommandError, match="key host of Secret shop/orders is no text") as refused:
+        login_in({"data": {"host": "!!"}}, "shop/orders")
+
+    assert "!!" not in str(refused.value)
+
+
+def test_a_login_does_not_show_its_password() -> None:
+    assert PASSWORD not in repr(LOGIN)
+
+
+def test_the_password_is_in_a_private_file_and_nowhere_else(tmp_path: Path) -> None:
+    environment = environment_of(LOGIN, tmp_path)
+
+    passwords = Path(environment["PGPASSFILE"])
+    assert passwords.read_text() == "127.9.0.1:5432:orders_x:orders_x_a:pa\\:ss\\\\word\n"
+    assert passwords.stat().st_mode & 0o777 == 0o600
+    assert Path(environment["PGSSLROOTCERT"]).read_text() == "-----CA-----\n"
+    assert environment["PGSSLMODE"] == "verify-full"
+    assert not [name for name, value in environment.items() if PASSWORD in value]
+
+
+def test_the_shells_own_settings_do_not_win(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PGPASSWORD", "another")
+    monkeypatch.setenv("PGSERVICE", "another")
+    monkeypatch.setenv("PGOPTIONS", "-c search_path=evil")
+
+    environment = environment_of(LOGIN, tmp_path)
+
+    assert not {"PGPASSWORD", "PGSERVICE", "PGOPTIONS"} & set(environment)
+    assert environment["PATH"] == os.environ["PATH"]
+
+
+def test_without_certificates_the_systems_roots_are_used(tmp_path: Path) -> None:
+    login = Login("h", "5432", "d", "u", PASSWORD, "verify-full", "")
+
+    assert environment_of(login, tmp_path)["PGSSLROOTCERT"] == "system"
+
+
+def test_psql_gets_the_arguments_and_the_files_are_gone_afterwards(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "bin" / "psql"
+    program.parent.mkdir()
+    program.write_text('#!/bin/sh\necho "$PGPASSFILE"\nprintf "%s|" "$@"\ncat "$PGPASSFILE"\nexit 3\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("FAIRLEAD_POSTGRES", str(program.parent))
+
+    ended = capture(LOGIN, ["-c", "select 1"])
+
+    file, rest = ended.stdout.split("\n", 1)
+    assert ended.returncode == 3
+    assert rest == "-c|select 1|127.9.0.1:5432:orders_x:orders_x_a:pa\\:ss\\\\word\n"
+    assert not Path(file).parent.exists()
+
+
+def test_psql_on_the_terminal_answers_with_its_own_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    program = tmp_path / "psql"
+    program.write_text('#!/bin/sh\necho "$PGUSER: $*"\nexit 2\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("FAIRLEAD_POSTGRES", str(tmp_path))
+
+    assert run(LOGIN, ["--list"]) == 2
+    assert capfd.readouterr().out == "orders_x_a: --list\n"
+
+
+def test_a_folder_without_psql_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAIRLEAD_POSTGRES", str(tmp_path))
+
+    with pytest.raises(CommandError, match=str(tmp_path)):
+        find_psql()
+
+
+def test_the_bundled_psql_speaks_tls(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("FAIRLEAD_POSTGRES", raising=False)
+    nobody_listens = Login("127.0.0.1", "1", "d", "u", PASSWORD, "verify-full", "-----CA-----\n")
+
+    ended = capture(nobody_listens, ["-c", "select 1"])
+
+    # A libpq without TLS refuses the mode before it connects.
+    assert "SSL support is not compiled in" not in ended.stderr
+    assert "Connection refused" in ended.stderr

@@ -1,0 +1,239 @@
+"""What `fairlead trace` makes of objects: one line for what is well, the first cause in full."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from fairlead.exits import Exit
+from fairlead.moves import next_move
+from fairlead.tree import age_text, exit_of, json_of, lines_of, tree_of
+
+NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+JsonObject = dict[str, Any]
+
+
+def condition(type_: str, status: str, reason: str, message: str = "", *, generation: int = 1) -> JsonObject:
+    return {"type": type_, "status": status, "reason": reason, "message": message, "observedGeneration": generation}
+
+
+READY = (condition("Ready", "True", "Available"), condition("Synced", "True", "InSync"))
+LOST_TEXT = 'database "orders_x" is gone from the server; consent with recreate=16384 to start empty'
+LOST = (
+    condition("Ready", "False", "DatabaseLost", LOST_TEXT),
+    condition("Synced", "False", "DatabaseLost", LOST_TEXT),
+    condition("Stalled", "True", "DatabaseLost", LOST_TEXT),
+)
+CREATING = (
+    condition("Ready", "False", "Creating", "the database is being made"),
+    condition("Reconciling", "True", "Creating", "the database is being made"),
+)
+
+
+def claim(*conditions: JsonObject, bound: str = "", generation: int = 1, **status: object) -> JsonObject:
+    binding = {"binding": {"name": bound}} if bound else {}
+    return {
+        "kind": "PostgreSQLInstance",
+        "metadata": {"name": "orders", "creationTimestamp": "2026-11-21T11:54:00Z", "generation": generation},
+        "spec": {"version": "16"},
+        "status": {"conditions": list(conditions), "composition": {"name": "postgres-onprem"}} | binding | status,
+    }
+
+
+def child(*conditions: JsonObject, **status: object) -> tuple[str, str, JsonObject]:
+    obj = {
+        "kind": "PostgresDatabase",
+        "metadata": {"name": "orders-database-x", "creationTimestamp": "2026-11-21T11:55:00Z", "generation": 1},
+        "spec": {"forProvider": {}},
+        "status": {"conditions": list(conditions), "externalName": "orders_x"} | status,
+    }
+    return "PostgresDatabase", "orders-database-x", obj
+
+
+SECRET = {"metadata": {"name": "orders-connection", "creationTimestamp": "2026-11-21T11:55:00Z"}}
+
+
+@dataclass(frozen=True)
+class Case:
+    id: str
+    claim: JsonObject
+    exit_code: Exit
+    lines: str
+    children: tuple[tuple[str, str, JsonObject | None], ...] = ()
+    secret: JsonObject | None = field(default=None)
+
+
+CASES = (
+    Case(
+        "all is well: one line each",
+        claim(*READY, bound="orders-connection"),
+        Exit.DONE,
+        """
+NAME                                    READY   REASON      AGE   EXTERNAL
+PostgreSQLInstance/orders               True    Available   6m    composition postgres-onprem
+├─ PostgresDatabase/orders-database-x   True    Available   5m    orders_x
+└─ Secret/orders-connection             -       published   5m
+""",
+        (child(*READY),),
+        SECRET,
+    ),
+    Case(
+        "a lost database is told at the child, whole, with whose move it is",
+        claim(*LOST, bound="orders-connection"),
+        Exit.STALLED,
+        """
+NAME                                    READY   REASON         AGE   EXTERNAL
+PostgreSQLInstance/orders               False   DatabaseLost   6m    composition postgres-onprem
+├─ PostgresDatabase/orders-database-x   False   DatabaseLost   5m    orders_x  <- first cause
+│      database "orders_x" is gone from the server; consent with recreate=16384 to start empty
+│      next move: the platform team (the data; nothing is changed until then)
+└─ Secret/orders-connection             -       published      5m
+""",
+        (child(*LOST),),
+        SECRET,
+    ),
+    Case(
+        "a cause of the claim's own is told there",
+        claim(
+            condition("Ready", "False", "CompositionNotFound", 'there is no Composition "postgres-onprm"'),
+            condition("Reconciling", "True", "CompositionNotFound", 'there is no Composition "postgres-onprm"'),
+        ),
+        Exit.NOT_READY,
+        """
+NAME                          READY   REASON                AGE   EXTERNAL
+PostgreSQLInstance/orders     False   CompositionNotFound   6m    composition postgres-onprem  <- first cause
+│   there is no Composition "postgres-onprm"
+│   next move: the developer (edit the claim)
+└─ Secret/orders-connection   -       not published yet     -
+""",
+    ),
+    Case(
+        "what is being made is not ready, and nobody's move",
+        claim(*CREATING),
+        Exit.NOT_READY,
+        """
+NAME                                    READY   REASON              AGE   EXTERNAL
+PostgreSQLInstance/orders               False   Creating            6m    composition postgres-onprem
+├─ PostgresDatabase/orders-database-x   False   Creating            5m    orders_x  <- first cause
+│      the database is being made
+│      next move: nobody's: Fairlead goes on by itself
+└─ Secret/orders-connection             -       not published yet   -
+""",
+        (child(*CREATING),),
+    ),
+    Case(
+        "conditions of an older spec count for nothing",
+        claim(*READY, bound="orders-connection", generation=2),
+        Exit.NOT_READY,
+        """
+NAME                                    READY        REASON      AGE   EXTERNAL
+PostgreSQLInstance/orders               True (old)   Available   6m    composition postgres-onprem  <- first cause
+│   the conditions speak of an older spec; the newest one was not looked at yet
+├─ PostgresDatabase/orders-database-x   True         Available   5m    orders_x
+└─ Secret/orders-connection             -            published   5m
+""",
+        (child(*READY),),
+        SECRET,
+    ),
+    Case(
+        "drift is shown beside what is well",
+        claim(*READY, bound="orders-connection"),
+        Exit.DONE,
+        """
+NAME                                    READY   REASON      AGE   EXTERNAL
+PostgreSQLInstance/orders               True    Available   6m    composition postgres-onprem
+├─ PostgresDatabase/orders-database-x   True    Available   5m    orders_x
+│      drift: connectionLimit should be 20, was 3: Corrected
+└─ Secret/orders-connection             -       published   5m
+""",
+        (child(*READY, drift=[{"path": "connectionLimit", "desired": "20", "observed": "3", "action": "Corrected"}]),),
+        SECRET,
+    ),
+    Case(
+        "a child that is gone is the cause",
+        claim(*READY, bound="orders-connection"),
+        Exit.DONE,
+        """
+NAME                                    READY   REASON      AGE   EXTERNAL
+PostgreSQLInstance/orders               True    Available   6m    composition postgres-onprem
+├─ PostgresDatabase/orders-database-x   False   missing     -  <- first cause
+│      the object is gone; Fairlead makes it anew or says why not
+└─ Secret/orders-connection             -       published   5m
+""",
+        (("PostgresDatabase", "orders-database-x", None),),
+        SECRET,
+    ),
+    Case(
+        "a claim that nobody has looked at says so",
+        {
+            "kind": "PostgreSQLInstance",
+            "metadata": {"name": "orders", "creationTimestamp": "2026-11-21T11:59:58Z", "generation": 1},
+            "spec": {"version": "16", "connectionSecretName": "login"},
+            "status": {"observedGeneration": -1},
+        },
+        Exit.NOT_READY,
+        """
+NAME                        READY     REASON              AGE   EXTERNAL
+PostgreSQLInstance/orders   Unknown   not seen yet        2s  <- first cause
+│   no controller has looked at this object yet; is it running?
+└─ Secret/login             -         not published yet   -
+""",
+    ),
+)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+def test_a_tree_tells_what_is_wrong_first(case: Case) -> None:
+    tree = tree_of(case.claim, case.children, case.secret, NOW)
+
+    assert [line for line, _ in lines_of(tree)] == case.lines.strip("\n").split("\n")
+    assert exit_of(tree) is case.exit_code
+
+
+def test_only_the_cause_and_its_text_stand_out() -> None:
+    tree = tree_of(claim(*LOST, bound="orders-connection"), (child(*LOST),), SECRET, NOW)
+
+    assert [is_cause for _, is_cause in lines_of(tree)] == [False, False, True, True, True, False]
+
+
+def test_a_long_message_is_wrapped_within_the_screen() -> None:
+    text = "the server refused the login, and " * 12
+    broken = condition("Ready", "False", "CredentialsInvalid", text)
+    lines = [line for line, is_cause in lines_of(tree_of(claim(broken), (), None, NOW)) if is_cause][1:]
+
+    assert all(len(line) <= 100 for line in lines)
+    assert " ".join(line.strip("│ ") for line in lines[:-1]) == text.strip()
+
+
+def test_json_carries_the_same_tree() -> None:
+    told = json_of(tree_of(claim(*LOST, bound="orders-connection"), (child(*LOST),), SECRET, NOW))
+
+    cause = told["tree"]["children"][0]
+    assert told["schemaVersion"] == 1
+    assert (told["tree"]["firstCause"], cause["firstCause"]) == (False, True)
+    assert (cause["message"], cause["ageSeconds"], cause["external"]) == (LOST_TEXT, 300, "orders_x")
+
+
+@pytest.mark.parametrize(
+    ("age", "text"),
+    [
+        (None, "-"),
+        (timedelta(seconds=-1), "0s"),
+        (timedelta(seconds=119), "119s"),
+        (timedelta(minutes=2), "2m"),
+        (timedelta(minutes=119), "119m"),
+        (timedelta(hours=2), "2h"),
+        (timedelta(hours=47), "47h"),
+        (timedelta(days=2), "2d"),
+    ],
+)
+def test_an_age_has_one_unit(age: timedelta | None, text: str) -> None:
+    assert age_text(age) == text
+
+
+@pytest.mark.parametrize("reason", ["Available", "InSync", "Accepted", "NoSuchReason"])
+def test_a_reason_that_asks_for_nothing_names_nobody(reason: str) -> None:
+    assert next_move(reason) == ""
