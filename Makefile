@@ -21,7 +21,7 @@ EXTRAS := aws azure gcp onprem cli devcloud test
 SYNC = "$$UV" sync --quiet --frozen --no-build --no-install-project --inexact
 LOCKED := flock .bootstrap/lock sh -euc
 
-.PHONY: help demo test check fmt replay bench \
+.PHONY: help demo test check fmt replay faults bench \
 	check-format check-lint check-types check-contracts check-spelling check-unit
 
 help: ## show this list
@@ -48,6 +48,10 @@ replay: ## replay recorded conversations with the real clouds (RECORDINGS=folder
 	@if [ -n "$(RECORDINGS)" ]; then \
 		echo "replay: no provider here speaks to a recorded cloud yet; $(RECORDINGS) was not read" >&2; exit 2; fi
 	@echo "replay: nothing to do: no provider here speaks to a recorded cloud yet"
+
+faults: .venv/.synced ## kill -9 at every moment around every side effect: the whole matrix
+	@$(BIN)/python -m devcloud.controlplane
+	@$(BIN)/pytest -q -s tests/system/fault_matrix.py
 
 bench: .venv/.synced ## measure, and print the figures
 	@$(LOCKED) '$(SYNC) --extra bench'

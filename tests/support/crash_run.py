@@ -49,7 +49,24 @@ class CrashRun:
             run.learned[step] = {actor: gate.effects(_CLEAN) for actor, gate in rig.gates.items()}
             run.clean[step] = (await end_states(rig.system, [_CLEAN]))[_CLEAN]
             run.planned[step] = plans(run.learned[step], turns)
+        run._has_seen_through_every_gate()
         return run
+
+    def _has_seen_through_every_gate(self) -> None:
+        """Prove that what must happen in each step was seen: a gate beside the road would plan no crash at all."""
+        expected = {
+            ("create", COMPOSER): "POST postgresdatabases",
+            ("create", PROVIDER): "SQL CREATE DATABASE",
+            ("update", COMPOSER): "PATCH postgresdatabases",
+            ("update", PROVIDER): "SQL ALTER DATABASE",
+            ("rotate", COMPOSER): "PUT secrets",
+            ("rotate", PROVIDER): "SQL ALTER ROLE",
+            ("delete", COMPOSER): "DELETE postgresdatabases",
+            ("delete", PROVIDER): "SQL DROP DATABASE",
+        }
+        for (step, actor), beginning in expected.items():
+            effects = self.learned[step][actor]
+            assert any(effect.startswith(beginning) for effect in effects), (step, actor, effects)
 
     @property
     def scopes(self) -> list[str]:
