@@ -26,7 +26,6 @@ from runtime import metrics
 from runtime.backoff import Backoff, Chance
 from runtime.objects import Key
 
-
 _SLACK: Final = 1_000
 
 

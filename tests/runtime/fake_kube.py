@@ -1,0 +1,280 @@
+"""A small API server in memory: versions, uids, preconditions, paged lists, watches with a history; faults on order.
+
+It behaves; it records nothing but the requests. Passing the same contract as the real one: tests/apiserver/runtime.
+"""
+
+import asyncio
+import itertools
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from copy import deepcopy
+from dataclasses import dataclass, field
+from datetime import timedelta
+from enum import Enum, auto
+from typing import Any
+
+from runtime.errors import AlreadyExists, ApiError, Gone, NoAnswer, NotFound, Unavailable, WriteConflict
+from runtime.kube import Page, Selection, WatchEvent
+from runtime.objects import Key, Object, Resource, dumps, key_of
+
+WIDGETS = Resource("example.dev", "v1", "Widget", "widgets")
+
+
+class Fault(Enum):
+    """What the next watch or list does instead of its duty."""
+
+    GONE = auto()  # 410 as HTTP status
+    GONE_EVENT = auto()  # 410 inside the stream
+    ODD_EVENT = auto()  # an ERROR event of another kind
+    CLOSED = auto()  # ends at once, a clean end
+    SILENT = auto()  # open, but nothing comes any more
+    CUT_LINE = auto()  # half an event
+    GARBAGE = auto()  # not JSON
+    NO_ANSWER = auto()  # the connection breaks
+    UNAVAILABLE = auto()  # 503
+    TOKEN_EXPIRED = auto()  # lists only: 410 on the second page
+    OLD = auto()  # lists only: an older state than was told before
+
+
+@dataclass(slots=True)
+class Dial:
+    """One request of a reflector, as seen by the server."""
+
+    verb: str
+    at: float
+    version: str = ""
+
+
+@dataclass
+class FakeKube:
+    """Implements runtime.kube.Kube for one resource or several, in one version space."""
+
+    clock: Callable[[], float] = lambda: 0.0
+    version: int = 100
+    objects: dict[tuple[Resource, Key], Object] = field(default_factory=dict)
+    history: list[tuple[int, Resource, str, Object]] = field(default_factory=list)
+    watch_faults: deque[Fault] = field(default_factory=deque)
+    list_faults: deque[Fault] = field(default_factory=deque)
+    always: Fault | None = None
+    dials: list[Dial] = field(default_factory=list)
+    writes: list[tuple[str, str]] = field(default_factory=list)
+    refuse_writes: ApiError | None = None
+    compacted: int = 0
+
+    def __post_init__(self) -> None:
+        self._uids = itertools.count(1)
+        self._changed = asyncio.Event()
+        self._old_pages: dict[str, tuple[list[bytes], str]] = {}
+
+    # What a test does to the cluster, without any controller.
+
+    def put(self, resource: Resource, name: str, *, namespace: str = "ns", **body: Any) -> Object:
+        """Create or replace an object as somebody else would; returns it as stored."""
+        key = Key(namespace, name)
+        stored = self.objects.get((resource, key))
+        meta: Object = stored["metadata"] if stored else {"uid": f"uid-{next(self._uids)}", "generation": 0}
+        spec_changed = stored is None or stored.get("spec") != body.get("spec", stored.get("spec"))
+        obj = {
+            "apiVersion": resource.api_version,
+            "kind": resource.kind,
+            "metadata": {
+                **meta,
+                "name": name,
+                "namespace": namespace,
+                "generation": meta["generation"] + spec_changed,
+                "managedFields": [{"manager": "somebody"}],
+                **body.pop("metadata", {}),
+            },
+            **body,
+        }
+        return self._store(resource, obj, "MODIFIED" if stored else "ADDED")
+
+    def remove(self, resource: Resource, name: str, *, namespace: str = "ns") -> None:
+        """Delete an object as somebody else would."""
+        obj = deepcopy(self.objects.pop((resource, Key(namespace, name))))
+        self.version += 1
+        obj["metadata"]["resourceVersion"] = str(self.version)
+        self.history.append((self.version, resource, "DELETED", obj))
+        self._notify()
+
+    def bookmark(self, resource: Resource) -> None:
+        """Let every watch know of the present version."""
+        obj = {"metadata": {"resourceVersion": str(self.version)}}
+        self.history.append((self.version, resource, "BOOKMARK", obj))
+        self._notify()
+
+    def compact(self) -> None:
+        """Forget the history: watches from an older version get 410."""
+        self.compacted = self.version
+        self.history.clear()
+
+    def state(self, resource: Resource) -> dict[Key, str]:
+        """Return the uid of every object, by key: what a converged store must hold."""
+        return {key: obj["metadata"]["uid"] for (of, key), obj in self.objects.items() if of == resource}
+
+    # The port.
+
+    async def get(self, resource: Resource, key: Key, *, metadata_only: bool = False) -> Object:  # noqa: ARG002
+        await asyncio.sleep(0)
+        return deepcopy(self._existing(resource, key))
+
+    async def create(self, resource: Resource, obj: Object, *, manager: str) -> Object:  # noqa: ARG002
+        await self._written("create", resource)
+        key = key_of(obj)
+        if (resource, key) in self.objects:
+            raise AlreadyExists(f"{resource.plural} {key} exists", status=409, reason="AlreadyExists")
+        fresh = {**obj["metadata"], "uid": f"uid-{next(self._uids)}", "generation": 1}
+        return self._store(resource, {**deepcopy(obj), "metadata": fresh}, "ADDED")
+
+    async def apply(
+        self, resource: Resource, obj: Object, *, manager: str, force: bool = False, subresource: str = ""
+    ) -> Object:  # the fake knows no managers
+        del manager, force
+        await self._written("apply", resource)
+        stored = self._existing(resource, key_of(obj))
+        if obj["metadata"].get("uid", stored["metadata"]["uid"]) != stored["metadata"]["uid"]:
+            raise WriteConflict("uid mismatch", status=409, reason="Conflict")
+        parts = ("status",) if subresource else tuple(set(obj) - {"status", "metadata", "apiVersion", "kind"})
+        merged = stored | {part: deepcopy(obj[part]) for part in parts if part in obj}
+        if merged == stored:
+            return deepcopy(stored)
+        return self._store(resource, merged, "MODIFIED")
+
+    async def replace(self, resource: Resource, obj: Object, *, manager: str) -> Object:  # noqa: ARG002
+        await self._written("replace", resource)
+        stored = self._existing(resource, key_of(obj))
+        if obj["metadata"]["resourceVersion"] != stored["metadata"]["resourceVersion"]:
+            raise WriteConflict("the object has been modified", status=409, reason="Conflict")
+        return self._store(resource, deepcopy(obj), "MODIFIED")
+
+    async def json_patch(
+        self, resource: Resource, key: Key, operations: list[dict[str, Any]], *, manager: str, subresource: str = ""
+    ) -> Object:
+        raise NotImplementedError
+
+    async def delete(
+        self, resource: Resource, key: Key, *, uid: str, resource_version: str = "", propagation: str = "Background"
+    ) -> None:
+        del resource_version, propagation
+        await self._written("delete", resource)
+        if self._existing(resource, key)["metadata"]["uid"] != uid:
+            raise WriteConflict("uid precondition", status=409, reason="Conflict")
+        self.remove(resource, key.name, namespace=key.namespace)
+
+    async def list_page(
+        self, resource: Resource, selection: Selection, *, limit: int = 500, next_page: str = ""
+    ) -> Page:
+        del selection
+        await asyncio.sleep(0)
+        self.dials.append(Dial("list", self.clock()))
+        fault = self.list_faults.popleft() if self.list_faults and not next_page else None
+        if fault is Fault.TOKEN_EXPIRED:
+            # This page comes, the next one is too late.
+            self.list_faults.appendleft(Fault.GONE)
+        elif next_page and self.list_faults and self.list_faults[0] is Fault.GONE:
+            self.list_faults.popleft()
+            raise Gone("the continue token is too old", status=410, reason="Expired")
+        elif fault and fault is not Fault.OLD:
+            _raise(fault)
+        if next_page:
+            start, at = next_page.split("@")
+            items, version = self._old_pages[at]
+        else:
+            items = [dumps(obj) for (of, _), obj in sorted(self.objects.items(), key=_by_key) if of == resource]
+            version = str(self.version - 50) if fault is Fault.OLD else str(self.version)
+            start, at = "0", version
+            self._old_pages[at] = (items, version)
+        first, last = int(start), (int(start) + limit if limit else len(items))
+        token = f"{last}@{at}" if last < len(items) else ""
+        return Page(tuple(items[first:last]), version, token)
+
+    async def watch(
+        self,
+        resource: Resource,
+        selection: Selection,
+        *,
+        resource_version: str,
+        timeout: timedelta,  # noqa: ASYNC109  # the port's
+    ) -> AsyncIterator[WatchEvent]:
+        del selection, timeout
+        await asyncio.sleep(0)
+        self.dials.append(Dial("watch", self.clock(), resource_version))
+        fault = self.watch_faults.popleft() if self.watch_faults else self.always
+        if fault in (Fault.GONE, Fault.NO_ANSWER, Fault.UNAVAILABLE):
+            _raise(fault)
+        if int(resource_version) < self.compacted:
+            raise Gone("too old resource version", status=410, reason="Expired")
+        match fault:
+            case Fault.CLOSED:
+                return
+            case Fault.SILENT:
+                await asyncio.Event().wait()
+            case Fault.GONE_EVENT:
+                yield WatchEvent("ERROR", dumps({"kind": "Status", "code": 410, "reason": "Expired", "message": "old"}))
+                return
+            case Fault.ODD_EVENT:
+                yield WatchEvent("ERROR", dumps({"kind": "Status", "code": 500, "message": "unable to decode"}))
+                return
+            case Fault.GARBAGE:
+                yield WatchEvent("ADDED", b"<html>")
+                return
+            case Fault.CUT_LINE:
+                raise ApiError("unreadable watch event", status=200, reason="Unreadable")
+            case _:
+                pass
+        async for event in self._events(resource, int(resource_version)):
+            yield event
+
+    async def raw(self, method: str, path: str, body: bytes | None = None) -> bytes:
+        raise NotImplementedError
+
+    async def _events(self, resource: Resource, after: int) -> AsyncIterator[WatchEvent]:
+        compacted = self.compacted
+        position = next((index for index, entry in enumerate(self.history) if entry[0] > after), len(self.history))
+        while True:
+            if self.compacted != compacted:
+                return  # compacted under an open watch: this server ends it
+            while position < len(self.history):
+                _, of, kind, obj = self.history[position]
+                position += 1
+                if of == resource:
+                    yield WatchEvent(kind, dumps(obj))
+            await self._changed.wait()
+
+    def _existing(self, resource: Resource, key: Key) -> Object:
+        found = self.objects.get((resource, key))
+        if found is None:
+            raise NotFound(f"{resource.plural} {key} not found", status=404, reason="NotFound")
+        return found
+
+    def _store(self, resource: Resource, obj: Object, kind: str) -> Object:
+        self.version += 1
+        obj["metadata"]["resourceVersion"] = str(self.version)
+        self.objects[resource, key_of(obj)] = obj
+        self.history.append((self.version, resource, kind, deepcopy(obj)))
+        self._notify()
+        return deepcopy(obj)
+
+    async def _written(self, verb: str, resource: Resource) -> None:
+        await asyncio.sleep(0)
+        self.writes.append((verb, resource.plural))
+        if self.refuse_writes:
+            raise self.refuse_writes
+
+    def _notify(self) -> None:
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+
+def _raise(fault: Fault) -> None:
+    match fault:
+        case Fault.GONE:
+            raise Gone("too old resource version", status=410, reason="Expired")
+        case Fault.NO_ANSWER:
+            raise NoAnswer("connection reset")
+        case _:
+            raise Unavailable("try later", status=503)
+
+
+def _by_key(entry: tuple[tuple[Resource, Key], Object]) -> Key:
+    return entry[0][1]

@@ -1,0 +1,245 @@
+"""The reflector against a server that misbehaves in every way we know of: it converges, and it does not hammer."""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from datetime import timedelta
+
+import pytest
+
+from runtime.cache import Cache, Informer
+from runtime.objects import Key
+from runtime.reflector import Clock, Timing
+from runtime.store import Change, ChangeKind
+from tests.runtime.fake_kube import WIDGETS, FakeKube, Fault
+from tests.runtime.virtual_clock import VirtualClock
+
+GENEROUS_S = 20.0
+
+
+def timing(clock: VirtualClock, *, idle_s: float = 0.05) -> Timing:
+    return Timing(
+        idle=timedelta(seconds=idle_s), clock=Clock(monotonic=clock.monotonic, sleep=clock.sleep, chance=lambda: 0.0)
+    )
+
+
+@asynccontextmanager
+async def informed(kube: FakeKube, clock: VirtualClock, *, idle_s: float = 0.05) -> AsyncIterator[Informer]:
+    cache = Cache(kube, timing=timing(clock, idle_s=idle_s))
+    informer = cache.informer(WIDGETS)
+    running = asyncio.create_task(cache.run())
+    try:
+        yield informer
+    finally:
+        running.cancel()
+        await asyncio.wait((running,))
+
+
+async def until(met: Callable[[], bool]) -> None:
+    async with asyncio.timeout(GENEROUS_S):
+        while not met():  # noqa: ASYNC110  # what is awaited has no event
+            await asyncio.sleep(0)
+
+
+def held(informer: Informer) -> dict[Key, str]:
+    return {record.key: record.uid for record in informer.store.records()}
+
+
+def converged(kube: FakeKube, informer: Informer) -> bool:
+    return held(informer) == kube.state(WIDGETS)
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        pytest.param(Fault.GONE, id="410 as status"),
+        pytest.param(Fault.GONE_EVENT, id="410 inside the stream"),
+        pytest.param(Fault.ODD_EVENT, id="an unknown error inside the stream"),
+        pytest.param(Fault.CLOSED, id="a watch closed at once"),
+        pytest.param(Fault.SILENT, id="a silent watch"),
+        pytest.param(Fault.CUT_LINE, id="a cut line"),
+        pytest.param(Fault.GARBAGE, id="a line that is not JSON"),
+        pytest.param(Fault.NO_ANSWER, id="a broken connection"),
+        pytest.param(Fault.UNAVAILABLE, id="503"),
+    ],
+)
+async def test_it_converges_after_a_faulty_watch(fault: Fault) -> None:
+    kube = FakeKube(watch_faults=deque([fault] * 5))
+    kube.put(WIDGETS, "stays")
+    kube.put(WIDGETS, "goes")
+    clock = VirtualClock()
+    async with informed(kube, clock) as informer:
+        await informer.synced.wait()
+        # Told by no event: the watches so far are faulty.
+        kube.remove(WIDGETS, "goes")
+        kube.put(WIDGETS, "comes")
+        await until(lambda: converged(kube, informer))
+        kube.put(WIDGETS, "later")
+        await until(lambda: converged(kube, informer))
+
+
+@pytest.mark.parametrize("fault", [Fault.NO_ANSWER, Fault.UNAVAILABLE, Fault.GONE, Fault.TOKEN_EXPIRED])
+async def test_it_converges_after_a_faulty_list(fault: Fault) -> None:
+    kube = FakeKube(list_faults=deque([fault]))
+    for number in range(1_200):
+        kube.put(WIDGETS, f"w{number}")
+    async with informed(kube, VirtualClock()) as informer:
+        await informer.synced.wait()
+
+        assert converged(kube, informer)
+        assert len(informer.store) == 1_200
+
+
+async def test_a_relist_reads_pages_of_500() -> None:
+    kube = FakeKube()
+    for number in range(1_200):
+        kube.put(WIDGETS, f"w{number}")
+    async with informed(kube, VirtualClock()) as informer:
+        await informer.synced.wait()
+
+        assert [dial.verb for dial in kube.dials if dial.verb == "list"] == ["list"] * 3
+
+
+@pytest.mark.parametrize(
+    "fault", [Fault.CLOSED, Fault.GONE, Fault.GONE_EVENT, Fault.GARBAGE, Fault.NO_ANSWER, Fault.UNAVAILABLE]
+)
+async def test_once_backed_off_it_dials_at_most_twice_a_minute(fault: Fault) -> None:
+    clock = VirtualClock()
+    kube = FakeKube(clock=clock.monotonic, always=fault)
+    async with informed(kube, clock):
+        await until(lambda: clock.seconds > 3_600)
+    settled = [dial.at for dial in kube.dials if dial.at > 300]
+    busiest = max(sum(begin <= at < begin + 60 for at in settled) for begin in settled)
+
+    assert busiest <= 2
+    assert len(settled) >= 50
+
+
+async def test_a_silent_watch_is_dialled_at_most_twice_a_minute() -> None:
+    clock = VirtualClock()
+    kube = FakeKube(clock=clock.monotonic, always=Fault.SILENT)
+    async with informed(kube, clock, idle_s=0.001):
+        await until(lambda: clock.seconds > 1_800)
+    settled = [dial.at for dial in kube.dials if dial.at > 300]
+    busiest = max(sum(begin <= at < begin + 60 for at in settled) for begin in settled)
+
+    assert busiest <= 2
+
+
+async def test_a_broken_watch_goes_on_where_it_was_without_a_list() -> None:
+    kube = FakeKube(watch_faults=deque([Fault.NO_ANSWER, Fault.UNAVAILABLE, Fault.CLOSED]))
+    async with informed(kube, VirtualClock(), idle_s=60) as informer:
+        await informer.synced.wait()
+        kube.put(WIDGETS, "new")
+        await until(lambda: converged(kube, informer))
+
+    assert [dial.verb for dial in kube.dials].count("list") == 1
+
+
+async def test_a_bookmark_spares_the_relist_after_a_compaction() -> None:
+    kube = FakeKube(watch_faults=deque())
+    clock = VirtualClock()
+    async with informed(kube, clock, idle_s=60) as informer:
+        await informer.synced.wait()
+        kube.version += 1_000  # other kinds churn
+        kube.bookmark(WIDGETS)
+        await until(lambda: informer.store.seen == str(kube.version))
+        kube.compact()
+        kube.put(WIDGETS, "new")
+        await until(lambda: converged(kube, informer))
+
+    assert [dial.verb for dial in kube.dials].count("list") == 1
+
+
+async def test_an_older_list_is_refused() -> None:
+    kube = FakeKube(list_faults=deque())
+    kube.put(WIDGETS, "first")
+    async with informed(kube, VirtualClock(), idle_s=60) as informer:
+        await informer.synced.wait()
+        seen = int(informer.store.seen)
+        kube.watch_faults.append(Fault.GONE)
+        kube.list_faults.extend([Fault.OLD, Fault.OLD])
+        kube.compact()
+        kube.put(WIDGETS, "second")
+        await until(lambda: converged(kube, informer))
+
+        assert int(informer.store.seen) > seen
+
+
+async def test_a_deletion_that_no_event_told_is_noticed_with_its_last_state() -> None:
+    kube = FakeKube(watch_faults=deque([Fault.GONE] * 3))
+    kube.put(WIDGETS, "goes", spec={"owner": "me"})
+    changes: list[Change] = []
+    async with informed(kube, VirtualClock()) as informer:
+        informer.subscribe(changes.append)
+        await informer.synced.wait()
+        kube.remove(WIDGETS, "goes")
+        await until(lambda: converged(kube, informer))
+    last = changes[-1]
+
+    assert last.kind is ChangeKind.DELETED
+    assert (last.old() or {})["spec"] == {"owner": "me"}
+
+
+async def test_a_name_that_passes_to_another_object_is_deleted_and_added() -> None:
+    kube = FakeKube(watch_faults=deque([Fault.GONE] * 3))
+    old = kube.put(WIDGETS, "same")["metadata"]["uid"]
+    changes: list[Change] = []
+    async with informed(kube, VirtualClock()) as informer:
+        informer.subscribe(changes.append)
+        await informer.synced.wait()
+        kube.remove(WIDGETS, "same")
+        new = kube.put(WIDGETS, "same")["metadata"]["uid"]
+        await until(lambda: converged(kube, informer))
+
+    assert [(each.kind, each.old_uid, each.new_uid) for each in changes] == [
+        (ChangeKind.ADDED, None, old),
+        (ChangeKind.DELETED, old, None),
+        (ChangeKind.ADDED, None, new),
+    ]
+
+
+async def test_managed_fields_stay_at_the_door() -> None:
+    kube = FakeKube()
+    stored = kube.put(WIDGETS, "w", spec={"a": 1})
+    async with informed(kube, VirtualClock()) as informer:
+        await informer.synced.wait()
+        seen = informer.store.get(Key("ns", "w"))
+
+    assert "managedFields" in stored["metadata"]
+    assert seen == {**stored, "metadata": {k: v for k, v in stored["metadata"].items() if k != "managedFields"}}
+
+
+async def test_silence_is_told_and_an_answer_ends_it() -> None:
+    kube = FakeKube()
+    clock = VirtualClock()
+    async with informed(kube, clock, idle_s=60) as informer:
+        await informer.synced.wait()
+        clock.seconds += 500
+        silent = informer.stale_for
+        kube.version += 1
+        kube.bookmark(WIDGETS)
+        await until(lambda: informer.stale_for < timedelta(seconds=1))
+
+    assert silent >= timedelta(seconds=500)
+
+
+async def test_a_dropped_informer_stops_and_a_new_one_begins_empty() -> None:
+    kube = FakeKube()
+    kube.put(WIDGETS, "w")
+    cache = Cache(kube, timing=timing(VirtualClock(), idle_s=60))
+    first = cache.informer(WIDGETS)
+    running = asyncio.create_task(cache.run())
+    await first.synced.wait()
+    cache.drop(WIDGETS)
+    second = cache.informer(WIDGETS)
+    empty = len(second.store)
+    await second.synced.wait()
+    kube.put(WIDGETS, "later")
+    await until(lambda: len(second.store) == 2)
+    running.cancel()
+    await asyncio.wait((running,))
+
+    assert empty == 0
+    assert len(first.store) == 1
