@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import struct
 
 import pytest
@@ -99,7 +100,7 @@ async def test_nothing_passes_a_sprung_trap(moment: Moment, sent: list[str], del
 
 
 def test_each_effect_is_planned_at_its_turn_and_no_process_is_parked_whole() -> None:
-    learned = {"composer": ["a", "b"], "provider": [str(number) for number in range(20)]}
+    learned = {"composer": ["a", "b"], "provider": [f"SQL {number}" for number in range(20)]}
 
     in_turn = plans(learned, [(moment,) for moment in Moment])
     whole = plans(learned, [tuple(Moment)])
@@ -107,5 +108,7 @@ def test_each_effect_is_planned_at_its_turn_and_no_process_is_parked_whole() -> 
     assert len(in_turn) == 22
     assert {plan.trap.moment for plan in in_turn} == set(Moment)
     assert len(whole) == 66
+    assert sorted(map(str, itertools.chain(*batches(whole)))) == sorted(map(str, whole))
     for batch in batches(whole):
         assert sum(plan.actor == "provider" for plan in batch) < 16
+        assert sum(plan.is_sql for plan in batch) < 8
