@@ -1,0 +1,100 @@
+"""Two at once: the second waits and says so, and a dead holder holds nothing."""
+
+import asyncio
+import sys
+from pathlib import Path
+
+import pytest
+
+from devcloud import addresses, daemons
+from devcloud.daemons import Command, Lifetime
+from devcloud.errors import DevcloudError
+from devcloud.locks import exclusive, take
+
+HOLDER = """
+import sys
+from pathlib import Path
+from devcloud.locks import take
+assert take(Path(sys.argv[1])) is not None
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+async def test_the_second_waits_with_one_line_and_goes_on_when_the_first_is_killed(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    lines: list[str] = []
+    waited = asyncio.Event()
+
+    def progress(line: str) -> None:
+        lines.append(line)
+        waited.set()
+
+    async def second() -> None:
+        async with exclusive(path, waiting="somebody else is at work", progress=progress):
+            pass
+
+    holder = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", HOLDER, str(path)), stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
+    )
+    assert holder.stdout is not None
+    assert await holder.stdout.readline() == b"held\n"
+    waiting = asyncio.create_task(second())
+    await asyncio.wait_for(waited.wait(), 30)
+    assert not waiting.done()
+
+    holder.kill()
+    await holder.wait()
+    await asyncio.wait_for(waiting, 30)
+
+    assert lines == ["somebody else is at work"]
+
+
+async def test_who_comes_alone_waits_for_nobody(tmp_path: Path) -> None:
+    lines: list[str] = []
+
+    async with exclusive(tmp_path / "deep" / "lock", waiting="waiting", progress=lines.append):
+        assert take(tmp_path / "deep" / "lock") is None
+
+    assert lines == []
+
+
+def test_runs_lease_different_networks(tmp_path: Path) -> None:
+    first, second = addresses.lease(locks=tmp_path), addresses.lease(locks=tmp_path)
+
+    assert first.octet != second.octet
+    assert first.address(1) == f"127.{first.octet}.0.1"
+    assert first.address(300) == f"127.{first.octet}.1.44"
+    with pytest.raises(DevcloudError, match=rf"127\.{first.octet}\.0\.0/16 is leased by another run"):
+        addresses.lease(first.octet, locks=tmp_path)
+
+    first.release()
+    again = addresses.lease(first.octet, locks=tmp_path)
+
+    assert again.octet == first.octet
+    again.release()
+    second.release()
+
+
+def test_all_leased_is_one_sentence(tmp_path: Path) -> None:
+    leases = [addresses.lease(locks=tmp_path) for _ in range(254)]
+
+    with pytest.raises(DevcloudError, match="every /16"):
+        addresses.lease(locks=tmp_path)
+
+    assert len({one.octet for one in leases}) == 254
+    for one in leases:
+        one.release()
+
+
+async def test_a_lease_lives_on_in_the_program_that_inherited_it(tmp_path: Path) -> None:
+    lease = addresses.lease(locks=tmp_path)
+    command = Command(name="front", arguments=("sleep", "600"), log=tmp_path / "log", descriptors=(lease.descriptor,))
+    heir = daemons.launch(command, Lifetime.WITH_PARENT)
+
+    lease.release()
+
+    with pytest.raises(DevcloudError, match="leased by another run"):
+        addresses.lease(lease.octet, locks=tmp_path)
+    await daemons.stop(heir.identity)
+    addresses.lease(lease.octet, locks=tmp_path).release()
