@@ -75,7 +75,10 @@ def documents_in(path: Path) -> Iterator[Document]:
     text = _text(path)
     try:
         _refuse_aliases(path, text)
-        for marked in YAML().load_all(text):
+        yaml = YAML()
+        # A place within a quoted text counts from behind the quote.
+        yaml.preserve_quotes = True
+        for marked in yaml.load_all(text):
             if marked is None:
                 continue
             if not isinstance(marked, CommentedMap) or not marked.get("apiVersion") or not marked.get("kind"):
