@@ -117,12 +117,11 @@ def test_messages_of_rules_say_what_to_do(crd: Mapping[str, Any]) -> None:
 
 def _models() -> dict[str, type[msgspec.Struct]]:
     """Return the models that `composer.models` and every `providers.<cloud>.models` declare in CRD_MODELS."""
+    homes = {"": "composer.models"} | {cloud: f"providers.{cloud}.models" for cloud in tree.clouds("providers")}
     return {
         f"{kind}.{_group(kind, cloud)}": model
-        for cloud in ("", *tree.clouds("providers"))
-        for kind, model in importlib.import_module(
-            f"providers.{cloud}.models" if cloud else "composer.models"
-        ).CRD_MODELS
+        for cloud, home in homes.items()
+        for kind, model in getattr(importlib.import_module(home), "CRD_MODELS", ())
     }
 
 

@@ -139,6 +139,7 @@ KUBERNETES = frozenset(
         "InProgress",
         "MinimumReplicasUnavailable",
         "NamespaceTerminating",
+        "NetworkPolicy",
         "NotFound",
         "PersistentVolumeClaim",
         "PodDisruptionBudget",
