@@ -136,8 +136,8 @@ def test_pure_modules_hold_no_coroutine(module: str) -> None:
 
 
 FOREIGN_TO_THE_RUNTIME = re.compile(
-    r"postgres|database|\bsql\b|\brds\b|\baws\b|\bgcp\b|azure|on-?prem|\bclaims\b|\b(a|the) claim\b|\bcompositions?\b|\bcomposer\b|jinja"
-    r"|fairlead",
+    r"postgres|database|\bsql\b|\brds\b|\baws\b|\bgcp\b|azure|on-?prem|fairlead|jinja"
+    r"|\bclaims\b|\b(a|the) claim\b|\bcompositions?\b|\bcomposer\b",
     re.IGNORECASE,
 )
 
