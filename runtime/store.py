@@ -133,9 +133,9 @@ class Store:
         self.indexes: dict[str, Index] = dict(indexes or {})
         self._content = _Content(self.indexes)
         self._seen = ""
-        # What we wrote and the watch has not reached: the record, or the uid of what we deleted.
+        # What we wrote and the watch has not reached; and the last record of what we deleted.
         self._written: dict[Key, Record] = {}
-        self._deleted: dict[Key, str] = {}
+        self._dead: dict[Key, Record] = {}
         self._own_versions: dict[Key, tuple[str, ...]] = {}
 
     def __len__(self) -> int:
@@ -166,7 +166,7 @@ class Store:
 
     def keys(self) -> Iterator[Key]:
         """Walk all keys; the store must not change meanwhile."""
-        yield from (key for key in self._content.records if key not in self._deleted)
+        yield from (key for key in self._content.records if key not in self._dead or self._record(key))
         yield from (key for key in self._written if key not in self._content.records)
 
     def records(self) -> tuple[Record, ...]:
@@ -175,7 +175,7 @@ class Store:
 
     def by_index(self, name: str, value: str) -> tuple[Key, ...]:
         """Return the keys whose index `name` has `value`, sorted; KeyError for an index that was never asked for."""
-        stored = {key for key in self._content.find(name, value) if key not in self._deleted}
+        stored = {key for key in self._content.find(name, value) if self._record(key)}
         position = tuple(self.indexes).index(name)
         for key, record in self._written.items():
             if value in record.indexed[position]:
@@ -213,7 +213,6 @@ class Store:
         ):
             # The watch is already past it: what it told is at least as new as our answer.
             return
-        self._deleted.pop(key, None)
         record = record_of(raw, self.resource, self.indexes, head)
         if current is None or _same_metadata(current, record):
             # An apply that changed nothing answers with the version of a stranger's write, which must still wake us:
@@ -223,12 +222,11 @@ class Store:
 
     def forget(self, key: Key, uid: str) -> None:
         """Let a deleted object be absent until the watch says otherwise. Only for objects without finalizers."""
-        if self.uid(key) != uid:
+        current = self._record(key)
+        if current is None or current.uid != uid:
             return
+        self._dead[key] = current
         self._written.pop(key, None)
-        stored = self._content.records.get(key)
-        if stored and stored.uid == uid:
-            self._deleted[key] = uid
 
     def reusable(self, raw: bytes) -> Record:
         """Return the stored record when `raw` is the same object at the same version, else a new one."""
@@ -257,7 +255,6 @@ class Store:
         head = head_of(raw)
         if self._seen and newer(self._seen, head.version):
             return ()
-        visible = self._record(head.key)
         stored = self._content.records.get(head.key)
         self._seen = head.version
         if kind == "BOOKMARK":
@@ -270,17 +267,18 @@ class Store:
         else:
             self._content.drop(head.key)
         self._settle(head.key)
-        before = stored if record else stored or visible
-        return _changes(head.key, before, record, own=own)
+        return _changes(head.key, stored, record, own=own)
 
     def _record(self, key: Key) -> Record | None:
         written = self._written.get(key)
         if written:
             return written
-        return None if key in self._deleted else self._content.records.get(key)
+        stored = self._content.records.get(key)
+        dead = self._dead.get(key)
+        return None if stored and dead and _outlived(stored, dead) else stored
 
     def _settle_all(self) -> None:
-        for key in {*self._own_versions, *self._deleted, *self._written}:
+        for key in {*self._own_versions, *self._dead, *self._written}:
             self._settle(key)
 
     def _settle(self, key: Key) -> None:
@@ -293,9 +291,9 @@ class Store:
         else:
             self._own_versions.pop(key, None)
         stored = self._content.records.get(key)
-        # An object that we deleted comes back only as another one, or with a deletionTimestamp: anything else is old.
-        if key in self._deleted and (stored is None or stored.uid != self._deleted[key] or stored.deleting):
-            del self._deleted[key]
+        dead = self._dead.get(key)
+        if dead and not newer(dead.version, self._seen) and not (stored and _outlived(stored, dead)):
+            del self._dead[key]
 
 
 def _differences(before: Mapping[Key, Record], after: Mapping[Key, Record]) -> Iterator[Change]:
@@ -306,6 +304,14 @@ def _differences(before: Mapping[Key, Record], after: Mapping[Key, Record]) -> I
     for key, new in tuple(after.items()):
         for change in _changes(key, before.get(key), new, own=False):
             yield replace(change, initial=True)
+
+
+def _outlived(stored: Record, dead: Record) -> bool:
+    """Tell whether `stored` is old news beside an object of that name that we deleted later.
+
+    The deleted object itself lives on only when it carries a deletionTimestamp.
+    """
+    return not newer(stored.version, dead.version) or (stored.uid == dead.uid and not stored.deleting)
 
 
 def _same_metadata(one: Record, other: Record) -> bool:

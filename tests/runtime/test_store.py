@@ -1,0 +1,213 @@
+"""The store against an oracle: the cluster's own log, replayed up to what the watch has told, and our writes on top."""
+
+import pytest
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from runtime.objects import Key, Object, dumps, labels_of
+from runtime.store import Change, ChangeKind, Listing, StaleList, Store
+from tests.runtime.fake_kube import WIDGETS, FakeKube
+
+NAMES = ("a", "b", "c")
+COLOURS = ("red", "blue")
+
+
+def by_colour(obj: Object) -> tuple[str, ...]:
+    colour = labels_of(obj).get("colour")
+    return (colour,) if colour else ()
+
+
+def new_store() -> Store:
+    store = Store(WIDGETS)
+    store.add_index("colour", by_colour)
+    return store
+
+
+def relist(store: Store, objects: list[Object], version: str) -> list[Change]:
+    listing = Listing(store)
+    for obj in objects:
+        listing.add(dumps(obj))
+    return list(store.replace_all(listing, version))
+
+
+class StoreMachine(RuleBasedStateMachine):
+    def __init__(self) -> None:
+        super().__init__()
+        self.kube = FakeKube()
+        self.store = new_store()
+        self.told = 0  # how many entries of the cluster's log the watch has delivered
+        self.seen = 0
+        self.ours: list[tuple[int, Key, str | None]] = []  # version, key, uid written or None for deleted
+        self.shadow: dict[Key, str] = {}  # what the changes alone would tell a subscriber
+
+    def follow(self, changes: list[Change]) -> None:
+        for change in changes:
+            match change.kind:
+                case ChangeKind.ADDED:
+                    assert change.key not in self.shadow
+                    self.shadow[change.key] = change.new_uid or ""
+                case ChangeKind.MODIFIED:
+                    assert self.shadow[change.key] == change.old_uid == change.new_uid
+                case ChangeKind.DELETED:
+                    assert self.shadow.pop(change.key) == change.old_uid
+
+    @rule(name=st.sampled_from(NAMES), colour=st.sampled_from(COLOURS), number=st.integers(0, 3), ours=st.booleans())
+    def write(self, name: str, colour: str, number: int, *, ours: bool) -> None:
+        obj = self.kube.put(WIDGETS, name, metadata={"labels": {"colour": colour}}, spec={"n": number})
+        if ours:
+            self.store.remember(obj)
+            self.ours.append((self.kube.version, Key("ns", name), obj["metadata"]["uid"]))
+
+    @precondition(lambda self: self.kube.objects)
+    @rule(data=st.data(), ours=st.booleans())
+    def delete(self, data: st.DataObject, *, ours: bool) -> None:
+        key = data.draw(st.sampled_from(sorted(self.kube.state(WIDGETS))))
+        uid = self.kube.state(WIDGETS)[key]
+        known = self.view().get(key)
+        self.kube.remove(WIDGETS, key.name)
+        if ours:
+            self.store.forget(key, uid)
+            if known and known[0] == uid:
+                self.ours.append((self.kube.version, key, None))
+
+    @precondition(lambda self: self.told < len(self.kube.history))
+    @rule(count=st.integers(1, 5))
+    def deliver(self, count: int) -> None:
+        for version, _, kind, obj in self.kube.history[self.told : self.told + count]:
+            self.told += 1
+            self.seen = version
+            self.follow(list(self.store.apply_event(kind, dumps(obj))))
+
+    @precondition(lambda self: self.told)
+    @rule(data=st.data())
+    def deliver_again(self, data: st.DataObject) -> None:
+        _, _, kind, obj = data.draw(st.sampled_from(self.kube.history[: self.told]))
+
+        assert self.store.apply_event(kind, dumps(obj)) == ()
+
+    @rule(back=st.integers(0, 6))
+    def list_again(self, back: int) -> None:
+        position = max(0, len(self.kube.history) - back)
+        version = self.kube.history[position - 1][0] if position else 100
+        objects = list(self.replayed(position).values())
+        if version < self.seen:
+            with pytest.raises(StaleList):
+                relist(self.store, objects, str(version))
+            return
+        self.told, self.seen = position, version
+        self.follow(relist(self.store, objects, str(version)))
+
+    def replayed(self, position: int) -> dict[Key, Object]:
+        state: dict[Key, Object] = {}
+        for _, _, kind, obj in self.kube.history[:position]:
+            key = Key("ns", obj["metadata"]["name"])
+            if kind == "DELETED":
+                state.pop(key, None)
+            else:
+                state[key] = obj
+        return state
+
+    def view(self) -> dict[Key, tuple[str, str]]:
+        """Return uid and resourceVersion of what a reader must see."""
+        state = {key: _identity(obj) for key, obj in self.replayed(self.told).items()}
+        for version, key, uid in self.ours:
+            if version <= self.seen:
+                continue
+            if uid is None:
+                state.pop(key, None)
+            else:
+                state[key] = (uid, str(version))
+        return state
+
+    @invariant()
+    def a_reader_sees_the_watch_and_our_writes(self) -> None:
+        seen = {record.key: (record.uid, record.version) for record in self.store.records()}
+
+        assert seen == self.view()
+        assert len(self.store) == len(seen)
+        assert set(self.store.keys()) == set(seen)
+
+    @invariant()
+    def the_index_agrees_with_the_objects(self) -> None:
+        for colour in COLOURS:
+            objects = {record.key: self.store.get(record.key) or {} for record in self.store.records()}
+            expected = sorted(key for key, obj in objects.items() if by_colour(obj) == (colour,))
+
+            assert list(self.store.by_index("colour", colour)) == expected
+
+    @invariant()
+    def the_changes_alone_tell_the_watched_state(self) -> None:
+        assert self.shadow == {key: _identity(obj)[0] for key, obj in self.replayed(self.told).items()}
+
+
+TestStoreAgainstTheLog = StoreMachine.TestCase
+
+
+def _identity(obj: Object) -> tuple[str, str]:
+    return obj["metadata"]["uid"], obj["metadata"]["resourceVersion"]
+
+
+def test_our_status_write_comes_back_as_an_echo() -> None:
+    kube, store = FakeKube(), new_store()
+    obj = kube.put(WIDGETS, "a", spec={"n": 1})
+    relist(store, [obj], "101")
+    store.remember(kube.put(WIDGETS, "a", spec={"n": 1}, status={"ok": True}))
+    changes = store.apply_event("MODIFIED", dumps(kube.objects[WIDGETS, Key("ns", "a")]))
+
+    assert [change.own for change in changes] == [True]
+
+
+def test_a_strangers_edit_that_our_answer_contains_is_no_echo() -> None:
+    kube, store = FakeKube(), new_store()
+    relist(store, [kube.put(WIDGETS, "a", spec={"n": 1})], "101")
+    edited = kube.put(WIDGETS, "a", spec={"n": 2})
+    # Our apply changed nothing and is answered with the stranger's version.
+    store.remember(edited)
+    changes = store.apply_event("MODIFIED", dumps(edited))
+
+    assert [(change.own, change.intent) for change in changes] == [(False, True)]
+
+
+def test_a_late_echo_does_not_bring_back_what_we_deleted() -> None:
+    kube, store = FakeKube(), new_store()
+    relist(store, [], "100")
+    obj = kube.put(WIDGETS, "a")
+    store.remember(obj)
+    store.forget(Key("ns", "a"), obj["metadata"]["uid"])
+    store.apply_event("ADDED", dumps(obj))
+
+    assert store.get(Key("ns", "a")) is None
+    assert Key("ns", "a") not in store
+
+
+def test_what_is_read_is_nobody_elses() -> None:
+    kube, store = FakeKube(), new_store()
+    relist(store, [kube.put(WIDGETS, "a", spec={"n": 1})], "101")
+    first = store.get(Key("ns", "a")) or {}
+    first["spec"]["n"] = 99
+
+    assert (store.get(Key("ns", "a")) or {})["spec"] == {"n": 1}
+
+
+def test_items_of_a_list_get_the_kind_they_lack() -> None:
+    kube, store = FakeKube(), new_store()
+    obj = kube.put(WIDGETS, "a")
+    bare = {name: value for name, value in obj.items() if name not in ("kind", "apiVersion")}
+    relist(store, [bare], "101")
+    seen = store.get(Key("ns", "a")) or {}
+
+    assert (seen["apiVersion"], seen["kind"]) == ("example.dev/v1", "Widget")
+
+
+def test_an_index_added_late_knows_what_is_stored() -> None:
+    kube, store = FakeKube(), Store(WIDGETS)
+    relist(store, [kube.put(WIDGETS, "a", metadata={"labels": {"colour": "red"}})], "101")
+    store.add_index("colour", by_colour)
+
+    assert store.by_index("colour", "red") == (Key("ns", "a"),)
+
+
+def test_one_index_name_means_one_function() -> None:
+    store = new_store()
+    with pytest.raises(ValueError, match="another function"):
+        store.add_index("colour", lambda _: ())
