@@ -1,17 +1,17 @@
-"""The installed base on a real API server, and people to act on it."""
+"""The installed base on a real API server, people to act on it, and its policies in force."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from devcloud.plane import Plane
-from tests.support.api import MERGE, Api, ApiError, JsonObject
+from tests.apiserver.policies.actors import CHILD, CLAIM, DEVELOPER, As, body_of, paths
+from tests.support.api import Api, ApiError
+from tests.support.waiting import eventually
 
 BASE = Path(__file__).resolve().parents[3] / "deploy" / "kustomize" / "base"
 # A developer who may do everything that RBAC can give to our kinds, so that what refuses him is the policy alone.
@@ -47,28 +47,6 @@ subjects:
 """
 
 
-@dataclass(frozen=True, slots=True)
-class As:
-    """Requests in another user's name (Kubernetes, "User impersonation")."""
-
-    api: Api
-    user: str
-
-    async def request(
-        self, method: str, path: str, body: JsonObject | None = None, *, content_type: str = "application/json"
-    ) -> JsonObject:
-        headers = {"Impersonate-User": self.user, "Content-Type": content_type}
-        data = None if body is None else msgspec.json.encode(body)
-        async with self.api.session.request(method, self.api.server + path, data=data, headers=headers) as answer:
-            content: JsonObject = msgspec.json.decode(await answer.read())
-            if answer.status >= 400:
-                raise ApiError(answer.status, content)
-            return content
-
-    async def merge(self, path: str, body: JsonObject) -> JsonObject:
-        return await self.request("PATCH", path, body, content_type=MERGE)
-
-
 @pytest.fixture(scope="session")
 def base(plane: Plane) -> Plane:
     """A plane with `deploy/kustomize/base` applied, once for the session."""
@@ -82,3 +60,27 @@ def people(base: Plane) -> Iterator[Plane]:
     asyncio.run(base.kubectl.run("apply", "--server-side", "--filename", "-", standard_input=_PEOPLE))
     yield base
     asyncio.run(base.kubectl.run("delete", "--filename", "-", standard_input=_PEOPLE))
+
+
+@pytest.fixture
+async def guarded(people: Plane, api: Api, namespace: str) -> str:  # noqa: ARG001 - a fixture cannot use usefixtures
+    """A namespace on a plane whose policies are in force; the API server takes a moment to compile them."""
+
+    async def refuses() -> bool:
+        tries = (
+            (CLAIM, {"identity": "x"}),
+            (CHILD, {"external-name": "x"}),
+        )
+        for on, forged in tries:
+            try:
+                await As(api, DEVELOPER).request(
+                    "POST", f"{paths(on, namespace)[0]}?dryRun=All", body_of(on, namespace, forged)
+                )
+            except ApiError as error:
+                if error.status == 403 and "ValidatingAdmissionPolicy" in str(error):
+                    continue
+            return False
+        return True
+
+    await eventually(refuses, "the admission policies are in force")
+    return namespace
