@@ -8,11 +8,12 @@ from datetime import timedelta
 from typing import TypeAlias
 
 from runtime import metrics
+from runtime.changes import Change, ChangeKind
 from runtime.kube import Kube, Selection
 from runtime.objects import Resource
 from runtime.record import Index
 from runtime.reflector import Reflector, Timing
-from runtime.store import Change, ChangeKind, Store
+from runtime.store import Store
 
 Subscriber: TypeAlias = Callable[[Change], None]
 

@@ -20,6 +20,7 @@ from structlog.contextvars import bound_contextvars
 
 from runtime import metrics
 from runtime.cache import Informer, Subscriber
+from runtime.changes import Change
 from runtime.errors import (
     ApiError,
     Blocked,
@@ -34,7 +35,6 @@ from runtime.errors import (
 from runtime.objects import Key
 from runtime.queue import Priority, QueueSettings, WorkQueue
 from runtime.results import Reconcile, Result
-from runtime.store import Change
 
 _log = structlog.get_logger("runtime.controller")
 

@@ -21,11 +21,12 @@ import structlog
 
 from runtime import metrics
 from runtime.backoff import Backoff, Chance
+from runtime.changes import Change
 from runtime.errors import ApiError, Gone, NoAnswer, TooManyRequests, Unavailable
 from runtime.kube import Kube, Selection, WatchEvent
 from runtime.kube_errors import from_event
 from runtime.objects import Resource
-from runtime.store import Change, Listing, StaleList, Store
+from runtime.store import Listing, StaleList, Store
 
 OnChange: TypeAlias = Callable[[Change], None]
 

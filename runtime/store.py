@@ -12,63 +12,14 @@ Guarantees:
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from enum import Enum
 
+from runtime.changes import Change, changes_between, differences
 from runtime.objects import Key, Object, Resource, dumps, metadata
 from runtime.record import Index, Record, head_of, newer, record_of
 
 
 class StaleList(Exception):  # noqa: N818  # named as the fact
     """A list is older than what this store has already seen: an API server that lags, or a cluster restored."""
-
-
-class ChangeKind(Enum):
-    """What became of a key."""
-
-    ADDED = "Added"
-    MODIFIED = "Modified"
-    DELETED = "Deleted"
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """One change of one object. A name that passes to another uid is two: deleted, then added.
-
-    `own`: the echo of a write that was remembered. `initial`: found by a list, not told by the watch.
-    """
-
-    key: Key
-    kind: ChangeKind
-    before: Record | None
-    after: Record | None
-    own: bool = False
-    initial: bool = False
-
-    @property
-    def old_uid(self) -> str | None:
-        """The uid before, None when there was no object."""
-        return self.before.uid if self.before else None
-
-    @property
-    def new_uid(self) -> str | None:
-        """The uid after, None when there is no object any more."""
-        return self.after.uid if self.after else None
-
-    @property
-    def intent(self) -> bool:
-        """Tell a change of what is wanted (birth, spec, deletion) from one of status or metadata."""
-        if self.before is None or self.after is None:
-            return True
-        return self.before.generation != self.after.generation or self.before.deleting != self.after.deleting
-
-    def old(self) -> Object | None:
-        """Decode the object as it was before."""
-        return self.before.decode() if self.before else None
-
-    def new(self) -> Object | None:
-        """Decode the object as it is after."""
-        return self.after.decode() if self.after else None
 
 
 class _Content:
@@ -248,7 +199,7 @@ class Store:
         self._content = listing.content
         self._seen = version
         self._settle_all()
-        return _differences(before, listing.content.records)
+        return differences(before, listing.content.records)
 
     def apply_event(self, kind: str, raw: bytes) -> tuple[Change, ...]:
         """Take one ADDED, MODIFIED, DELETED or BOOKMARK event; raises msgspec.DecodeError when it is unreadable."""
@@ -267,7 +218,7 @@ class Store:
         else:
             self._content.drop(head.key)
         self._settle(head.key)
-        return _changes(head.key, stored, record, own=own)
+        return changes_between(head.key, stored, record, own=own)
 
     def _record(self, key: Key) -> Record | None:
         written = self._written.get(key)
@@ -296,16 +247,6 @@ class Store:
             del self._dead[key]
 
 
-def _differences(before: Mapping[Key, Record], after: Mapping[Key, Record]) -> Iterator[Change]:
-    # A list may merge a stranger's write with ours, so that no change of it is only our own echo.
-    for key, old in before.items():
-        if key not in after:
-            yield Change(key, ChangeKind.DELETED, old, None, initial=True)
-    for key, new in tuple(after.items()):
-        for change in _changes(key, before.get(key), new, own=False):
-            yield replace(change, initial=True)
-
-
 def _outlived(stored: Record, dead: Record) -> bool:
     """Tell whether `stored` is old news beside an object of that name that we deleted later.
 
@@ -317,22 +258,3 @@ def _outlived(stored: Record, dead: Record) -> bool:
 def _same_metadata(one: Record, other: Record) -> bool:
     ours, theirs = (metadata(record.decode()) for record in (one, other))
     return {**ours, "resourceVersion": ""} == {**theirs, "resourceVersion": ""}
-
-
-def _changes(key: Key, old: Record | None, new: Record | None, *, own: bool) -> tuple[Change, ...]:
-    match old, new:
-        case None, None:
-            return ()
-        case None, _:
-            return (Change(key, ChangeKind.ADDED, None, new, own=own),)
-        case _, None:
-            return (Change(key, ChangeKind.DELETED, old, None, own=own),)
-        case Record() as was, Record() as now if was.uid != now.uid:
-            return (
-                Change(key, ChangeKind.DELETED, was, None, own=own),
-                Change(key, ChangeKind.ADDED, None, now, own=own),
-            )
-        case Record() as was, Record() as now if was.version == now.version:
-            return ()
-        case _:
-            return (Change(key, ChangeKind.MODIFIED, old, new, own=own),)

@@ -9,9 +9,9 @@ from datetime import timedelta
 import pytest
 
 from runtime.cache import Cache, Informer
+from runtime.changes import Change, ChangeKind
 from runtime.objects import Key
 from runtime.reflector import Clock, Timing
-from runtime.store import Change, ChangeKind
 from tests.runtime.fake_kube import WIDGETS, FakeKube, Fault
 from tests.runtime.virtual_clock import VirtualClock
 

@@ -4,8 +4,9 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from runtime.changes import Change, ChangeKind
 from runtime.objects import Key, Object, dumps, labels_of
-from runtime.store import Change, ChangeKind, Listing, StaleList, Store
+from runtime.store import Listing, StaleList, Store
 from tests.runtime.fake_kube import WIDGETS, FakeKube
 
 NAMES = ("a", "b", "c")
