@@ -25,11 +25,13 @@ _BY_MOVE: Mapping[str, str] = {
         "ProviderConfigNotFound NotAllowed CredentialsMissing EnvironmentNotFound KindNotInstalled AccountChanged "
         "CredentialsInvalid CredentialsForbidden EndpointNotAllowed AccessDenied Brake NewerProvider InUse"
     ),
-    "whoever paused it": "Paused",
+    "a person's, when they like": (
+        "Paused FieldConflict DriftHeld WaitingForWindow PendingRestart TranslatorChanged AwaitingTakeover"
+    ),
+    "the composer's: is it running?": "AwaitingTeardown",
     _NOBODY: (
         "Creating Updating Restoring Deleting ResourcePending ChildNotReady ConnectionIncomplete RollingOut "
-        "CloudUnreachable Throttled CloudBusy QuotaExceeded Rotating PendingChangesInTheWay InternalError KeptLarger "
-        "WaitingForWindow FieldConflict"
+        "CloudUnreachable Throttled CloudBusy QuotaExceeded Rotating PendingChangesInTheWay InternalError"
     ),
 }
 _MOVES: Mapping[str, str] = {reason: move for move, reasons in _BY_MOVE.items() for reason in reasons.split()}
