@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from runtime.objects import Key, Object
-from runtime.record import Record
+from runtime.record import Record, same_marks
 
 
 class ChangeKind(Enum):
@@ -22,7 +22,7 @@ class ChangeKind(Enum):
 class Change:
     """One change of one object. A name that passes to another uid is two: deleted, then added.
 
-    `own`: the echo of a write that was remembered. `initial`: found by a list, not told by the watch.
+    `own`: the echo of a write that was remembered. `initial`: it was there when we began to look, and is no news.
     """
 
     key: Key
@@ -44,10 +44,12 @@ class Change:
 
     @property
     def intent(self) -> bool:
-        """Tell a change of what is wanted (birth, spec, deletion) from one of status or metadata."""
+        """Tell a change of what is wanted (birth, spec, labels, annotations, deletion) from one of status."""
         if self.before is None or self.after is None:
             return True
-        return self.before.generation != self.after.generation or self.before.deleting != self.after.deleting
+        if self.before.generation != self.after.generation or self.before.deleting != self.after.deleting:
+            return True
+        return not same_marks(self.before.raw, self.after.raw)
 
     def old(self) -> Object | None:
         """Decode the object as it was before."""
@@ -58,15 +60,15 @@ class Change:
         return self.after.decode() if self.after else None
 
 
-def differences(before: Mapping[Key, Record], after: Mapping[Key, Record]) -> Iterator[Change]:
+def differences(before: Mapping[Key, Record], after: Mapping[Key, Record], *, initial: bool) -> Iterator[Change]:
     """Give what a list changed, lazily."""
     # A list may merge a stranger's write with ours, so that no change of it is only our own echo.
     for key, old in before.items():
         if key not in after:
-            yield Change(key, ChangeKind.DELETED, old, None, initial=True)
+            yield Change(key, ChangeKind.DELETED, old, None, initial=initial)
     for key, new in tuple(after.items()):
         for change in changes_between(key, before.get(key), new, own=False):
-            yield replace(change, initial=True)
+            yield replace(change, initial=initial)
 
 
 def changes_between(key: Key, old: Record | None, new: Record | None, *, own: bool) -> tuple[Change, ...]:

@@ -78,6 +78,24 @@ def head_of(raw: bytes) -> Head:
     )
 
 
+class _Marks(msgspec.Struct):
+    labels: msgspec.Raw = msgspec.Raw(b"{}")
+    annotations: msgspec.Raw = msgspec.Raw(b"{}")
+
+
+class _Marked(msgspec.Struct):
+    metadata: _Marks
+
+
+_MARKED = msgspec.json.Decoder(_Marked)
+
+
+def same_marks(one: bytes, other: bytes) -> bool:
+    """Tell whether two objects carry the same labels and annotations (the API server writes maps in one order)."""
+    ours, theirs = (_MARKED.decode(raw).metadata for raw in (one, other))
+    return ours.labels == theirs.labels and ours.annotations == theirs.annotations
+
+
 def record_of(raw: bytes, resource: Resource, indexes: Mapping[str, Index], head: Head | None = None) -> Record:
     """Build the record of one object as it came from the API server; raises msgspec.DecodeError.
 

@@ -195,11 +195,11 @@ class Store:
         """Swap in a complete list at once, then give what changed, lazily. Raises StaleList and changes nothing."""
         if self._seen and newer(self._seen, version):
             raise StaleList(f"list of {self.resource.plural} at {version} is older than {self._seen}")
-        before = self._content.records
+        before, first = self._content.records, not self._seen
         self._content = listing.content
         self._seen = version
         self._settle_all()
-        return differences(before, listing.content.records)
+        return differences(before, listing.content.records, initial=first)
 
     def apply_event(self, kind: str, raw: bytes) -> tuple[Change, ...]:
         """Take one ADDED, MODIFIED, DELETED or BOOKMARK event; raises msgspec.DecodeError when it is unreadable."""
