@@ -47,21 +47,28 @@ class Program:
 
 PROGRAMS = (
     Program("composer", ("composer",), "fairlead-system", "fairlead-composer"),
-    Program("provider-onprem", ("providers", "onprem"), "fairlead-onprem", "fairlead-provider-onprem"),
+    # A server on this machine answers at once: what happens to it is seen, and believed, sooner than a cloud's list.
+    Program(
+        "provider-onprem",
+        ("providers", "onprem", "--sweep=2", "--grace=5"),
+        "fairlead-onprem",
+        "fairlead-provider-onprem",
+    ),
 )
 
 
 async def start(program: Program, folder: Path, cluster: Plane, *, installation: str, health_port: int) -> None:
-    """Start a program unless it runs, with a fresh token of its ServiceAccount.
+    """Start a program unless it runs; give it a fresh token of its ServiceAccount.
 
     Raises:
         DevcloudError: Its ServiceAccount is missing, or it cannot be started.
     """
-    if runs(program, folder):
-        return
+    # For one that runs too: a control plane that was started again may have another port, and processes read this anew.
     kubeconfig = await cluster.service_account_kubeconfig(
         program.namespace, program.account, lifetime_s=_TOKEN_LIFETIME_S
     )
+    if runs(program, folder):
+        return
     flags = (f"--namespace={program.namespace}", f"--health-port={health_port}")
     log = program.log(folder)
     # Only this start's words may answer "why did it end".

@@ -1,0 +1,137 @@
+"""One platform per user: interrupted, started twice, partly dead, stopped and brought back with its data.
+
+Composer and providers are left out here; with them the platform is what the demonstration and the system tests run.
+"""
+
+import asyncio
+import contextlib
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from devcloud import daemons, plane, up
+from devcloud.daemons import Identity
+from devcloud.errors import DevcloudError
+from devcloud.up import Environment, Options
+from tests.support.fixtures import ASSETS
+from tests.support.waiting import eventually
+
+pytestmark = [pytest.mark.apiserver, pytest.mark.postgres, pytest.mark.usefixtures("control_plane_programs")]
+
+UP = f"""
+import asyncio, sys
+from pathlib import Path
+from devcloud import up
+from devcloud.install import Assets
+up.PROGRAMS = ()
+assets = Assets(*(Path({str(ASSETS.crds.parent)!r}) / name for name in ("crds", "compositions", "deploy")))
+asyncio.run(up.up(up.Options(assets, Path(sys.argv[1])), lambda line: print(line, flush=True)))
+"""
+
+
+INSTALLATION = ("get", "configmap", "fairlead-installation", "--namespace=fairlead-system", "--output=json")
+WHOLE = ["etcd", "kube-apiserver", "kube-controller-manager", "postgres", "python"]
+
+
+@pytest.fixture
+async def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Path]:
+    """The folder of a platform without processes of ours; whatever runs of it is ended afterwards."""
+    monkeypatch.setattr(up, "PROGRAMS", ())
+    folder = tmp_path / "platform"
+    yield folder
+    await up.down(print, folder=folder)
+
+
+async def begin(home: Path) -> asyncio.subprocess.Process:
+    return await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", UP, str(home)), stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
+    )
+
+
+async def finish(process: asyncio.subprocess.Process) -> str:
+    said, _ = await asyncio.wait_for(process.communicate(), 180)
+    text = said.decode()
+    assert process.returncode == 0, text
+
+    return text
+
+
+async def bring_up(home: Path) -> Environment:
+    return await up.up(Options(ASSETS, home), lambda _line: None)
+
+
+def running_of(home: Path) -> list[str]:
+    """Return the programs whose command line names the platform's folder, by name."""
+    found: list[str] = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            words = (entry / "cmdline").read_bytes().decode(errors="replace").split("\0")
+            if any(f"={home}/" in word or word.startswith(f"-D{home}/") for word in words):
+                found.append(Path(words[0]).name)
+    return sorted(found)
+
+
+def mode_of(path: Path) -> int:
+    return path.stat().st_mode & 0o777
+
+
+def names_of(home: Path) -> list[str]:
+    return ["python" if name.startswith("python") else name for name in running_of(home)]
+
+
+async def test_an_up_that_was_killed_is_continued_by_the_next_two_at_once(home: Path) -> None:
+    killed = await begin(home)
+
+    async def started() -> bool:
+        return plane.members(home / "plane")["kube-apiserver"] is not None
+
+    await eventually(started, "the API server was started", limit_s=120)
+    killed.kill()
+    await killed.communicate()
+
+    said = await asyncio.gather(*(finish(one) for one in (await begin(home), await begin(home))))
+
+    assert names_of(home) == WHOLE
+    assert sum("another `fairlead up` or `down` is at work" in text for text in said) == 1
+    assert sum("the platform is up already" in text for text in said) == 1
+
+
+async def test_what_died_comes_back_the_rest_stays_and_all_is_private(home: Path) -> None:
+    before = await bring_up(home)
+    for folder in (home, home / "plane", home / "plane" / "pki", home / "onprem"):
+        assert mode_of(folder) == 0o700
+    assert before.onprem.password not in repr(before)
+    server, etcd = before.onprem.server.identity, plane.members(home / "plane")["etcd"]
+    assert isinstance(etcd, Identity)
+    daemons.kill_now(etcd)
+    with pytest.raises(DevcloudError, match="not up, or not all of it"):
+        await up.environment(folder=home)
+
+    after = await bring_up(home)
+
+    assert not after.was_running
+    assert names_of(home) == WHOLE
+    assert after.onprem.server.identity == server
+    assert after.onprem.host == before.onprem.host
+
+
+async def test_down_can_keep_the_data_and_without_that_leaves_nothing(home: Path) -> None:
+    first = await bring_up(home)
+    await first.plane.kubectl.run("create", "namespace", "kept")
+    await first.onprem.server.execute("CREATE DATABASE kept")
+    installation = await first.plane.kubectl.run(*INSTALLATION)
+
+    assert await up.down(print, folder=home, keep_data=True)
+    assert running_of(home) == []
+
+    second = await bring_up(home)
+    assert (await second.plane.kubectl.run("get", "namespace", "kept", "--output=name")).strip() == "namespace/kept"
+    assert ("kept",) in await second.onprem.server.execute("SELECT datname FROM pg_database")
+    assert installation == await second.plane.kubectl.run(*INSTALLATION)
+    assert (await bring_up(home)).was_running
+
+    assert await up.down(print, folder=home)
+    assert running_of(home) == []
+    assert not await up.down(print, folder=home)
