@@ -1,0 +1,282 @@
+"""Carries out the steps of a plan, each child by itself: one that fails leaves the others to go on.
+
+Every write names the uid it is meant for, so that an object that vanished stays gone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, assert_never
+
+import msgspec
+
+from composer import names, ownership
+from composer.decide import Annotate, Apply, Create, Effect, Keep, LetGo, Release, Remove, Step
+from composer.hashes import digest, live_hash
+from composer.inventory import Entry
+from composer.kinds import KindFacts
+from composer.reasons import Cause, cause
+from composer.resting import Conflict, conflicts, settle, without
+from composer.view import View
+from runtime import finalizers
+from runtime.errors import (
+    AlreadyExists,
+    ApiError,
+    ApplyConflict,
+    Forbidden,
+    Invalid,
+    NamespaceTerminating,
+    NotFound,
+    WriteConflict,
+)
+from runtime.kube import Kube
+from runtime.objects import Key, Object, annotations_of, key_of, labels_of, uid_of
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Something that happened, for an event."""
+
+    reason: str
+    message: str
+    is_warning: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one step: the entry as it is now (None when it is gone), the object if it was written."""
+
+    entry: Entry | None
+    written: Object | None = None
+    facts: KindFacts | None = None
+    cause: Cause | None = None
+    error: ApiError | None = None
+    notes: tuple[Note, ...] = ()
+
+
+@dataclass(slots=True)
+class Memory:
+    """What one process remembers of its writes: fields taken back, and what the API server refused to take."""
+
+    offences: dict[tuple[str, str, str], list[datetime]] = field(default_factory=lambda: defaultdict(list))
+    refused: dict[tuple[str, Key], tuple[str, Cause]] = field(default_factory=dict)
+
+    def forget_refusals(self) -> None:
+        """Try again what was refused: a schema has changed."""
+        self.refused.clear()
+
+
+class Actor:
+    """Writes children."""
+
+    def __init__(
+        self, kube: Kube, *, now: Callable[[], datetime], remember: Callable[[KindFacts, Object], None]
+    ) -> None:
+        self._kube = kube
+        self._now = now
+        self._remember = remember
+        self.memory = Memory()
+
+    async def act(self, view: View, steps: Sequence[Step]) -> tuple[Outcome, ...]:
+        """Carry out all steps at once: the plan holds none that waits for another."""
+        return tuple(await asyncio.gather(*(self._one(view, step) for step in steps)))
+
+    async def _one(self, view: View, step: Step) -> Outcome:
+        if isinstance(step, Keep):
+            return Outcome(step.entry)
+        refused = self._refused(step)
+        if refused:
+            return Outcome(step.entry, cause=refused)
+        try:
+            outcome = await self._carry_out(view, step)
+        except (Invalid, Forbidden) as error:
+            return self._refusal(step, error)
+        except NamespaceTerminating:
+            return Outcome(step.entry)
+        except ApiError as error:
+            return Outcome(step.entry, error=error)
+        if outcome.written and outcome.facts:
+            self._remember(outcome.facts, outcome.written)
+        return outcome
+
+    async def _carry_out(self, view: View, step: Effect) -> Outcome:
+        match step:
+            case Create():
+                return await self._create(view, step)
+            case Apply():
+                return await self._apply(view, step)
+            case Annotate():
+                return await self._annotate(view, step)
+            case Remove():
+                return await self._remove(view, step)
+            case Release():
+                operations = finalizers.removal(step.live, names.TEARDOWN_FINALIZER)
+                await self._kube.json_patch(step.facts.resource, key_of(step.live), operations, manager=view.manager)
+                return Outcome(step.entry)
+            case LetGo():
+                await self._kube.json_patch(
+                    step.facts.resource, key_of(step.live), release_patch(step.live), manager=view.manager
+                )
+                return Outcome(step.entry)
+            case _:
+                assert_never(step)
+
+    async def _create(self, view: View, step: Create) -> Outcome:
+        what = f"{step.entry.kind} {step.entry.name}"
+        try:
+            made = await self._kube.create(step.facts.resource, step.object, manager=view.manager)
+        except AlreadyExists:
+            live = await self._kube.get(step.facts.resource, key_of(step.object))
+            if labels_of(live).get(names.CLAIM_LABEL) != view.identity.uid:
+                text = f"{what} exists and is not this claim's; rename or remove it"
+                return Outcome(None, cause=cause("NotOwned", text, resource=step.entry.resource))
+            # An earlier pass made it and could not say so: the next one applies.
+            entry = msgspec.structs.replace(step.entry, uid=uid_of(live))
+            return Outcome(entry, written=live, facts=step.facts)
+        entry = msgspec.structs.replace(
+            step.entry,
+            uid=uid_of(made),
+            desired=digest(_unmarked(step)),
+            live=live_hash(made, _unmarked(step), step.facts.schema),
+            applied=False,
+            resting=(),
+        )
+        return Outcome(entry, written=made, facts=step.facts, notes=(Note("ChildCreated", f"created {what}"),))
+
+    async def _apply(self, view: View, step: Apply) -> Outcome:
+        key, resource = key_of(step.live), step.facts.resource
+        entry = step.entry
+        if not entry.applied:
+            current = await self._kube.get(resource, key)
+            keeps = names.TEARDOWN_FINALIZER in step.object["metadata"].get("finalizers", ())
+            operations = ownership.upgrade(current, view.manager, keeps_finalizer=keeps)
+            if operations:
+                await self._kube.json_patch(resource, key, operations, manager=view.manager)
+        body, resting = step.object, entry.resting
+        notes: tuple[Note, ...] = ()
+        try:
+            made = await self._send(view, step, body, force=False)
+        except ApplyConflict as error:
+            settled = settle(conflicts(error.causes), self._offences(uid_of(step.live)), self._now())
+            resting = (*resting, *settled.resting)
+            body = without(step.object, settled.resting)
+            made = await self._send(view, step, body, force=True)
+            notes = self._taken_back(uid_of(step.live), entry, settled.taken_back)
+        entry = msgspec.structs.replace(
+            entry,
+            uid=uid_of(made),
+            desired=digest(body),
+            live=live_hash(made, body, step.facts.schema),
+            applied=True,
+            resting=resting,
+        )
+        return Outcome(entry, written=made, facts=step.facts, cause=fight(entry), notes=notes)
+
+    async def _send(self, view: View, step: Apply, body: Object, *, force: bool) -> Object:
+        named = {**body, "metadata": {**body["metadata"], "uid": uid_of(step.live)}}
+        return await self._kube.apply(step.facts.resource, named, manager=view.manager, force=force)
+
+    async def _annotate(self, view: View, step: Annotate) -> Outcome:
+        operations = annotation_patch(step.live, step.annotations)
+        made = await self._kube.json_patch(step.facts.resource, key_of(step.live), operations, manager=view.manager)
+        return Outcome(step.entry, written=made, facts=step.facts)
+
+    async def _remove(self, view: View, step: Remove) -> Outcome:
+        """Delete, then speak the word: a word on an object that lives on would be a trap."""
+        key, uid = key_of(step.live), uid_of(step.live)
+        note = Note("ChildDeleted", f"deleted {step.entry.kind} {step.entry.name}: {step.why}")
+        try:
+            # The word is for this very object, as the API server has it now.
+            current = await self._kube.get(step.facts.resource, key)
+            if uid_of(current) != uid:
+                raise WriteConflict(f"{step.entry.kind} {key} is another object now")
+            await self._kube.delete(step.facts.resource, key, uid=uid)
+            if step.word:
+                operations = annotation_patch(current, {names.TEARDOWN: step.word})
+                await self._kube.json_patch(step.facts.resource, key, operations, manager=view.manager)
+        except NotFound:
+            return Outcome(None, notes=(note,))
+        return Outcome(step.entry, notes=(note,))
+
+    def _offences(self, uid: str) -> dict[tuple[str, str], list[datetime]]:
+        return {(path, who): when for (about, path, who), when in self.memory.offences.items() if about == uid}
+
+    def _taken_back(self, uid: str, entry: Entry, taken: Sequence[Conflict]) -> tuple[Note, ...]:
+        for each in taken:
+            self.memory.offences[uid, each.field, each.manager].append(self._now())
+        return tuple(
+            Note(
+                "FieldTakenBack",
+                f"{entry.kind} {entry.name}: {each.field} was taken back from {each.manager}",
+                is_warning=True,
+            )
+            for each in taken
+        )
+
+    def _refused(self, step: Effect) -> Cause | None:
+        if not isinstance(step, Create | Apply):
+            return None
+        known = self.memory.refused.get((step.entry.group_kind, key_of(step.object)))
+        return known[1] if known and known[0] == digest(step.object) else None
+
+    def _refusal(self, step: Effect, error: Invalid | Forbidden) -> Outcome:
+        reason = "KindNotAllowed" if isinstance(error, Forbidden) else _reason(error)
+        why = cause(reason, f"{step.entry.kind} {step.entry.name}: {error.message}"[:400], resource=step.entry.resource)
+        if isinstance(step, Create | Apply) and isinstance(error, Invalid):
+            self.memory.refused[step.entry.group_kind, key_of(step.object)] = (digest(step.object), why)
+        # A child that was never made has no place in the inventory.
+        return Outcome(None if isinstance(step, Create) and not step.entry.uid else step.entry, cause=why)
+
+
+def _reason(error: Invalid) -> str:
+    """Tell the template's shape (400, and what the typed patch could not be made of) from a value (422)."""
+    unprocessable = 422
+    return "InvalidValue" if error.status == unprocessable else "SchemaMismatch"
+
+
+def _unmarked(step: Create) -> Object:
+    """Return what later applies will send: without the marks and the finalizer that a rebirth lends."""
+    meta = step.object["metadata"]
+    lent = {names.PREFIX + mark for mark in step.entry.marks}
+    annotations = {name: value for name, value in meta["annotations"].items() if name not in lent}
+    kept = {**meta, "annotations": annotations}
+    if step.entry.marks and "ownerReferences" in meta:
+        kept.pop("finalizers", None)
+    return {**step.object, "metadata": kept}
+
+
+def fight(entry: Entry) -> Cause | None:
+    """Say which fields rest because another manager keeps taking them."""
+    if not entry.resting:
+        return None
+    fields = ", ".join(f"{each.field} ({each.manager})" for each in entry.resting)
+    text = f"{entry.kind} {entry.name}: another manager keeps changing {fields}; it is left alone for a while"
+    return cause("FieldConflict", text, resource=entry.resource)
+
+
+def annotation_patch(live: Object, wanted: Any) -> list[dict[str, Any]]:
+    """Return the JSON patch that sets annotations, and removes those that are None, of exactly this object."""
+    present = annotations_of(live)
+    operations: list[dict[str, Any]] = [{"op": "test", "path": "/metadata/uid", "value": uid_of(live)}]
+    if not present:
+        operations.append({"op": "add", "path": "/metadata/annotations", "value": {}})
+    for name, value in wanted.items():
+        path = "/metadata/annotations/" + name.replace("~", "~0").replace("/", "~1")
+        if value is not None:
+            operations.append({"op": "add", "path": path, "value": value})
+        elif name in present:
+            operations.append({"op": "remove", "path": path})
+    return operations
+
+
+def release_patch(live: Object) -> list[dict[str, Any]]:
+    """Return the JSON patch that lets go of a foreign object that lives on: our finalizer and our label go."""
+    operations = finalizers.removal(live, names.TEARDOWN_FINALIZER)
+    if not operations:
+        operations = [{"op": "test", "path": "/metadata/uid", "value": uid_of(live)}]
+    label = names.CLAIM_LABEL.replace("/", "~1")
+    return [*operations, {"op": "remove", "path": f"/metadata/labels/{label}"}]

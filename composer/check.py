@@ -1,0 +1,213 @@
+"""Whether a Composition may be used at all: compiled, and compared with the kinds it names. Pure.
+
+What is found here is told on the Composition; its claims stay on their last good revision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from composer.compilation import Compiled, CompiledResource, compile_composition
+from composer.kinds import Catalog, KindFacts, is_allowed
+from composer.problems import CompositionError, Problem, near
+from composer.schema import Schema, step, template_mismatches, unknown_step
+from composer.scope import ROOTS
+from composer.template import Leaf, Path, reads
+
+_SET_BY_US = ("name", "generateName")
+
+
+class CheckRequest(msgspec.Struct, frozen=True):
+    """A Composition's spec, and what is known of the kinds it may name."""
+
+    composition: dict[str, Any]
+    catalog: Catalog
+
+
+def check(request: CheckRequest) -> tuple[Problem, ...]:
+    """Find what is wrong with a Composition; empty when it may be used."""
+    try:
+        compiled = compile_composition(request.composition)
+    except CompositionError as error:
+        return error.problems
+    claim = _claim_facts(compiled, request.catalog)
+    if isinstance(claim, Problem):
+        return (claim,)
+    found: list[Problem] = []
+    for resource in compiled.resources:
+        found += _of_resource(resource, request.catalog)
+    found += _of_reads(compiled, claim, request.catalog)
+    found += _of_connection(compiled)
+    found += _of_status(compiled, claim)
+    return tuple(found)
+
+
+def _claim_facts(compiled: Compiled, catalog: Catalog) -> KindFacts | Problem:
+    wanted = compiled.spec.composite_type_ref
+    group, _, version = wanted.api_version.rpartition("/")
+    facts = catalog.get(f"{wanted.kind}.{group}")
+    path = "spec.compositeTypeRef"
+    if facts is None or facts.resource.version != version:
+        return Problem("KindNotInstalled", f"kind {wanted.kind} of {wanted.api_version} is not installed", path)
+    missing = api_gaps(facts.schema or {})
+    if missing:
+        return Problem("ApiIncomplete", f"{wanted.kind} lacks {', '.join(missing)}", path)
+    return facts
+
+
+def api_gaps(schema: Schema) -> tuple[str, ...]:
+    """Return what an abstract kind must have and this schema has not."""
+    status = (schema.get("properties") or {}).get("status") or {}
+    properties = status.get("properties") or {}
+    wanted = ("conditions", "inventory", "composition", "identity", "binding")
+    missing = [f"status.{name}" for name in wanted if name not in properties]
+    if status.get("default") != {"observedGeneration": -1}:
+        missing.append("status with default {observedGeneration: -1}")
+    if (properties.get("conditions") or {}).get("x-kubernetes-list-type") != "map":
+        missing.append("status.conditions as a map list")
+    return tuple(missing)
+
+
+def _of_resource(resource: CompiledResource, catalog: Catalog) -> Iterator[Problem]:
+    path, tree = f"{resource.path}.template", resource.template
+    api_version, kind = tree.get("apiVersion"), tree.get("kind")
+    if not isinstance(api_version, str) or not isinstance(kind, str):
+        yield Problem(
+            "TemplateInvalid", "apiVersion and kind must be given as plain texts", path, resource=resource.name
+        )
+        return
+    yield from _of_metadata(resource, tree.get("metadata") or {})
+    group, _, version = api_version.rpartition("/")
+    facts = catalog.get(f"{kind}.{group}" if group else kind)
+    if facts is None or facts.resource.version != version:
+        known = near(kind, (each.resource.kind for each in catalog.values()))
+        what = f"kind {kind} of {api_version} is not installed{known}"
+        yield Problem("KindNotInstalled", what, path, resource=resource.name)
+        return
+    if not is_allowed(facts.resource) or facts.abstract:
+        what = f"compositions may not compose {facts.resource.group_kind}"
+        yield Problem("KindNotAllowed", what, path, resource=resource.name)
+        return
+    if facts.stateful and resource.source.stateful is False:
+        what = f"{kind} holds data: stateful cannot be false"
+        yield Problem("TemplateInvalid", what, f"{resource.path}.stateful", resource=resource.name)
+    if facts.schema:
+        for each in template_mismatches(tree, facts.schema, path):
+            yield msgspec.structs.replace(each, resource=resource.name)
+
+
+def _of_metadata(resource: CompiledResource, meta: Mapping[str, Any]) -> Iterator[Problem]:
+    path = f"{resource.path}.template.metadata"
+    for name in _SET_BY_US:
+        if name in meta:
+            what = f"{name} follows from the claim and cannot be set"
+            yield Problem("NameNotAllowed", what, f"{path}.{name}", resource=resource.name)
+    if "namespace" in meta:
+        what = "children live in the namespace of their claim"
+        yield Problem("NamespaceNotAllowed", what, f"{path}.namespace", resource=resource.name)
+    for part in ("labels", "annotations"):
+        for name in meta.get(part) or {}:
+            if str(name).partition("/")[0].endswith("fairlead.dev"):
+                what = f"{name} is Fairlead's own and cannot be set"
+                yield Problem("TemplateForbidden", what, f"{path}.{part}", resource=resource.name)
+
+
+def _of_reads(compiled: Compiled, claim: KindFacts, catalog: Catalog) -> Iterator[Problem]:
+    trees = [*compiled.variables.values(), compiled.connection, compiled.status]
+    for resource in compiled.resources:
+        trees += [resource.template, resource.when, resource.for_each, resource.ready_when]
+    for leaf, expression, read in reads(trees):
+        fault = _fault(read, compiled, claim, catalog)
+        if fault:
+            yield Problem("RenderFailed", fault, leaf.path, _column(expression.column, expression.source, fault))
+
+
+def _column(column: int, source: str, fault: str) -> int:
+    """Point at the name that a fault quotes first, where it stands in the expression."""
+    quoted = fault.partition("'")[2].partition("'")[0]
+    return column + max(source.find(quoted), 0)
+
+
+def _fault(read: Path, compiled: Compiled, claim: KindFacts, catalog: Catalog) -> str | None:
+    match read.root:
+        case "claim":
+            return _claim_fault(read, claim.schema or {})
+        case "vars":
+            return _name_fault(read, compiled.variables, "variable")
+        case "env":
+            return _name_fault(read, dict.fromkeys(compiled.spec.environments), "environment")
+        case "resources":
+            return _resource_fault(read, compiled, catalog)
+        case "each":
+            return (
+                None
+                if not read.steps or read.steps[0] in ("key", "value")
+                else f"each has key and value, no {read.steps[0]!r}"
+            )
+        case _:
+            return f"{read.root!r} is undefined{near(read.root, ROOTS)}; known: {', '.join(sorted(ROOTS))}"
+
+
+def _claim_fault(read: Path, schema: Schema) -> str | None:
+    if not read.steps or read.steps[0] != "spec":
+        return None
+    below = step(schema, "spec") or {}
+    unknown = unknown_step(below, read.steps[1:])
+    if unknown is None:
+        return None
+    return f"{read.steps[1 + unknown[0]]!r} is undefined{unknown[1]}"
+
+
+def _name_fault(read: Path, known: Mapping[str, Any], what: str) -> str | None:
+    if not read.steps or read.steps[0] in known:
+        return None
+    return f"there is no {what} {read.steps[0]!r}{near(read.steps[0], known)}"
+
+
+def _resource_fault(read: Path, compiled: Compiled, catalog: Catalog) -> str | None:
+    by_name = {resource.name: resource for resource in compiled.resources}
+    if not read.steps or read.steps[0] not in by_name:
+        name = read.steps[0] if read.steps else ""
+        return f"there is no resource {name!r}{near(name, by_name)}"
+    if read.steps[1:2] != ("status",):
+        return None
+    template = by_name[read.steps[0]].template
+    group = str(template.get("apiVersion", "")).rpartition("/")[0]
+    facts = catalog.get(f"{template.get('kind')}.{group}" if group else str(template.get("kind")))
+    if facts is None or facts.schema is None:
+        return None
+    unknown = unknown_step(facts.schema, read.steps[1:])
+    return (
+        None
+        if unknown is None
+        else f"{read.steps[1 + unknown[0]]!r} is not in the status of {template['kind']}{unknown[1]}"
+    )
+
+
+def _of_connection(compiled: Compiled) -> Iterator[Problem]:
+    connection = compiled.connection
+    names = {resource.name: resource for resource in compiled.resources}
+    source = connection.get("from")
+    if isinstance(source, Leaf) or (source is not None and source not in names):
+        what = f"connection.from must name a resource, {str(source)[:63]!r} is none{near(str(source), names)}"
+        yield Problem("TemplateInvalid", what, "spec.connection.from")
+    elif source is None and connection:
+        yield Problem("TemplateInvalid", "connection.from must name a resource", "spec.connection")
+    elif source is not None and names[source].source.for_each:
+        yield Problem("TemplateInvalid", f"resource {source!r} is composed by forEach", "spec.connection.from")
+    if "secretRef" in connection:
+        what = "a foreign kind's Secret cannot be copied yet; take a kind that publishes status.connection"
+        yield Problem("TemplateInvalid", what, "spec.connection.secretRef")
+    if "password" in connection:
+        yield Problem("TemplateForbidden", "a password never enters a template", "spec.connection.password")
+
+
+def _of_status(compiled: Compiled, claim: KindFacts) -> Iterator[Problem]:
+    schema = step(claim.schema or {}, "status") or {}
+    for name in compiled.status:
+        if step(schema, name) is None:
+            known = near(name, schema.get("properties") or ())
+            yield Problem("SchemaMismatch", f"unknown field {name!r}{known}", f"spec.status.{name}")

@@ -1,0 +1,151 @@
+"""Which Composition and which revision serve a claim. Pure; every row of the rules is a test case."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+from msgspec import UnsetType
+
+from composer.compilation import convert
+from composer.models import AppliesTo, ClaimSpec, CompositionSpec, LabelSelector
+from composer.problems import CompositionError, near
+from composer.reasons import Cause, cause
+from runtime.objects import Object, labels_of, metadata
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One Composition as the choice sees it; only those of the claim's kind are candidates."""
+
+    name: str
+    labels: Mapping[str, str]
+    applies_to: AppliesTo | None
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """One accepted revision of a Composition; `name` is its object's."""
+
+    name: str
+    number: int
+    composition_name: str
+    composition: dict[str, Any]
+
+
+def candidates(compositions: Iterable[Object], api_version: str, kind: str) -> tuple[Candidate, ...]:
+    """Return the Compositions that serve a kind; unreadable ones say what is wrong on themselves."""
+    found: list[Candidate] = []
+    for composition in compositions:
+        spec = readable(composition.get("spec") or {})
+        if spec is None or (spec.composite_type_ref.api_version, spec.composite_type_ref.kind) != (api_version, kind):
+            continue
+        applies_to = None if isinstance(spec.applies_to, UnsetType) else spec.applies_to
+        found.append(Candidate(metadata(composition)["name"], labels_of(composition), applies_to))
+    return tuple(sorted(found, key=lambda each: each.name))
+
+
+def readable(raw: Mapping[str, Any]) -> CompositionSpec | None:
+    """Read a spec, or None when it is none."""
+    try:
+        return convert(raw)
+    except CompositionError:
+        return None
+
+
+def choose(
+    spec: ClaimSpec,
+    chosen: str,
+    labels: Mapping[str, str],
+    namespace_labels: Mapping[str, str],
+    known: tuple[Candidate, ...],
+) -> str | Cause:
+    """Choose the Composition of a claim: its ref, else its selector, else what was chosen, else what applies to it.
+
+    `chosen` is the recorded choice; only a ref or a selector that speaks against it changes it.
+    """
+    by_name = {each.name: each for each in known}
+    if not isinstance(spec.composition_ref, UnsetType):
+        name = spec.composition_ref.name
+        return name if name in by_name else _not_found(name, by_name)
+    if not isinstance(spec.composition_selector, UnsetType):
+        return _by_selector(spec.composition_selector, chosen, known)
+    if chosen:
+        return chosen if chosen in by_name else _not_found(chosen, by_name)
+    return _by_rules(labels, namespace_labels, known)
+
+
+def _not_found(name: str, known: Iterable[str]) -> Cause:
+    offered = ", ".join(sorted(known)) or "none"
+    text = f"there is no Composition {name!r} for this kind{near(name, known)}; known: {offered}"
+    return cause("CompositionNotFound", text)
+
+
+def _by_selector(selector: LabelSelector, chosen: str, known: tuple[Candidate, ...]) -> str | Cause:
+    matching = [each.name for each in known if selector.matches(dict(each.labels))]
+    if chosen in matching:
+        return chosen
+    if not matching:
+        wanted = ", ".join(f"{name}={value}" for name, value in sorted(selector.match_labels.items()))
+        return cause(
+            "CompositionNotFound", f"no Composition for this kind has the labels {wanted}; ask the platform team"
+        )
+    if len(matching) > 1:
+        return _ambiguous(matching, "match spec.compositionSelector; name one in spec.compositionRef")
+    return matching[0]
+
+
+def _by_rules(
+    labels: Mapping[str, str], namespace_labels: Mapping[str, str], known: tuple[Candidate, ...]
+) -> str | Cause:
+    applying = [
+        (each.applies_to.priority, each.name)
+        for each in known
+        if each.applies_to
+        and each.applies_to.namespace_selector.matches(dict(namespace_labels))
+        and each.applies_to.claim_selector.matches(dict(labels))
+    ]
+    if not applying:
+        offered = ", ".join(each.name for each in known) or "none"
+        text = f"no Composition applies to this claim by itself; name one in spec.compositionRef, known: {offered}"
+        return cause("CompositionNotFound", text)
+    highest = max(priority for priority, _ in applying)
+    best = [name for priority, name in applying if priority == highest]
+    if len(best) > 1:
+        return _ambiguous(best, f"apply with priority {highest}; name one in spec.compositionRef")
+    return best[0]
+
+
+def _ambiguous(matching: list[str], how: str) -> Cause:
+    return cause("AmbiguousComposition", f"Compositions {' and '.join(sorted(matching))} {how}")
+
+
+def revisions(objects: Iterable[Object]) -> tuple[Revision, ...]:
+    """Read revisions; what cannot be read is no revision."""
+    found: list[Revision] = []
+    for each in objects:
+        spec = each.get("spec") or {}
+        try:
+            number = msgspec.convert(spec.get("revision"), int)
+            found.append(Revision(metadata(each)["name"], number, spec["compositionName"], spec["composition"]))
+        except (KeyError, msgspec.ValidationError):
+            continue
+    return tuple(found)
+
+
+def choose_revision(composition: str, pin: str, known: Iterable[Revision]) -> Revision | Cause:
+    """Choose the revision of a claim: the one it is pinned to, else the newest."""
+    own = {each.name: each for each in known if each.composition_name == composition}
+    if pin:
+        if pin in own:
+            return own[pin]
+        text = f"spec.compositionRevisionRef names {pin!r}, which is no revision of {composition}{near(pin, own)}"
+        return cause("CompositionNotFound", text)
+    if not own:
+        text = (
+            f"Composition {composition!r} has no accepted revision yet; `kubectl describe flc {composition}` says why"
+        )
+        return cause("CompositionNotFound", text)
+    return max(own.values(), key=lambda each: each.number)

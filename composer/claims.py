@@ -1,0 +1,211 @@
+"""Reconciles claims: gather -> choose and render -> decide -> act -> report -> one status write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from composer import names
+from composer.act import Actor, Note
+from composer.connect import connect
+from composer.decide import decide, mirrored_pause
+from composer.gather import Gatherer
+from composer.outcomes import after, causes_of, entries_of, in_order, marks_moved, notes_of, raise_first, told_by
+from composer.prepare import Prepared, Preparer, kinds_of
+from composer.reasons import Cause, Gravity, gravest
+from composer.report import (
+    MISSING_PATIENCE,
+    Findings,
+    only_words_differ,
+    paused_status,
+    report,
+    teardown_status,
+)
+from composer.secrets import Publisher
+from composer.teardown import effective_policy, tear_down
+from composer.view import View, is_paused, recorded_kinds
+from runtime import finalizers
+from runtime.conditions import find, timestamp
+from runtime.errors import Conflict, NotFound
+from runtime.events import EventRecorder, EventType
+from runtime.kube import Kube
+from runtime.objects import Key, Object
+from runtime.results import SETTLED, Result
+from runtime.status import write_status
+
+_WORDS_PACE = timedelta(seconds=2)
+_AT_ONCE = Result(requeue_after=timedelta())
+
+
+@dataclass(slots=True)
+class Recollection:
+    """What one process remembers of a claim between passes; nothing depends on it being kept."""
+
+    reason: str = ""
+    since: float = 0.0
+    written: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """What the reconciler works with."""
+
+    kube: Kube
+    gatherer: Gatherer
+    preparer: Preparer
+    actor: Actor
+    publisher: Publisher
+    events: EventRecorder
+    now: Callable[[], datetime]
+    monotonic: Callable[[], float]
+
+
+class ClaimReconciler:
+    """One pass over one claim of one kind."""
+
+    def __init__(self, tools: Tools) -> None:
+        self._tools = tools
+        self._recollections: dict[Key, Recollection] = {}
+
+    async def reconcile(self, key: Key) -> Result:
+        """Bring a claim one pass nearer to what it says. Raises ApiError or Failure to be called again."""
+        view = await self._tools.gatherer.gather(key, more_kinds=self._tools.preparer.kinds)
+        if view is None:
+            self._recollections.pop(key, None)
+            return SETTLED
+        if is_paused(view.annotations, timestamp(self._tools.now())):
+            return await self._paused(view)
+        if view.deleting:
+            return await self._tear_down(view)
+        return await self._compose(view)
+
+    async def _paused(self, view: View) -> Result:
+        await self._tools.actor.act(view, mirrored_pause(view))
+        await self._write(view, paused_status(view, self._tools.now()))
+        return SETTLED
+
+    async def _compose(self, view: View) -> Result:
+        prepared = await self._tools.preparer.prepare(view)
+        if isinstance(prepared, Findings):
+            return await self._publish(view, prepared, ())
+        view = await self._mark_claim(view, prepared)
+        plan = decide(view, prepared.rendered, now=timestamp(self._tools.now()))
+        outcomes = await self._tools.actor.act(view, plan.steps)
+        view, rendered = after(view, prepared.rendered, plan.steps, outcomes)
+        prepared = replace(prepared, rendered=rendered)
+        connected = await connect(self._tools.publisher, view, prepared)
+        told = told_by(view, rendered, plan)
+        findings = Findings(
+            causes=in_order((*plan.causes, *causes_of(outcomes), *told, *connected.causes), rendered),
+            entries=entries_of(rendered, outcomes),
+            rendered=rendered,
+            composition=prepared.composition,
+            revision=prepared.revision.name,
+            deletion_policy=effective_policy(view, prepared.spec.deletion_policies),
+            secret=connected.secret,
+            connection_hash=connected.hash,
+            published=bool(connected.secret) or not rendered.connection,
+        )
+        result = await self._publish(view, findings, (*notes_of(outcomes), *connected.notes))
+        raise_first(outcomes)
+        return _AT_ONCE if marks_moved(view, plan) else result
+
+    async def _mark_claim(self, view: View, prepared: Prepared) -> View:
+        """Record finalizer, identity, choice and kinds, before anything is created."""
+        kinds = recorded_kinds(view.claim) | kinds_of(prepared.revision.composition)
+        wanted_annotations = {
+            names.IDENTITY: str(view.identity),
+            names.COMPOSITION: prepared.composition,
+            names.KINDS: ",".join(sorted(kinds)),
+        }
+        if view.has_finalizer and all(view.annotations.get(name) == text for name, text in wanted_annotations.items()):
+            return view
+        body: Object = {
+            "apiVersion": view.resource.api_version,
+            "kind": view.resource.kind,
+            "metadata": {
+                "name": view.key.name,
+                "namespace": view.key.namespace,
+                "uid": view.uid,
+                "annotations": wanted_annotations,
+                "finalizers": [names.TEARDOWN_FINALIZER],
+            },
+        }
+        try:
+            claim = await self._tools.kube.apply(view.resource, body, manager=view.manager, force=True)
+        except NotFound as error:
+            raise Conflict(f"claim {view.key} is gone") from error
+        self._tools.gatherer.claims.store.remember(claim)
+        claim["metadata"].pop("managedFields", None)
+        return replace(view, claim=claim)
+
+    async def _tear_down(self, view: View) -> Result:
+        if not view.has_finalizer:
+            return SETTLED
+        live = await self._tools.gatherer.gather_live(view)
+        if live is None or not live.deleting or not live.has_finalizer:
+            return SETTLED
+        plan = tear_down(live, effective_policy(live, self._tools.preparer.supported_policies(live)))
+        if plan.done:
+            return await self._let_go(live, keep_secret=plan.keeps_secret)
+        outcomes = await self._tools.actor.act(live, plan.steps)
+        causes = (*plan.causes, *causes_of(outcomes))
+        await self._write(live, teardown_status(live, causes, self._tools.now()))
+        self._emit(live, causes, notes_of(outcomes))
+        raise_first(outcomes)
+        return SETTLED
+
+    async def _let_go(self, view: View, *, keep_secret: bool) -> Result:
+        name = (view.status.get("binding") or {}).get("name")
+        orphaned = "orphan" in view.claim["metadata"].get("finalizers", ())
+        if name and (keep_secret or orphaned):
+            await self._tools.publisher.disown(Key(view.key.namespace, name), view.identity.uid, keep=keep_secret)
+        operations = finalizers.removal(view.claim, names.TEARDOWN_FINALIZER)
+        try:
+            await self._tools.kube.json_patch(view.resource, view.key, operations, manager=view.manager)
+        except NotFound:
+            return SETTLED
+        return SETTLED
+
+    async def _publish(self, view: View, findings: Findings, notes: Iterable[Note]) -> Result:
+        """Write the status when it differs, say what happened, and tell when to look again."""
+        memory = self._recollections.setdefault(view.key, Recollection())
+        first, monotonic = gravest(findings.causes), self._tools.monotonic()
+        reason = first.reason if first else ""
+        if memory.reason != reason:
+            memory.reason, memory.since = reason, monotonic
+        findings = replace(findings, waited=timedelta(seconds=monotonic - memory.since))
+        status = report(view, findings, self._tools.now())
+        self._emit(view, findings.causes, notes)
+        pause = timedelta(seconds=memory.written + _WORDS_PACE.total_seconds() - monotonic)
+        if status != view.status and only_words_differ(view.status, status) and pause > timedelta():
+            return Result(requeue_after=pause)
+        await self._write(view, status)
+        if first and first.gravity is Gravity.MISSING and findings.waited < MISSING_PATIENCE:
+            return Result(requeue_after=MISSING_PATIENCE - findings.waited)
+        rests = [each.until for entry in findings.entries for each in entry.resting]
+        if rests:
+            until = datetime.fromisoformat(min(rests))
+            return Result(requeue_after=max(until - self._tools.now(), timedelta(seconds=1)))
+        return SETTLED
+
+    async def _write(self, view: View, status: Object) -> None:
+        try:
+            made = await write_status(
+                self._tools.kube, view.resource, view.claim, status, manager=f"{view.manager}/status"
+            )
+        except NotFound as error:
+            raise Conflict(f"claim {view.key} is gone") from error
+        if made is not None:
+            self._recollections.setdefault(view.key, Recollection()).written = self._tools.monotonic()
+            self._tools.gatherer.claims.store.remember(made)
+
+    def _emit(self, view: View, causes: tuple[Cause, ...], notes: Iterable[Note]) -> None:
+        for note in notes:
+            kind: EventType = "Warning" if note.is_warning else "Normal"
+            self._tools.events.emit(view.claim, type_=kind, reason=note.reason, message=note.message)
+        first = gravest(causes)
+        before = find(view.claim, "Stalled")
+        if first and first.gravity is Gravity.STALLED and (before is None or before.get("reason") != first.reason):
+            self._tools.events.emit(view.claim, type_="Warning", reason=first.reason, message=first.message)

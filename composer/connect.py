@@ -1,0 +1,57 @@
+"""The step of a pass that publishes the connection: from a child's status to the claim's Secret."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from composer import names
+from composer.act import Note
+from composer.connection import Secretly, published, wanted
+from composer.outcomes import live_of
+from composer.prepare import Prepared
+from composer.reasons import Cause
+from composer.secrets import Publisher
+from composer.teardown import effective_policy
+from composer.view import View
+from runtime.objects import Key
+
+
+@dataclass(frozen=True, slots=True)
+class Connected:
+    """The Secret and what it was made from, both empty until it was complete once; what stands in the way."""
+
+    secret: str
+    hash: str
+    causes: tuple[Cause, ...] = ()
+    notes: tuple[Note, ...] = ()
+
+
+async def connect(publisher: Publisher, view: View, prepared: Prepared) -> Connected:
+    """Publish the connection Secret where the child has published its own. Raises ApiError."""
+    name = (view.status.get("binding") or {}).get("name", "")
+    bound = Connected(name, str(view.status.get("connectionHash") or "") if name else "")
+    declared = prepared.rendered.connection
+    source = next((child for child in prepared.rendered.children if child.resource == declared.get("from")), None)
+    live = live_of(view, source.slot) if source else None
+    if source is None or live is None:
+        return bound
+    found = published(live)
+    if isinstance(found, Cause):
+        return Connected(bound.secret, bound.hash, causes=(found,) if source.ready else ())
+    if not bound.secret and not source.ready:
+        # The first Secret an application sees must work.
+        return bound
+    key = Key(view.key.namespace, names.connection_secret(view.key, view.spec.connection_secret_name))
+    owned = effective_policy(view, prepared.spec.deletion_policies) != "Orphan"
+    want = wanted(view.claim, declared, live, found, Secretly(key, view.identity.uid, owned))
+    known_hash = bound.hash if bound.secret == key.name else ""
+    publication = await publisher.publish(want, known_hash=known_hash, asked=_is_asked(view))
+    if publication.problem:
+        return Connected(bound.secret, bound.hash, causes=(publication.problem,))
+    note = Note("ConnectionPublished", f"Secret {key.name} holds the credentials")
+    return Connected(key.name, want.hash, notes=(note,) if publication.changed else ())
+
+
+def _is_asked(view: View) -> bool:
+    token = view.annotations.get(names.RECONCILE_REQUESTED_AT, "")
+    return token != str(view.status.get("lastHandledReconcileAt") or "")

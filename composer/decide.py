@@ -1,0 +1,318 @@
+"""What to do with each child of a living claim. Pure; every row is a test case.
+
+Ours or not ours, wanted or not, alive or being deleted, as sent or not: each combination has one step. Nothing that
+holds data goes without consent, and nothing goes at all while any part of the render is unresolved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import msgspec
+
+from composer import names
+from composer.hashes import digest, live_hash
+from composer.inventory import Entry
+from composer.kinds import KindFacts, is_allowed, is_managed
+from composer.reasons import Cause, Gravity, cause
+from composer.render import Child, Rendered
+from composer.resting import without
+from composer.view import Known, View
+from runtime.objects import Object, annotations_of, deleting, finalizers_of, key_of, labels_of, uid_of
+
+_MASS_LEAST = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Create:
+    """Make the object; `marks` and finalizer come along when it existed before."""
+
+    entry: Entry
+    facts: KindFacts
+    object: Object
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    """Send our fields again."""
+
+    entry: Entry
+    facts: KindFacts
+    object: Object
+    live: Object
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """Nothing to do."""
+
+    entry: Entry
+
+
+@dataclass(frozen=True, slots=True)
+class Annotate:
+    """Set (or with None remove) annotations of a live object, whatever else it holds."""
+
+    entry: Entry
+    facts: KindFacts
+    live: Object
+    annotations: Mapping[str, str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Remove:
+    """Delete an object that is not wanted any more; `word` is what its provider is told, empty for foreign kinds."""
+
+    entry: Entry
+    facts: KindFacts
+    live: Object
+    word: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """Let go of a dying foreign object: our finalizer goes."""
+
+    entry: Entry
+    facts: KindFacts
+    live: Object
+
+
+@dataclass(frozen=True, slots=True)
+class LetGo:
+    """Leave a foreign object to itself: it lives on without our finalizer and label."""
+
+    entry: Entry
+    facts: KindFacts
+    live: Object
+
+
+Effect: TypeAlias = Create | Apply | Annotate | Remove | Release | LetGo
+Step: TypeAlias = Keep | Effect
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The steps, in dependency order, and what stands in the way of others."""
+
+    steps: tuple[Step, ...]
+    causes: tuple[Cause, ...]
+
+
+def decide(view: View, rendered: Rendered, *, now: str) -> Plan:
+    """Decide every step of a pass. `now` is RFC 3339 in UTC, for fields that rest until an instant."""
+    known = {each.entry.slot: each for each in view.known}
+    steps: list[Step] = []
+    causes: list[Cause] = []
+    held = _unwanted(view, rendered)
+    blocked = {each.entry.slot for each, why in held if why is not None}
+    for child in rendered.children:
+        if child.slot in blocked:
+            continue
+        mine = known.get(child.slot)
+        if mine and mine.entry.group_kind != _group_kind(child.object):
+            mine = None
+        outcome = _wanted(view, child, mine, now)
+        if isinstance(outcome, Cause):
+            causes.append(outcome)
+            if mine:
+                steps.append(Keep(mine.entry))
+        else:
+            steps.append(outcome)
+    waiting = {each.resource for each in rendered.waiting}
+    steps += [Keep(each.entry) for each in view.known if each.entry.resource in waiting]
+    for each, why in held:
+        if why is None:
+            steps += _prune(view, each, needed=_still_needed(each, held))
+        else:
+            steps.append(Keep(each.entry))
+            causes.append(why)
+    causes += [cause("ResourcePending", str(each), resource=each.resource) for each in rendered.waiting]
+    return Plan(tuple(steps), tuple(causes))
+
+
+def _wanted(  # noqa: PLR0911 - one return for each row of the table
+    view: View, child: Child, mine: Known | None, now: str
+) -> Step | Cause:
+    facts = view.catalog.get(_group_kind(child.object))
+    if facts is None:
+        what = f"kind {child.object['kind']} of {child.object['apiVersion']} is not installed; ask the platform team"
+        return cause("KindNotInstalled", what, resource=child.resource)
+    if not is_allowed(facts.resource):
+        what = f"compositions may not compose {facts.resource.group_kind}"
+        return cause("KindNotAllowed", what, resource=child.resource)
+    entry = _entry(child, facts, mine)
+    if mine is None or mine.live is None:
+        return Create(entry, facts, reborn(child.object, entry) if entry.marks else child.object)
+    live = mine.live
+    stranger = _not_ours(view, child, entry, live)
+    if stranger:
+        return stranger
+    if deleting(live):
+        return _rebirth(entry, facts, live)
+    entry = msgspec.structs.replace(entry, marks=names.marks_of(live) or entry.marks)
+    corrections = _corrections(view, live)
+    if corrections:
+        return Annotate(entry, facts, live, corrections)
+    entry = msgspec.structs.replace(entry, resting=tuple(rest for rest in entry.resting if rest.until > now))
+    sent = without(child.object, entry.resting)
+    if entry.desired == digest(sent) and entry.live == live_hash(live, sent, facts.schema):
+        return Keep(entry)
+    return Apply(entry, facts, sent, live)
+
+
+def _entry(child: Child, facts: KindFacts, mine: Known | None) -> Entry:
+    before = mine.entry if mine else None
+    stateful = facts.stateful or child.stateful is True
+    fresh = Entry(
+        resource=child.resource,
+        key=child.key,
+        api_version=child.object["apiVersion"],
+        kind=child.object["kind"],
+        name=child.object["metadata"]["name"],
+        depends_on=child.depends_on,
+        stateful=stateful,
+    )
+    if before is None:
+        return fresh
+    return msgspec.structs.replace(
+        before, depends_on=fresh.depends_on, stateful=stateful, api_version=fresh.api_version
+    )
+
+
+def reborn(obj: Object, entry: Entry) -> Object:
+    """Give an object that existed before its old marks and finalizer: its provider finds the same database by them."""
+    meta = obj["metadata"]
+    marks = {names.PREFIX + mark: value for mark, value in entry.marks.items()}
+    finalizers = sorted({*meta.get("finalizers", ()), names.TEARDOWN_FINALIZER})
+    return {
+        **obj,
+        "metadata": {**meta, "annotations": {**meta["annotations"], **marks}, "finalizers": finalizers},
+    }
+
+
+def _not_ours(view: View, child: Child, entry: Entry, live: Object) -> Cause | None:
+    if labels_of(live).get(names.CLAIM_LABEL) == view.identity.uid or (entry.uid and entry.uid == uid_of(live)):
+        return None
+    what = f"{live['kind']} {key_of(live).name} exists and is not this claim's; rename or remove it"
+    return cause("NotOwned", what, resource=child.resource)
+
+
+def _rebirth(entry: Entry, facts: KindFacts, live: Object) -> Step:
+    """Let go of a wanted child that somebody deleted; it is made anew when it is gone.
+
+    Its marks must be in the stored inventory before the word is given: they are all that leads back to the database.
+    """
+    marks = names.marks_of(live)
+    if facts.managed:
+        detach = names.word(uid_of(live), "Detach")
+        if marks != entry.marks or annotations_of(live).get(names.TEARDOWN) == detach:
+            return Keep(msgspec.structs.replace(entry, marks=marks or entry.marks))
+        return Annotate(entry, facts, live, {names.TEARDOWN: detach})
+    if names.TEARDOWN_FINALIZER in finalizers_of(live):
+        return Release(entry, facts, live)
+    return Keep(entry)
+
+
+def _corrections(view: View, live: Object) -> dict[str, str | None]:
+    """Copy the claim's pause down, and take back a word that a crash left on a living child."""
+    mine, theirs = view.annotations, annotations_of(live)
+    found: dict[str, str | None] = {
+        name: mine.get(name) for name in (names.PAUSED, names.PAUSED_REASON) if mine.get(name) != theirs.get(name)
+    }
+    if theirs.get(names.TEARDOWN, "").startswith(f"{uid_of(live)}/"):
+        found[names.TEARDOWN] = None
+    return found
+
+
+def mirrored_pause(view: View) -> tuple[Step, ...]:
+    """Return the only steps of a paused claim: its pause, copied to the children that are alive."""
+    return tuple(
+        Annotate(each.entry, each.facts, each.live, found) if each.live and each.facts and found else Keep(each.entry)
+        for each in view.known
+        for found in [_corrections(view, each.live) if each.live and not deleting(each.live) else {}]
+    )
+
+
+def _unwanted(view: View, rendered: Rendered) -> list[tuple[Known, Cause | None]]:
+    """Return what is not wanted any more, each with why it is held, or None when it may go."""
+    waiting = {each.resource for each in rendered.waiting}
+    wanted = {(child.slot, _group_kind(child.object)) for child in rendered.children}
+    gone = [
+        each
+        for each in view.known
+        if (each.entry.slot, each.entry.group_kind) not in wanted and each.entry.resource not in waiting
+    ]
+    if not gone:
+        return []
+    consents = consents_of(view.annotations)
+    existing = sum(1 for each in view.known if each.live is not None)
+    going = sum(1 for each in gone if each.live is not None)
+    too_many = going == existing or (existing >= _MASS_LEAST and 2 * going > existing)
+    return [(each, _brake(each, consents, too_many=too_many, unresolved=bool(waiting))) for each in gone]
+
+
+def _brake(each: Known, consents: frozenset[tuple[str, str]], *, too_many: bool, unresolved: bool) -> Cause | None:
+    entry, live = each.entry, each.live
+    if live is None or (entry.resource, uid_of(live)) in consents:
+        return None
+    consent = f"{names.CONSENT}: {entry.resource}={uid_of(live)}"
+    what = f"{entry.kind} {entry.name} is not in the composition any more"
+    if entry.stateful:
+        return cause(
+            "HeldDeletion",
+            f"{what} and holds data; to let it go, annotate the claim {consent}",
+            resource=entry.resource,
+        )
+    if too_many:
+        text = f"{what}, as most of the children of this claim; to let it go, annotate the claim {consent}"
+        return cause("HeldDeletion", text, resource=entry.resource)
+    if unresolved:
+        text = f"{what}; it goes when nothing is pending any more"
+        return cause("ResourcePending", text, resource=entry.resource, gravity_as=Gravity.PROGRESS)
+    return None
+
+
+def consents_of(annotations: Mapping[str, str]) -> frozenset[tuple[str, str]]:
+    """Read `<resource>=<child uid>` pairs; what is no pair is no consent."""
+    pairs = (each.strip().partition("=") for each in annotations.get(names.CONSENT, "").split(","))
+    return frozenset((resource, uid) for resource, _, uid in pairs if resource and uid)
+
+
+def _still_needed(each: Known, held: list[tuple[Known, Cause | None]]) -> bool:
+    """Tell whether something that depends on a resource has still to go before it."""
+    going = [other for other, why in held if why is None and other is not each and other.live is not None]
+    return any(each.entry.resource in other.entry.depends_on for other in going)
+
+
+def _prune(view: View, each: Known, *, needed: bool) -> Iterator[Step]:
+    entry, live = each.entry, each.live
+    if live is None:
+        return
+    if needed or each.facts is None:
+        yield Keep(entry)
+        return
+    if not each.facts.managed and deleting(live) and names.TEARDOWN_FINALIZER in finalizers_of(live):
+        yield Release(entry, each.facts, live)
+        return
+    verdict = view.spec.deletion_policy if entry.stateful else "Delete"
+    spoken = names.word(uid_of(live), verdict) if each.facts.managed else ""
+    if deleting(live) and annotations_of(live).get(names.TEARDOWN, "") == spoken:
+        yield Keep(entry)
+        return
+    yield Remove(entry, each.facts, live, spoken, "not in the composition any more")
+
+
+def _group_kind(obj: Object) -> str:
+    group = str(obj["apiVersion"]).rpartition("/")[0]
+    return f"{obj['kind']}.{group}" if group else str(obj["kind"])
+
+
+def foreign_stateful(view: View) -> tuple[str, ...]:
+    """Return the foreign kinds that hold data, for the render: their objects carry our finalizer and no owner."""
+    return tuple(
+        sorted(name for name, facts in view.catalog.items() if facts.stateful and not is_managed(facts.resource.group))
+    )

@@ -1,0 +1,189 @@
+"""Reads all that a pass over one claim looks at, from caches; live where absence must be proven."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from datetime import timedelta
+
+import msgspec
+
+from composer import inventory, names
+from composer.inventory import Entry
+from composer.kinds import Catalog, KindFacts, catalog
+from composer.view import Known, View, identity_of, recorded_kinds
+from runtime.cache import Cache, Informer
+from runtime.changes import Change
+from runtime.controller import Controller, Source
+from runtime.errors import NotFound, Transient
+from runtime.kube import Kube, Selection
+from runtime.objects import (
+    CRDS,
+    NAMESPACES,
+    Key,
+    Object,
+    Resource,
+    annotations_of,
+    deleting,
+    key_of,
+    labels_of,
+    metadata,
+    uid_of,
+)
+
+CHILDREN = Selection(labels=names.CLAIM_LABEL)
+_SYNC_PATIENCE = timedelta(seconds=10)
+
+
+def claim_index(child: Object) -> Iterable[str]:
+    """Find children by namespace and claim label."""
+    return (f"{metadata(child).get('namespace', '')}/{labels_of(child).get(names.CLAIM_LABEL, '')}",)
+
+
+class Cluster:
+    """What all controllers share: the kinds that exist, namespaces, and the informers of composed kinds."""
+
+    def __init__(self, kube: Kube, cache: Cache) -> None:
+        self.kube = kube
+        self._cache = cache
+        self.crds = cache.informer(CRDS)
+        self.namespaces = cache.informer(NAMESPACES)
+        self._catalog: Catalog | None = None
+        self.crds.subscribe(self._on_crd)
+
+    @property
+    def catalog(self) -> Catalog:
+        """Facts of all kinds, read anew after a CRD changed."""
+        if self._catalog is None:
+            store = self.crds.store
+            self._catalog = catalog(crd for key in tuple(store.keys()) if (crd := store.get(key)) is not None)
+        return self._catalog
+
+    def children(self, resource: Resource) -> Informer:
+        """Return the informer of a composed kind: only objects with our label."""
+        return self._cache.informer(resource, selection=CHILDREN, indexes={"claim": claim_index})
+
+    def informer(self, resource: Resource, selection: Selection | None = None) -> Informer:
+        """Return the informer of a whole kind, or of a selection of it."""
+        return self._cache.informer(resource, selection=selection or Selection())
+
+    def _on_crd(self, _: Change) -> None:
+        self._catalog = None
+
+
+class Gatherer:
+    """Reads claims of one kind and what belongs to them."""
+
+    def __init__(self, cluster: Cluster, claims: Informer) -> None:
+        self._cluster = cluster
+        self.claims = claims
+        self._watched: set[Resource] = set()
+        self._controller: Controller | None = None
+
+    def wake(self, controller: Controller) -> None:
+        """Name the controller that changes of children wake."""
+        self._controller = controller
+
+    async def gather(self, key: Key, *, more_kinds: Callable[[Object], frozenset[str]]) -> View | None:
+        """Read a living claim; None when there is none. `more_kinds` adds those of its composition. Raises ApiError."""
+        claim = self.claims.store.get(key)
+        if claim is None:
+            return None
+        namespace = self._cluster.namespaces.store.get(Key("", key.namespace))
+        crd = self._cluster.crds.store.get(self._crd_key)
+        return await self._view(claim, namespace, crd, more_kinds(claim))
+
+    async def gather_live(self, view: View) -> View | None:
+        """Read claim, namespace and CRD again, live: what a teardown may rest on. None when the claim is gone."""
+        kube = self._cluster.kube
+        try:
+            claim = await kube.get(self.claims.resource, view.key)
+        except NotFound:
+            return None
+        if uid_of(claim) != view.uid:
+            return None
+        namespace = await kube.get(NAMESPACES, Key("", view.key.namespace))
+        crd = await kube.get(CRDS, self._crd_key)
+        metadata(claim).pop("managedFields", None)
+        return await self._view(claim, namespace, crd, recorded_kinds(view.claim))
+
+    @property
+    def _crd_key(self) -> Key:
+        resource = self.claims.resource
+        return Key("", f"{resource.plural}.{resource.group}")
+
+    async def _view(self, claim: Object, namespace: Object | None, crd: Object | None, more: frozenset[str]) -> View:
+        known = await self._known(claim, recorded_kinds(claim) | more)
+        return View(
+            claim=claim,
+            resource=self.claims.resource,
+            namespace=namespace,
+            kind_deleting=crd is None or deleting(crd),
+            catalog=self._cluster.catalog,
+            known=known,
+        )
+
+    async def _known(self, claim: Object, kinds: frozenset[str]) -> tuple[Known, ...]:
+        recorded = inventory.load(claim.get("status") or {})
+        identity, namespace = identity_of(claim), key_of(claim).namespace
+        facts = {kind: self._cluster.catalog[kind] for kind in sorted(kinds) if kind in self._cluster.catalog}
+        await self._synced(facts.values())
+        found = [await self._of_entry(entry, facts.get(entry.group_kind), namespace) for entry in recorded]
+        names_known = {(each.entry.group_kind, each.entry.name) for each in found}
+        for kind, about in facts.items():
+            store = self._cluster.children(about.resource).store
+            for key in store.by_index("claim", f"{namespace}/{identity.uid}"):
+                live = store.get(key)
+                entry = inventory.entry_of(live, stateful=about.stateful) if live else None
+                if entry and (kind, key.name) not in names_known and _is_of(live, key_of(claim)):
+                    found.append(Known(entry, live, about))
+        return tuple(found)
+
+    async def _of_entry(self, entry: Entry, facts: KindFacts | None, namespace: str) -> Known:
+        if facts is None:
+            return Known(entry, None, None)
+        key = Key(namespace, entry.name)
+        live = self._cluster.children(facts.resource).store.get(key)
+        if live is None and entry.uid:
+            # Without its label an object is not in the cache; only the API server can say that it is gone.
+            live = await self._read(facts.resource, key)
+        if live is not None and uid_of(live) != entry.uid:
+            entry = msgspec.structs.replace(entry, uid=uid_of(live), applied=False, desired="", live="", resting=())
+        return Known(entry, live, facts)
+
+    async def _read(self, resource: Resource, key: Key) -> Object | None:
+        try:
+            live = await self._cluster.kube.get(resource, key)
+        except NotFound:
+            return None
+        metadata(live).pop("managedFields", None)
+        return live
+
+    async def _synced(self, kinds: Iterable[KindFacts]) -> None:
+        for each in kinds:
+            informer = self._cluster.children(each.resource)
+            if each.resource not in self._watched and self._controller:
+                self._watched.add(each.resource)
+                self._controller.source(Source(informer, keys=claim_keys))
+            if informer.synced.is_set():
+                continue
+            try:
+                async with asyncio.timeout(_SYNC_PATIENCE.total_seconds()):
+                    await informer.synced.wait()
+            except TimeoutError:
+                raise Transient(f"{each.resource.group_kind} cannot be listed yet") from None
+
+
+def claim_keys(change: Change) -> Iterable[Key]:
+    """Map a change of a child to its claim."""
+    for record in (change.before, change.after):
+        if record is None:
+            continue
+        name = annotations_of(record.decode()).get(names.CLAIM_NAME)
+        if name:
+            yield Key(change.key.namespace, name)
+            return
+
+
+def _is_of(live: Object | None, claim: Key) -> bool:
+    return live is not None and annotations_of(live).get(names.CLAIM_NAME) == claim.name

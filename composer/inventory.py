@@ -1,0 +1,93 @@
+"""What a claim composed, as remembered in its status: enough to find, compare and tear it down again. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from composer import names
+from runtime.objects import Object, annotations_of, key_of, uid_of
+
+
+class Resting(msgspec.Struct, frozen=True):
+    """A field that is left to another manager until `until` (RFC 3339)."""
+
+    field: str
+    manager: str
+    until: str
+
+
+class Entry(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """One composed object. `desired` and `live` are hashes of what was sent and of what the API server made of it."""
+
+    resource: str
+    api_version: str
+    kind: str
+    name: str
+    key: str = ""
+    uid: str = ""
+    depends_on: tuple[str, ...] = ()
+    stateful: bool = False
+    desired: str = ""
+    live: str = ""
+    applied: bool = False
+    marks: Mapping[str, str] = {}
+    resting: tuple[Resting, ...] = ()
+    outcome: str = ""
+
+    @property
+    def group(self) -> str:
+        """API group, empty for the core group."""
+        return self.api_version.rpartition("/")[0]
+
+    @property
+    def group_kind(self) -> str:
+        """`Kind.group`."""
+        return f"{self.kind}.{self.group}" if self.group else self.kind
+
+    @property
+    def slot(self) -> tuple[str, str]:
+        """The place in the composition: resource name and forEach key."""
+        return self.resource, self.key
+
+
+def load(status: Mapping[str, Any]) -> tuple[Entry, ...]:
+    """Read the inventory out of a status; an entry that cannot be read is left out (it is found by label)."""
+    entries: list[Entry] = []
+    for item in status.get("inventory") or ():
+        try:
+            entries.append(msgspec.convert(item, Entry))
+        except msgspec.ValidationError:
+            continue
+    return tuple(entries)
+
+
+def dump(entries: Iterable[Entry]) -> list[Object]:
+    """Write the inventory as it goes into a status."""
+    found: list[Object] = msgspec.to_builtins(tuple(entries))
+    return list(found)
+
+
+def entry_of(child: Object, *, stateful: bool) -> Entry | None:
+    """Make the entry of a child that was found by its label alone; None when its annotations are gone."""
+    annotations = annotations_of(child)
+    resource = annotations.get(names.RESOURCE)
+    if not resource:
+        return None
+    return Entry(
+        resource=resource,
+        key=annotations.get(names.KEY, ""),
+        api_version=child["apiVersion"],
+        kind=child["kind"],
+        name=key_of(child).name,
+        uid=uid_of(child),
+        stateful=stateful,
+        marks=names.marks_of(child),
+    )
+
+
+def kinds(entries: Iterable[Entry]) -> frozenset[str]:
+    """Return the kinds of all entries, as `Kind.group`."""
+    return frozenset(entry.group_kind for entry in entries)

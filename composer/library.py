@@ -1,0 +1,57 @@
+"""What the cluster knows of Compositions: candidates, revisions and environments, read once per change."""
+
+from __future__ import annotations
+
+from composer.choose import Candidate, Revision, candidates, revisions
+from composer.gather import Cluster
+from runtime.changes import Change
+from runtime.kube import Selection
+from runtime.objects import CONFIG_MAPS, Key, Resource
+
+COMPOSITIONS = Resource("fairlead.dev", "v1alpha1", "Composition", "compositions", namespaced=False)
+REVISIONS = Resource("fairlead.dev", "v1alpha1", "CompositionRevision", "compositionrevisions", namespaced=False)
+
+
+class Library:
+    """Compositions and their revisions from the caches, decoded once and again when one changes."""
+
+    def __init__(self, cluster: Cluster, namespace: str) -> None:
+        self._namespace = namespace
+        self.compositions = cluster.informer(COMPOSITIONS)
+        self.revision_informer = cluster.informer(REVISIONS)
+        self.environments = cluster.informer(CONFIG_MAPS, Selection(namespace=namespace))
+        self._candidates: dict[tuple[str, str], tuple[Candidate, ...]] = {}
+        self._revisions: dict[str, tuple[Revision, ...]] | None = None
+        self.compositions.subscribe(self._on_composition)
+        self.revision_informer.subscribe(self._on_revision)
+
+    def candidates(self, api_version: str, kind: str) -> tuple[Candidate, ...]:
+        """Return the Compositions that serve a kind, by name."""
+        wanted = (api_version, kind)
+        if wanted not in self._candidates:
+            store = self.compositions.store
+            objects = (found for key in tuple(store.keys()) if (found := store.get(key)) is not None)
+            self._candidates[wanted] = candidates(objects, api_version, kind)
+        return self._candidates[wanted]
+
+    def revisions(self, composition: str) -> tuple[Revision, ...]:
+        """Return the accepted revisions of a Composition."""
+        if self._revisions is None:
+            store = self.revision_informer.store
+            objects = (found for key in tuple(store.keys()) if (found := store.get(key)) is not None)
+            grouped: dict[str, list[Revision]] = {}
+            for each in revisions(objects):
+                grouped.setdefault(each.composition_name, []).append(each)
+            self._revisions = {name: tuple(group) for name, group in grouped.items()}
+        return self._revisions.get(composition, ())
+
+    def environment(self, name: str) -> dict[str, str] | None:
+        """Return the data of a ConfigMap of our own namespace, or None."""
+        found = self.environments.store.get(Key(self._namespace, name))
+        return None if found is None else dict(found.get("data") or {})
+
+    def _on_composition(self, _: Change) -> None:
+        self._candidates.clear()
+
+    def _on_revision(self, _: Change) -> None:
+        self._revisions = None

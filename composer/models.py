@@ -1,0 +1,248 @@
+"""The kinds the composer reads and writes, as frozen data. Field for field the schemas in crds/. Pure."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from composer.inventory import Entry
+
+DeletionPolicy = Literal["Orphan", "Snapshot", "Delete"]
+Size = Literal["small", "medium", "large", "xlarge"]
+Day = Literal["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
+Expressions = dict[str, Any]
+"""A tree whose texts may hold expressions; checked by `composer.template`."""
+
+
+class _Frozen(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """What all have in common: immutable, camelCase on the wire, unset fields left out."""
+
+
+class NameRef(_Frozen, frozen=True):
+    """Names one object."""
+
+    name: str
+
+
+class LabelSelector(_Frozen, frozen=True):
+    """Selects by labels; empty selects everything."""
+
+    match_labels: dict[str, str] = {}
+
+    def matches(self, labels: dict[str, str]) -> bool:
+        """Tell whether all labels agree."""
+        return all(labels.get(name) == value for name, value in self.match_labels.items())
+
+
+class TypeRef(_Frozen, frozen=True):
+    """Names one kind of claim."""
+
+    api_version: str
+    kind: str
+
+
+class AppliesTo(_Frozen, frozen=True):
+    """Which claims get a Composition that they did not name."""
+
+    namespace_selector: LabelSelector = LabelSelector()
+    claim_selector: LabelSelector = LabelSelector()
+    priority: int = 0
+
+
+class ResourceTemplate(_Frozen, frozen=True):
+    """One composed resource. `when`, `for_each` and `ready_when` are expressions, empty when not given."""
+
+    name: str
+    template: Expressions
+    when: str = ""
+    for_each: str = ""
+    depends_on: tuple[str, ...] = ()
+    ready_when: str = ""
+    moved_from: tuple[str, ...] = ()
+    stateful: bool | UnsetType = UNSET
+
+
+class Rollout(_Frozen, frozen=True):
+    """How a changed Composition reaches its claims."""
+
+    waves: tuple[str, ...] = ()
+    max_failed: int = 0
+    soak_seconds: int = 300
+    progress_deadline_seconds: int = 3600
+    on_failure: Literal["Halt", "Rollback"] = "Halt"
+
+
+class CompositionSpec(_Frozen, frozen=True):
+    """How one kind of claim is expanded."""
+
+    composite_type_ref: TypeRef
+    resources: tuple[ResourceTemplate, ...]
+    applies_to: AppliesTo | UnsetType = UNSET
+    environments: tuple[str, ...] = ()
+    deletion_policies: tuple[DeletionPolicy, ...] = ("Orphan",)
+    variables: Expressions = {}
+    connection: Expressions = {}
+    status: Expressions = {}
+    rollout: Rollout | UnsetType = UNSET
+
+
+class CompositionRevisionSpec(_Frozen, frozen=True):
+    """A Composition as it was: `composition` is its spec as it was written."""
+
+    composition_name: str
+    revision: int
+    hash: str
+    composition: dict[str, Any]
+
+
+class CompositionChoice(_Frozen, frozen=True):
+    """The Composition and the revision in use."""
+
+    name: str = ""
+    revision: str = ""
+
+
+class Binding(_Frozen, frozen=True):
+    """The Secret with the credentials (Service Binding 1.1, Provisioned Service)."""
+
+    name: str
+
+
+class Rotation(_Frozen, frozen=True):
+    """Asks for a new password: each new token once."""
+
+    token: str
+
+
+class ClaimSpec(_Frozen, frozen=True):
+    """What the engine itself reads of any kind of claim; templates see the whole spec."""
+
+    deletion_policy: DeletionPolicy = "Orphan"
+    deletion_protection: bool = False
+    composition_ref: NameRef | UnsetType = UNSET
+    composition_selector: LabelSelector | UnsetType = UNSET
+    composition_revision_ref: NameRef | UnsetType = UNSET
+    connection_secret_name: str = ""
+    password_rotation: Rotation | UnsetType = UNSET
+
+
+class Backup(_Frozen, frozen=True):
+    """Automatic backups; `start_time` is HH:MM in UTC."""
+
+    retention_days: int | UnsetType = UNSET
+    start_time: str | UnsetType = UNSET
+
+
+class MaintenanceWindow(_Frozen, frozen=True):
+    """One hour of the week, in UTC."""
+
+    day: Day
+    hour: int
+
+
+class Network(_Frozen, frozen=True):
+    """From where the database may be reached."""
+
+    public: bool = False
+    allowed_cidrs: tuple[str, ...] = msgspec.field(name="allowedCIDRs", default=())
+
+
+class RestoreSource(_Frozen, frozen=True):
+    """The backup that a database starts from."""
+
+    claim: str | UnsetType = UNSET
+    backup: str | UnsetType = UNSET
+    time: str | UnsetType = UNSET
+
+
+class PostgreSQLInstanceSpec(ClaimSpec, frozen=True, kw_only=True):
+    """What an application needs of PostgreSQL."""
+
+    version: Literal["14", "15", "16", "17", "18"]
+    size: Size | UnsetType = UNSET
+    cpu: int | UnsetType = UNSET
+    memory_gib: int | UnsetType = msgspec.field(name="memoryGiB", default=UNSET)
+    storage_gib: int | UnsetType = msgspec.field(name="storageGiB", default=UNSET)
+    high_availability: bool = False
+    backup: Backup | UnsetType = UNSET
+    maintenance_window: MaintenanceWindow | UnsetType = UNSET
+    network: Network | UnsetType = UNSET
+    database_name: str | UnsetType = UNSET
+    username: str | UnsetType = UNSET
+    extensions: tuple[str, ...] = ()
+    parameters: dict[str, str] = {}
+    restore_from: RestoreSource | UnsetType = UNSET
+
+
+class StatusCondition(_Frozen, frozen=True):
+    """One condition as it is stored (metav1.Condition)."""
+
+    type: str
+    status: Literal["True", "False", "Unknown"]
+    reason: str
+    message: str
+    last_transition_time: str
+    observed_generation: int = 0
+
+
+class ClaimStatus(_Frozen, frozen=True):
+    """What the composer remembers of a claim; a composition may set `endpoint`, `port` and more beside it."""
+
+    observed_generation: Annotated[int, Meta(ge=-1)] = -1
+    conditions: tuple[StatusCondition, ...] = ()
+    identity: str = ""
+    composition: CompositionChoice = CompositionChoice()
+    deletion_policy: DeletionPolicy | UnsetType = UNSET
+    binding: Binding | UnsetType = UNSET
+    endpoint: str | UnsetType = UNSET
+    port: int | UnsetType = UNSET
+    connection_hash: str = ""
+    last_handled_reconcile_at: str = ""
+    inventory: tuple[Entry, ...] = ()
+
+
+class CompositionStatus(_Frozen, frozen=True):
+    """What became of a Composition."""
+
+    observed_generation: int = -1
+    conditions: tuple[StatusCondition, ...] = ()
+    revision: str = ""
+    last_handled_reconcile_at: str = ""
+
+
+class CompositionRevisionStatus(_Frozen, frozen=True):
+    """What became of a revision."""
+
+    observed_generation: int = -1
+    conditions: tuple[StatusCondition, ...] = ()
+
+
+class PostgreSQLInstance(_Frozen, frozen=True):
+    """The abstract kind that ships with Fairlead."""
+
+    spec: PostgreSQLInstanceSpec
+    status: ClaimStatus = ClaimStatus()
+
+
+class Composition(_Frozen, frozen=True):
+    """How a claim is expanded, by the platform team."""
+
+    spec: CompositionSpec
+    status: CompositionStatus = CompositionStatus()
+
+
+class CompositionRevision(_Frozen, frozen=True):
+    """A Composition as it was at one time."""
+
+    spec: CompositionRevisionSpec
+    status: CompositionRevisionStatus = CompositionRevisionStatus()
+
+
+CRD_MODELS: tuple[tuple[str, type[msgspec.Struct]], ...] = (
+    ("PostgreSQLInstance", PostgreSQLInstance),
+    ("Composition", Composition),
+    ("CompositionRevision", CompositionRevision),
+)
+"""Every CRD of the composer and the model of its objects."""

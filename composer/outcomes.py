@@ -1,0 +1,107 @@
+"""What a pass came to: the outcomes of its steps, put together for the report. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import msgspec
+
+from composer.act import Note, Outcome
+from composer.decide import Create, Keep, Plan, Step
+from composer.inventory import Entry
+from composer.reasons import Cause
+from composer.render import Rendered
+from composer.report import child_cause
+from composer.view import View
+from runtime.errors import ApiError, Conflict, NotFound, WriteConflict
+from runtime.objects import Object, generation_of
+
+
+def after(
+    view: View, rendered: Rendered, steps: tuple[Step, ...], outcomes: tuple[Outcome, ...]
+) -> tuple[View, Rendered]:
+    """Let what was just written stand in for what was read: an old status proves nothing about a new spec."""
+    written = {outcome.entry.slot: outcome.written for outcome in outcomes if outcome.entry and outcome.written}
+    created = {step.entry.slot for step in steps if isinstance(step, Create)}
+    if not written:
+        return view, rendered
+    known = tuple(
+        replace(each, live=written.get(each.entry.slot, each.live)) if each.entry.slot not in created else each
+        for each in view.known
+    )
+    children = tuple(
+        msgspec.structs.replace(child, ready=child.ready and _has_seen(written.get(child.slot)))
+        for child in rendered.children
+    )
+    return replace(view, known=known), msgspec.structs.replace(rendered, children=children)
+
+
+def _has_seen(live: Object | None) -> bool:
+    if live is None:
+        return True
+    observed = (live.get("status") or {}).get("observedGeneration")
+    return observed is None or observed == generation_of(live)
+
+
+def live_of(view: View, slot: tuple[str, str]) -> Object | None:
+    """Return the live child at a place of the composition, or None."""
+    return next((each.live for each in view.known if each.entry.slot == slot), None)
+
+
+def told_by(view: View, rendered: Rendered, plan: Plan) -> tuple[Cause, ...]:
+    """Return what the children say of themselves, those apart of which the plan has spoken."""
+    silent = {each.resource for each in plan.causes}
+    found = (
+        child_cause(child.resource, live_of(view, child.slot), ready=child.ready)
+        for child in rendered.children
+        if child.resource not in silent
+    )
+    return tuple(each for each in found if each is not None)
+
+
+def in_order(causes: tuple[Cause, ...], rendered: Rendered) -> tuple[Cause, ...]:
+    """Put the causes in the order of the composition; what is about no child comes last."""
+    position = {child.resource: index for index, child in enumerate(rendered.children)}
+    return tuple(sorted(causes, key=lambda each: position.get(each.resource, len(position))))
+
+
+def causes_of(outcomes: tuple[Outcome, ...]) -> tuple[Cause, ...]:
+    """Return what stood in the way of steps."""
+    return tuple(outcome.cause for outcome in outcomes if outcome.cause)
+
+
+def notes_of(outcomes: tuple[Outcome, ...]) -> tuple[Note, ...]:
+    """Return what happened."""
+    return tuple(note for outcome in outcomes for note in outcome.notes)
+
+
+def entries_of(rendered: Rendered, outcomes: tuple[Outcome, ...]) -> tuple[Entry, ...]:
+    """Return the inventory after a pass, in the order of creation."""
+    position = {child.slot: index for index, child in enumerate(rendered.children)}
+    entries = [outcome.entry for outcome in outcomes if outcome.entry]
+    return tuple(sorted(entries, key=lambda each: (position.get(each.slot, len(position)), each.name)))
+
+
+def marks_moved(view: View, plan: Plan) -> bool:
+    """Tell whether a dying child's marks were only now recorded: its word waits for the next pass, at once."""
+    before = {each.entry.slot: each.entry.marks for each in view.known}
+    return any(
+        isinstance(step, Keep) and step.entry.slot in before and step.entry.marks != before[step.entry.slot]
+        for step in plan.steps
+        if step.entry.marks and _is_dying(view, step)
+    )
+
+
+def _is_dying(view: View, step: Step) -> bool:
+    live = live_of(view, step.entry.slot)
+    return live is not None and "deletionTimestamp" in live["metadata"]
+
+
+def raise_first(outcomes: tuple[Outcome, ...]) -> None:
+    """Fail the pass by its first error that time may heal, after everything else was done and told."""
+    errors: list[ApiError] = [outcome.error for outcome in outcomes if outcome.error]
+    for error in errors:
+        if isinstance(error, WriteConflict | NotFound):
+            raise Conflict(str(error)) from error
+    if errors:
+        raise errors[0]

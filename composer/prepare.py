@@ -1,0 +1,170 @@
+"""From a claim to what it renders to: chooses composition and revision, gathers environments, renders."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from msgspec import UnsetType
+
+from composer import names
+from composer.choose import Candidate, Revision, choose, choose_revision, readable
+from composer.decide import foreign_stateful
+from composer.inventory import load as load_inventory
+from composer.models import CompositionSpec, DeletionPolicy
+from composer.problems import CompositionError
+from composer.reasons import Cause, cause
+from composer.render import Observed, Rendered, Request
+from composer.report import Findings
+from composer.teardown import effective_policy
+from composer.view import View
+from runtime.objects import Object, annotations_of, labels_of
+
+
+class Renderer(Protocol):
+    """Renders in a place where a template can do no harm."""
+
+    async def render(self, request: Request) -> Rendered:
+        """Render one claim; raises CompositionError, or Transient when the worker is lost."""
+
+
+class Library(Protocol):
+    """What is known of Compositions, revisions and environments."""
+
+    def candidates(self, api_version: str, kind: str) -> tuple[Candidate, ...]:
+        """Return the Compositions that serve a kind."""
+
+    def revisions(self, composition: str) -> tuple[Revision, ...]:
+        """Return the accepted revisions of a Composition."""
+
+    def environment(self, name: str) -> dict[str, str] | None:
+        """Return the data of a ConfigMap of our own namespace, or None."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A claim that can be composed: its revision and what it renders to."""
+
+    composition: str
+    revision: Revision
+    spec: CompositionSpec
+    rendered: Rendered
+
+
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    composition: str
+    revision: Revision
+    spec: CompositionSpec
+
+
+class Preparer:
+    """Prepares claims; what cannot be prepared is told, and everything is left as it is."""
+
+    def __init__(self, library: Library, renderer: Renderer) -> None:
+        self._library = library
+        self._renderer = renderer
+
+    async def prepare(self, view: View) -> Prepared | Findings:
+        """Choose and render. Raises Transient when the worker is lost."""
+        chosen = self._choose(view)
+        if isinstance(chosen, Cause):
+            return _told(view, chosen)
+        base = replace(
+            _told(view),
+            composition=chosen.composition,
+            deletion_policy=effective_policy(view, chosen.spec.deletion_policies),
+        )
+        if view.spec.deletion_policy not in chosen.spec.deletion_policies:
+            offered = ", ".join(chosen.spec.deletion_policies)
+            wanted = view.spec.deletion_policy
+            text = f"Composition {chosen.composition} does not support deletionPolicy {wanted}; it offers {offered}"
+            return replace(base, causes=(cause("UnsupportedPolicy", text),))
+        environments = self._environments(chosen.spec)
+        if isinstance(environments, Cause):
+            return replace(base, causes=(environments,))
+        try:
+            rendered = await self._renderer.render(_request(view, chosen, environments))
+        except CompositionError as error:
+            causes = tuple(cause(each.reason, str(each), resource=each.resource) for each in error.problems)
+            return replace(base, causes=causes)
+        return Prepared(chosen.composition, chosen.revision, chosen.spec, rendered)
+
+    def kinds(self, claim: Object) -> frozenset[str]:
+        """Return the kinds of the composition that a claim uses already, so that children are found by label."""
+        chosen = (claim.get("status") or {}).get("composition") or {}
+        name = annotations_of(claim).get(names.COMPOSITION) or chosen.get("name", "")
+        newest = max(self._library.revisions(name), key=lambda each: each.number, default=None)
+        return kinds_of(newest.composition) if newest else frozenset()
+
+    def supported_policies(self, view: View) -> tuple[DeletionPolicy, ...] | None:
+        """Return the deletion policies of the revision in use; None when it cannot be read any more."""
+        wanted = (view.status.get("composition") or {}).get("revision")
+        for revision in self._library.revisions(view.chosen):
+            if revision.name == wanted:
+                spec = readable(revision.composition)
+                return spec.deletion_policies if spec else None
+        return None
+
+    def _choose(self, view: View) -> _Chosen | Cause:
+        spec = view.spec
+        known = self._library.candidates(view.resource.api_version, view.resource.kind)
+        chosen = choose(spec, view.chosen, labels_of(view.claim), view.namespace_labels, known)
+        if isinstance(chosen, Cause):
+            return chosen
+        pin = "" if isinstance(spec.composition_revision_ref, UnsetType) else spec.composition_revision_ref.name
+        revision = choose_revision(chosen, pin, self._library.revisions(chosen))
+        if isinstance(revision, Cause):
+            return revision
+        composition = readable(revision.composition)
+        if composition is None:
+            return cause("SchemaMismatch", f"revision {revision.name} cannot be read")
+        return _Chosen(chosen, revision, composition)
+
+    def _environments(self, spec: CompositionSpec) -> dict[str, dict[str, str]] | Cause:
+        found = {name: self._library.environment(name) for name in spec.environments}
+        missing = sorted(name for name, data in found.items() if data is None)
+        if missing:
+            text = f"ConfigMap {', '.join(missing)} of Fairlead's namespace is missing; ask the platform team"
+            return cause("EnvironmentNotFound", text)
+        return {name: data for name, data in found.items() if data is not None}
+
+
+def _told(view: View, *causes: Cause) -> Findings:
+    """Return findings that leave everything as it was."""
+    return Findings(
+        causes=causes,
+        entries=load_inventory(view.status),
+        composition=view.chosen,
+        revision=(view.status.get("composition") or {}).get("revision", ""),
+        deletion_policy=effective_policy(view, None),
+        secret=(view.status.get("binding") or {}).get("name", ""),
+        connection_hash=str(view.status.get("connectionHash") or ""),
+    )
+
+
+def _request(view: View, chosen: _Chosen, environments: dict[str, dict[str, str]]) -> Request:
+    claim = {name: value for name, value in view.claim.items() if name != "status"}
+    observed = tuple(
+        Observed(each.entry.resource, each.entry.key, each.live) for each in view.known if each.live is not None
+    )
+    return Request(
+        composition_name=chosen.composition,
+        composition=chosen.revision.composition,
+        claim=claim,
+        identity=str(view.identity),
+        environments=environments,
+        observed=observed,
+        stateful_foreign=foreign_stateful(view),
+    )
+
+
+def kinds_of(composition: Mapping[str, Any]) -> frozenset[str]:
+    """Return every kind (`Kind.group`) that a composition may compose."""
+    found: set[str] = set()
+    for resource in composition.get("resources") or ():
+        template = resource.get("template") or {}
+        group = str(template.get("apiVersion", "")).rpartition("/")[0]
+        found.add(f"{template.get('kind')}.{group}" if group else str(template.get("kind")))
+    return frozenset(found)

@@ -1,0 +1,48 @@
+"""What can be wrong with a Composition or its render, as data: reason, place, sentence. Pure."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+import msgspec
+
+_TEXT_LIMIT = 400
+
+
+class Problem(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One fault. `path` is the JSON path within the Composition's spec, `column` counts from 1 within that text."""
+
+    reason: str
+    message: str
+    path: str = ""
+    column: int = 0
+    resource: str = ""
+
+    def __str__(self) -> str:
+        place = f"{self.path}:{self.column}" if self.column else self.path
+        text = f"{place}: {self.message}" if place else self.message
+        return text if len(text) <= _TEXT_LIMIT else text[: _TEXT_LIMIT - 1] + "…"
+
+
+class CompositionError(Exception):
+    """A Composition was refused, or could not be rendered; `problems` are all that were found."""
+
+    def __init__(self, *problems: Problem) -> None:
+        super().__init__("; ".join(str(problem) for problem in problems))
+        self.problems = problems
+
+
+class PendingError(Exception):
+    """A value of another resource's status is not there yet; `waits_for` is that resource."""
+
+    def __init__(self, waits_for: str, path: str) -> None:
+        super().__init__(f"waits for {path}")
+        self.waits_for = waits_for
+        self.path = path
+
+
+def near(name: str, known: Iterable[str]) -> str:
+    """Say which known name is nearest, as the end of a sentence; empty when none is."""
+    found = difflib.get_close_matches(name, sorted(known), n=1, cutoff=0.6)
+    return f", did you mean {found[0]!r}?" if found else ""

@@ -1,0 +1,126 @@
+"""Builds the composer's controllers: one for Compositions, one for each kind of claim."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime, timedelta
+
+from composer import names
+from composer.act import Actor
+from composer.claims import ClaimReconciler, Tools
+from composer.compositions import Checker, CompositionReconciler
+from composer.gather import Cluster, Gatherer
+from composer.kinds import KindFacts
+from composer.library import Library
+from composer.prepare import Preparer, Renderer
+from composer.secrets import Publisher
+from runtime.cache import Informer
+from runtime.changes import Change
+from runtime.controller import Controller, Source
+from runtime.errors import Unavailable
+from runtime.objects import Key, Object, annotations_of, metadata
+from runtime.serve import ProcessContext
+
+_SYNC_SECONDS = 30.0
+
+
+class Workshop(Renderer, Checker):
+    """Where templates are rendered and checked."""
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+def composition_index(claim: Object) -> Iterable[str]:
+    """Find claims by the Composition they chose; empty for those that have not."""
+    in_status = ((claim.get("status") or {}).get("composition") or {}).get("name", "")
+    return (annotations_of(claim).get(names.COMPOSITION) or str(in_status),)
+
+
+def namespace_index(claim: Object) -> Iterable[str]:
+    """Find claims by namespace."""
+    return (metadata(claim).get("namespace", ""),)
+
+
+async def build(context: ProcessContext, workshop: Workshop) -> Sequence[Controller]:
+    """Build all controllers. Raises Unavailable while no kind of claim is installed."""
+    cluster = Cluster(context.kube, context.cache)
+    library = Library(cluster, context.settings.namespace)
+    await context.cache.wait_synced(timedelta(seconds=_SYNC_SECONDS))
+    kinds = [facts for facts in cluster.catalog.values() if facts.abstract and facts.resource.namespaced]
+    if not kinds:
+        raise Unavailable("no kind of claim is installed; install the CRDs", status=503)
+    reconciler = CompositionReconciler(cluster, library, workshop, context.events, _now)
+    compositions = Controller("composition", reconciler.reconcile)
+    compositions.source(Source(library.compositions, primary=True))
+    compositions.source(Source(cluster.crds, keys=lambda _: tuple(library.compositions.store.keys())))
+    claims = [_claim_controller(context, cluster, library, workshop, facts) for facts in kinds]
+    for _, informer in claims:
+        reconciler.count_in(informer)
+    return [compositions, *(controller for controller, _ in claims)]
+
+
+def _claim_controller(
+    context: ProcessContext, cluster: Cluster, library: Library, workshop: Workshop, facts: KindFacts
+) -> tuple[Controller, Informer]:
+    informer = cluster.informer(facts.resource)
+    informer.store.add_index("composition", composition_index)
+    informer.store.add_index("namespace", namespace_index)
+    gatherer = Gatherer(cluster, informer)
+
+    def remember(kind: KindFacts, obj: Object) -> None:
+        cluster.children(kind.resource).store.remember(obj)
+
+    actor = Actor(context.kube, now=_now, remember=remember)
+    tools = Tools(
+        kube=context.kube,
+        gatherer=gatherer,
+        preparer=Preparer(library, workshop),
+        actor=actor,
+        publisher=Publisher(context.kube, monotonic=time.monotonic, manager=names.OWN_MANAGER),
+        events=context.events,
+        now=_now,
+        monotonic=time.monotonic,
+    )
+    controller = Controller(facts.resource.kind.lower(), ClaimReconciler(tools).reconcile)
+    gatherer.wake(controller)
+    keys = _Keys(informer)
+    controller.source(Source(informer, primary=True))
+    controller.source(Source(cluster.namespaces, keys=keys.of_namespace))
+    controller.source(Source(library.compositions, keys=keys.undecided))
+    controller.source(Source(library.revision_informer, keys=keys.of_revision))
+    controller.source(Source(library.environments, keys=keys.of_all))
+
+    def on_crd(change: Change) -> Iterable[Key]:
+        actor.memory.forget_refusals()
+        return keys.of_all(change)
+
+    controller.source(Source(cluster.crds, keys=on_crd))
+    return controller, informer
+
+
+class _Keys:
+    """Maps changes around claims to the claims they concern. What a list finds at the start concerns nobody anew."""
+
+    def __init__(self, claims: Informer) -> None:
+        self._store = claims.store
+
+    def of_namespace(self, change: Change) -> Iterable[Key]:
+        return () if change.initial else self._store.by_index("namespace", change.key.name)
+
+    def undecided(self, change: Change) -> Iterable[Key]:
+        if change.initial:
+            return ()
+        return (*self._store.by_index("composition", ""), *self._store.by_index("composition", change.key.name))
+
+    def of_revision(self, change: Change) -> Iterable[Key]:
+        obj = change.after or change.before
+        if change.initial or obj is None:
+            return ()
+        name = str((obj.decode().get("spec") or {}).get("compositionName", ""))
+        return (*self._store.by_index("composition", ""), *self._store.by_index("composition", name))
+
+    def of_all(self, change: Change) -> Iterable[Key]:
+        return () if change.initial else tuple(self._store.keys())

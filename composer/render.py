@@ -1,0 +1,289 @@
+"""Renders one claim through one Composition: the same call, and the same bytes, in the cluster, CLI and tests. Pure.
+
+Imports no Kubernetes client. In the cluster it runs in a worker process without network or files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+
+from composer import names
+from composer.compilation import Compiled, CompiledResource, compile_composition
+from composer.models import Expressions
+from composer.problems import CompositionError, PendingError, Problem
+from composer.schema import is_json
+from composer.scope import Absent, Composed, Variables, claim_view
+from composer.template import Leaf, fill, fill_leaf
+from runtime.kstatus import kstatus
+from runtime.objects import Object, annotations_of, dumps, metadata
+
+_OUTPUT_LIMIT_BYTES = 1 << 20
+_CHILDREN_LIMIT = 128
+
+
+class Observed(msgspec.Struct, frozen=True):
+    """A live child: its place in the composition and the object as the API server has it."""
+
+    resource: str
+    key: str
+    object: Object
+
+
+class Request(msgspec.Struct, frozen=True):
+    """All that a render depends on. `identity` is the claim's, `environments` the ConfigMaps' data by name.
+
+    `stateful_foreign` lists the kinds (`Kind.group`) that hold data and are no provider's of ours.
+    """
+
+    composition_name: str
+    composition: Expressions
+    claim: Object
+    identity: str
+    environments: dict[str, dict[str, str]] = {}
+    observed: tuple[Observed, ...] = ()
+    stateful_foreign: tuple[str, ...] = ()
+
+
+class Child(msgspec.Struct, frozen=True):
+    """One composed object as it is to be, its neighbours in the order, and whether the live one is ready."""
+
+    resource: str
+    key: str
+    object: Object
+    depends_on: tuple[str, ...]
+    stateful: bool | None
+    ready: bool
+
+    @property
+    def slot(self) -> tuple[str, str]:
+        """The place in the composition: resource name and forEach key."""
+        return self.resource, self.key
+
+
+class Waiting(msgspec.Struct, frozen=True):
+    """A resource that cannot be made yet. `for_ready` tells that it waits for Ready, else for the value at `path`."""
+
+    resource: str
+    waits_for: str
+    path: str
+    for_ready: bool = False
+
+    def __str__(self) -> str:
+        what = f"resource {self.waits_for!r} to be ready" if self.for_ready else f"{self.path}"
+        return f"resource {self.resource!r} waits for {what}"
+
+
+class Rendered(msgspec.Struct, frozen=True):
+    """The whole result, children in dependency order. `status` and `connection` hold what could be computed yet."""
+
+    children: tuple[Child, ...]
+    waiting: tuple[Waiting, ...]
+    status: dict[str, Any]
+    connection: dict[str, Any]
+
+
+def render(request: Request) -> Rendered:
+    """Render one claim. Raises CompositionError with what is wrong; then nothing may be applied or pruned."""
+    compiled = _compiled(msgspec.json.encode(request.composition, order="sorted"))
+    return _Rendering(request, compiled).run()
+
+
+@lru_cache(maxsize=256)
+def _compiled(composition: bytes) -> Compiled:
+    return compile_composition(msgspec.json.decode(composition))
+
+
+class _Rendering:
+    """One render under way: what is known of each resource so far."""
+
+    def __init__(self, request: Request, compiled: Compiled) -> None:
+        self._request = request
+        self._compiled = compiled
+        identity = names.Identity.parse(request.identity)
+        if identity is None:
+            raise CompositionError(
+                Problem("RenderFailed", f"identity {request.identity!r} is not <uid>@<namespace>/<name>")
+            )
+        self._identity = identity
+        self._live = {(each.resource, each.key): each.object for each in request.observed}
+        self._known: dict[str, Mapping[str, Any]] = {}
+        self._ready: dict[str, bool] = {}
+        self._scope: dict[str, Any] = {
+            "claim": claim_view(request.claim),
+            "env": request.environments,
+            "resources": self._known,
+        }
+        self._scope["vars"] = Variables(compiled.variables, self._scope)
+
+    def run(self) -> Rendered:
+        children: list[Child] = []
+        waiting: list[Waiting] = []
+        for resource in self._compiled.resources:
+            made, held = self._resource(resource)
+            children += made
+            waiting += held
+        rendered = Rendered(
+            tuple(children),
+            tuple(waiting),
+            self._known_fields(self._compiled.status),
+            self._known_fields(self._compiled.connection),
+        )
+        _refuse_excess(rendered)
+        return rendered
+
+    def _resource(self, resource: CompiledResource) -> tuple[list[Child], list[Waiting]]:
+        """Render the children of one resource; a resource that waits is known by what is live of it."""
+        live = self._live.get((resource.name, ""))
+        self._known[resource.name] = Composed(resource.name, None, live)
+        self._ready[resource.name] = False
+        held = next((name for name in resource.source.depends_on if not self._ready[name]), None)
+        if held is not None:
+            return [], [Waiting(resource.name, held, f"resources.{held}", for_ready=True)]
+        try:
+            if not self._wanted(resource):
+                self._known[resource.name] = Absent(resource.name)
+                # Nothing is left to wait for.
+                self._ready[resource.name] = True
+                return [], []
+            children = [self._child(resource, key, scope) for key, scope in self._elements(resource)]
+        except PendingError as error:
+            return [], [Waiting(resource.name, error.waits_for, error.path)]
+        self._ready[resource.name] = all(child.ready for child in children)
+        if len(children) == 1 and not children[0].key:
+            self._known[resource.name] = Composed(resource.name, children[0].object, live)
+        return children, []
+
+    def _wanted(self, resource: CompiledResource) -> bool:
+        if not resource.when:
+            return True
+        wanted = fill_leaf(resource.when, self._scope) if isinstance(resource.when, Leaf) else resource.when
+        if isinstance(wanted, bool):
+            return wanted
+        what = f"must be true or false, is {str(wanted)[:64]!r}"
+        raise CompositionError(Problem("RenderFailed", what, f"{resource.path}.when", resource=resource.name))
+
+    def _elements(self, resource: CompiledResource) -> Iterator[tuple[str, dict[str, Any]]]:
+        if not resource.for_each:
+            yield "", self._scope
+            return
+        elements = fill_leaf(resource.for_each, self._scope) if isinstance(resource.for_each, Leaf) else None
+        match elements:
+            case list() if all(isinstance(element, str) for element in elements):
+                pairs: dict[str, Any] = {element: element for element in elements}
+            case dict():
+                pairs = elements
+            case _:
+                what = "must be a list of texts or a map"
+                raise CompositionError(
+                    Problem("RenderFailed", what, f"{resource.path}.forEach", resource=resource.name)
+                )
+        for key, value in pairs.items():
+            if not key:
+                what = "has an empty element, which cannot name a resource"
+                raise CompositionError(
+                    Problem("RenderFailed", what, f"{resource.path}.forEach", resource=resource.name)
+                )
+            yield key, {**self._scope, "each": {"key": key, "value": value}}
+
+    def _child(self, resource: CompiledResource, key: str, scope: Mapping[str, Any]) -> Child:
+        manifest = fill(resource.template, scope)
+        if not is_json(manifest):
+            raise CompositionError(Problem("NotJson", "holds a number that JSON lacks", resource.path))
+        stateful = resource.source.stateful
+        obj = self._dressed(resource, key, manifest)
+        live = self._live.get((resource.name, key))
+        return Child(
+            resource=resource.name,
+            key=key,
+            object=obj,
+            depends_on=resource.edges,
+            stateful=None if isinstance(stateful, msgspec.UnsetType) else stateful,
+            ready=live is not None and self._is_ready(resource, scope, obj, live),
+        )
+
+    def _dressed(self, resource: CompiledResource, key: str, manifest: Object) -> Object:
+        """Give a manifest its name, its place, its owner and our label and annotations."""
+        claim = self._request.claim
+        meta = metadata(manifest)
+        annotations = {**(meta.get("annotations") or {}), **self._annotations(resource.name, key)}
+        dressed: Object = {
+            "name": names.child_name(self._identity, resource.name, key),
+            "namespace": metadata(claim).get("namespace", ""),
+            "labels": {**(meta.get("labels") or {}), names.CLAIM_LABEL: self._identity.uid},
+            "annotations": annotations,
+        }
+        group = str(manifest["apiVersion"]).rpartition("/")[0]
+        group_kind = f"{manifest['kind']}.{group}" if group else str(manifest["kind"])
+        if group_kind in self._request.stateful_foreign or (resource.source.stateful is True and not _ours(group)):
+            # The collector deletes all dependents at once under foreground deletion; this keeps the order ours.
+            dressed["finalizers"] = [names.TEARDOWN_FINALIZER]
+        else:
+            dressed["ownerReferences"] = [_owner(claim)]
+        rest = {name: value for name, value in manifest.items() if name not in ("apiVersion", "kind", "metadata")}
+        return {"apiVersion": manifest["apiVersion"], "kind": manifest["kind"], "metadata": dressed, **rest}
+
+    def _annotations(self, resource: str, key: str) -> dict[str, str]:
+        on_claim = annotations_of(self._request.claim)
+        found = {
+            names.CLAIM_NAME: self._identity.name,
+            names.COMPOSITION: self._request.composition_name,
+            names.RESOURCE: resource,
+        }
+        if key:
+            found[names.KEY] = key
+        if on_claim.get(names.ADOPT) == "none":
+            found[names.ADOPT] = "none"
+        return found
+
+    def _is_ready(self, resource: CompiledResource, scope: Mapping[str, Any], obj: Object, live: Object) -> bool:
+        if "deletionTimestamp" in metadata(live):
+            return False
+        if not isinstance(resource.ready_when, Leaf):
+            return kstatus(live) == "Current"
+        itself = {**self._known, resource.name: Composed(resource.name, obj, live)}
+        try:
+            return fill_leaf(resource.ready_when, {**scope, "resources": itself}) is True
+        except PendingError:
+            return False
+
+    def _known_fields(self, tree: Mapping[str, Any]) -> dict[str, Any]:
+        """Fill the fields whose values are there; those that wait are left out."""
+        found: dict[str, Any] = {}
+        for name, item in tree.items():
+            try:
+                value = fill(item, self._scope)
+            except PendingError:
+                continue
+            if value is not None:
+                found[name] = value
+        return found
+
+
+def _ours(group: str) -> bool:
+    return group.endswith(".fairlead.dev")
+
+
+def _owner(claim: Object) -> Object:
+    return {
+        "apiVersion": claim["apiVersion"],
+        "kind": claim["kind"],
+        "name": metadata(claim)["name"],
+        "uid": metadata(claim).get("uid", ""),
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+
+
+def _refuse_excess(rendered: Rendered) -> None:
+    if len(rendered.children) > _CHILDREN_LIMIT:
+        what = f"{len(rendered.children)} children, at most {_CHILDREN_LIMIT} are allowed"
+        raise CompositionError(Problem("RenderLimit", what, "spec.resources"))
+    if len(dumps([child.object for child in rendered.children])) > _OUTPUT_LIMIT_BYTES:
+        raise CompositionError(Problem("RenderLimit", "the output is larger than 1 MiB", "spec.resources"))
+    if not rendered.children and not rendered.waiting:
+        what = "nothing is composed for this claim: every `when` is false; what exists is kept"
+        raise CompositionError(Problem("EmptyResult", what, "spec.resources"))

@@ -1,0 +1,242 @@
+"""The status of a claim: from what was read and done to conditions in words. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from composer import inventory, names
+from composer.inventory import Entry
+from composer.reasons import Cause, Gravity, cause, gravest
+from composer.render import Rendered
+from composer.view import View
+from runtime.conditions import Condition, find, is_true, merge
+from runtime.objects import Object, annotations_of, deleting, generation_of, key_of
+
+MISSING_PATIENCE = timedelta(seconds=60)
+_UNTOLD = frozenset({"ProviderConfigNotFound", "NotAllowed"})
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What a pass found. `rendered` is None when nothing could be; `waited`: how long the first cause has held."""
+
+    causes: tuple[Cause, ...]
+    entries: tuple[Entry, ...]
+    rendered: Rendered | None = None
+    composition: str = ""
+    revision: str = ""
+    deletion_policy: str = "Orphan"
+    secret: str = ""
+    connection_hash: str = ""
+    published: bool = True
+    waited: timedelta = timedelta()
+
+
+def report(view: View, found: Findings, now: datetime) -> Object:
+    """Compute the whole status of a claim."""
+    generation = generation_of(view.claim)
+    stalled = _is_stalled(view, found)
+    status: Object = {
+        "observedGeneration": generation,
+        "conditions": merge(view.status.get("conditions") or (), _conditions(view, found, stalled=stalled), now),
+        "identity": str(view.identity),
+        "deletionPolicy": found.deletion_policy,
+        **_extras(view, found),
+    }
+    if found.composition:
+        status["composition"] = {"name": found.composition}
+        if found.revision:
+            status["composition"]["revision"] = found.revision
+    if found.secret:
+        status["binding"] = {"name": found.secret}
+        status["connectionHash"] = found.connection_hash
+    if found.entries:
+        status["inventory"] = inventory.dump(found.entries)
+    token = view.annotations.get(names.RECONCILE_REQUESTED_AT)
+    if token:
+        status["lastHandledReconcileAt"] = token[:256]
+    return status
+
+
+_OWN_FIELDS = frozenset({
+    "binding", "composition", "conditions", "connectionHash", "deletionPolicy", "identity", "inventory",
+    "lastHandledReconcileAt", "observedGeneration",
+})  # fmt: skip
+
+
+def _extras(view: View, found: Findings) -> Mapping[str, Any]:
+    """Return the fields that the composition adds; without a render those of before stay."""
+    if found.rendered is None:
+        return {name: value for name, value in view.status.items() if name not in _OWN_FIELDS}
+    return {name: value for name, value in found.rendered.status.items() if name not in _OWN_FIELDS}
+
+
+def _is_stalled(view: View, found: Findings) -> bool:
+    first = gravest(found.causes)
+    if first is None:
+        return False
+    if first.gravity is Gravity.STALLED:
+        return True
+    if first.gravity is not Gravity.MISSING:
+        return False
+    before = find(view.claim, "Stalled")
+    told = before is not None and before.get("status") == "True" and before.get("reason") == first.reason
+    return told or found.waited >= MISSING_PATIENCE
+
+
+def _conditions(view: View, found: Findings, *, stalled: bool) -> list[Condition]:
+    generation = generation_of(view.claim)
+    first = gravest(found.causes)
+    conditions = [_ready(view, found), _synced(found, generation)]
+    if first and stalled:
+        conditions.append(Condition("Stalled", "True", first.reason, first.message, generation))
+    elif first and first.gravity in (Gravity.MISSING, Gravity.WAITING, Gravity.PROGRESS):
+        conditions.append(Condition("Reconciling", "True", first.reason, first.message, generation))
+    return conditions
+
+
+def _ready(view: View, found: Findings) -> Condition:
+    """Ready=True speaks of the newest generation that was ready, so that a wait after an edit does not end early."""
+    generation = generation_of(view.claim)
+    first = gravest(found.causes)
+    if found.rendered is not None and _all_ready(found):
+        return Condition("Ready", "True", "Available", "everything composed is ready", generation)
+    before = find(view.claim, "Ready")
+    if before and before["status"] == "True" and not _is_broken(view, found):
+        return Condition(
+            "Ready", "True", before["reason"], before["message"], before.get("observedGeneration", generation)
+        )
+    if first is None:
+        return Condition("Ready", "False", "Creating", "not everything is there yet", generation)
+    return Condition("Ready", "False", first.reason, first.message, generation)
+
+
+def _all_ready(found: Findings) -> bool:
+    rendered = found.rendered
+    return (
+        rendered is not None
+        and bool(rendered.children)
+        and all(child.ready for child in rendered.children)
+        and not rendered.waiting
+        and found.published
+        and not any(each.gravity is Gravity.PROGRESS for each in found.causes)
+    )
+
+
+def _is_broken(view: View, found: Findings) -> bool:
+    """Tell whether something that the claim needs is known to be unusable or gone."""
+    lives = {each.entry.slot: each.live for each in view.known}
+    for child in found.rendered.children if found.rendered else ():
+        live = lives.get(child.slot)
+        if live is None or deleting(live):
+            return True
+        told = find(live, "Ready")
+        if told is not None and told["status"] == "False":
+            return True
+    return False
+
+
+def _synced(found: Findings, generation: int) -> Condition:
+    against = gravest(tuple(each for each in found.causes if not each.is_in_sync))
+    if against is None:
+        return Condition("Synced", "True", "InSync", "everything is as the spec says", generation)
+    return Condition("Synced", "False", against.reason, against.message, generation)
+
+
+def child_cause(  # noqa: PLR0911 - one return for each thing that a child can say
+    resource: str, live: Object | None, *, ready: bool
+) -> Cause | None:
+    """Say why a child is not ready or not in sync, in its own words."""
+    if live is None:
+        return cause("Creating", f"resource {resource!r} is being created", resource=resource)
+    what = f"{live['kind']} {key_of(live).name}"
+    if deleting(live):
+        text = f"{what} was deleted; it is let go of and made again"
+        return cause("Creating", text, resource=resource)
+    stalled, working = find(live, "Stalled"), find(live, "Reconciling")
+    if stalled and stalled["status"] == "True":
+        return _retold(resource, stalled, Gravity.STALLED)
+    observed = (live.get("status") or {}).get("observedGeneration", generation_of(live))
+    if observed != generation_of(live):
+        return _not_seen(resource, what, live, newborn=observed < 1)
+    if working and working["status"] == "True":
+        progress = Gravity.WAITING if is_true(live, "Ready") else Gravity.PROGRESS
+        return _retold(resource, working, progress)
+    told = find(live, "Ready")
+    if told and told["status"] == "False":
+        return _retold(resource, told, Gravity.PROGRESS)
+    synced = find(live, "Synced")
+    if synced and synced["status"] == "False":
+        return _retold(resource, synced, Gravity.HELD)
+    if ready:
+        return None
+    return cause("ChildNotReady", f"{what} is not ready yet", resource=resource)
+
+
+def _not_seen(resource: str, what: str, live: Object, *, newborn: bool) -> Cause:
+    if newborn:
+        return cause("Creating", f"{what} is being created", resource=resource)
+    usable = is_true(live, "Ready")
+    text = f"{what} is being updated"
+    return cause("Updating", text, resource=resource, gravity_as=Gravity.PROGRESS if not usable else None)
+
+
+def _retold(resource: str, condition: Mapping[str, Any], weight: Gravity) -> Cause:
+    reason, text = str(condition["reason"]), str(condition["message"])
+    if reason in _UNTOLD:
+        # Whether a ProviderConfig exists is not for everybody to know.
+        reason, text = (
+            "ProviderConfigNotFound",
+            "the provider's configuration is absent or not for this namespace; ask the platform team",
+        )
+    return cause(reason, text, resource=resource, gravity_as=weight)
+
+
+def teardown_status(view: View, causes: tuple[Cause, ...], now: datetime) -> Object:
+    """Compute the status of a claim that is being deleted: everything stays as it was but the conditions."""
+    generation = generation_of(view.claim)
+    first = gravest(causes) or cause("Deleting", "being deleted")
+    stalled = first.gravity is Gravity.STALLED
+    conditions = [
+        Condition("Ready", "False", first.reason, first.message, generation),
+        Condition("Synced", "False", first.reason, first.message, generation),
+        Condition("Stalled" if stalled else "Reconciling", "True", first.reason, first.message, generation),
+    ]
+    before = view.status.get("conditions") or ()
+    entries = [each.entry for each in view.known]
+    status = {**view.status, "observedGeneration": generation, "conditions": merge(before, conditions, now)}
+    if entries:
+        status["inventory"] = inventory.dump(entries)
+    return status
+
+
+def paused_status(view: View, now: datetime) -> Object:
+    """Compute the status of a paused claim: Ready as last known, neither Reconciling nor Stalled."""
+    generation = generation_of(view.claim)
+    why = annotations_of(view.claim).get(names.PAUSED_REASON, "no reason given")
+    until = annotations_of(view.claim).get(names.PAUSED, "")
+    end = "" if until == "true" else f" until {until[:64]}"
+    text = f"paused{end}: {why[:200]}; remove annotation {names.PAUSED} to go on"
+    before = view.status.get("conditions") or ()
+    ready = find(view.claim, "Ready")
+    conditions = [Condition("Synced", "False", "Paused", text, generation)]
+    if ready:
+        known = ready.get("observedGeneration", generation)
+        conditions.append(Condition("Ready", ready["status"], ready["reason"], ready["message"], known))
+    else:
+        conditions.append(Condition("Ready", "False", "Paused", text, generation))
+    return {**view.status, "observedGeneration": generation, "conditions": merge(before, conditions, now)}
+
+
+def only_words_differ(before: Object, after: Object) -> bool:
+    """Tell whether two statuses differ in messages or marks alone, which may wait for a moment."""
+    return _wordless(before) == _wordless(after)
+
+
+def _wordless(status: Object) -> Object:
+    conditions = [{**each, "message": ""} for each in status.get("conditions") or ()]
+    entries = [{**each, "marks": {}} for each in status.get("inventory") or ()]
+    return {**status, "conditions": conditions, "inventory": entries}

@@ -1,0 +1,111 @@
+"""What an expression can see: claim, env, vars, each, and what is known of the other resources. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from composer.problems import PendingError
+from composer.sandbox import Missing, Pending, Status
+from composer.template import Tree, fill
+from runtime.objects import Object, annotations_of, labels_of, metadata
+
+ROOTS = frozenset({"claim", "env", "vars", "each", "resources"})
+
+
+class Variables(Mapping[str, Any]):
+    """The composition's variables, computed when first read; one that waits makes only its readers wait."""
+
+    def __init__(self, trees: Mapping[str, Tree], scope: Mapping[str, Any]) -> None:
+        self._trees = trees
+        self._scope = scope
+        self._values: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._values:
+            try:
+                self._values[name] = fill(self._trees[name], self._scope)
+            except PendingError as error:
+                self._values[name] = Pending(obj=error.waits_for, name=error.path)
+        return self._values[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._trees)
+
+    def __len__(self) -> int:
+        return len(self._trees)
+
+
+class Composed(Mapping[str, Any]):
+    """One other resource: its name, the spec it was given, the status it reports."""
+
+    def __init__(self, resource: str, desired: Object | None, live: Object | None) -> None:
+        path = f"resources.{resource}"
+        self._parts: dict[str, Any] = {
+            "metadata": {"name": metadata(desired or live or {}).get("name")},
+            "spec": (desired or {}).get("spec", Pending(obj=resource, name=f"{path}.spec")),
+            "status": Status(resource, f"{path}.status", (live or {}).get("status") or {}),
+        }
+
+    def __getitem__(self, part: str) -> Any:
+        return self._parts[part]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._parts)
+
+    def __len__(self) -> int:
+        return len(self._parts)
+
+
+class Absent(Mapping[str, Any]):
+    """A resource that is not composed for this claim: reading it is an error, unless `or_else` says how to go on."""
+
+    def __init__(self, resource: str) -> None:
+        self._missing = Missing(hint=f"resource {resource!r} is not composed for this claim; say `| or_else(...)`")
+
+    def __getitem__(self, part: str) -> Any:
+        return {"spec": self._missing, "status": _AllMissing(self._missing), "metadata": _AllMissing(self._missing)}[
+            part
+        ]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(("spec", "status", "metadata"))
+
+    def __len__(self) -> int:
+        return 3
+
+
+class _AllMissing(Mapping[str, Any]):
+    """Every field of it is missing, at any depth."""
+
+    def __init__(self, missing: Missing) -> None:
+        self._missing = missing
+
+    def __getitem__(self, name: str) -> Any:
+        return self._missing
+
+    def __contains__(self, name: object) -> bool:
+        return True
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+
+def claim_view(claim: Object) -> Object:
+    """Return what templates see of a claim: what people wrote, nothing that Fairlead wrote."""
+    meta = metadata(claim)
+    ours = "fairlead.dev/"
+    return {
+        "apiVersion": claim["apiVersion"],
+        "kind": claim["kind"],
+        "metadata": {
+            "name": meta["name"],
+            "namespace": meta.get("namespace", ""),
+            "labels": dict(labels_of(claim)),
+            "annotations": {name: text for name, text in annotations_of(claim).items() if not name.startswith(ours)},
+        },
+        "spec": claim.get("spec") or {},
+    }

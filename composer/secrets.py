@@ -1,0 +1,123 @@
+"""Writes the connection Secret: by POST and PUT, never over a stranger's, never emptied; reads as little as it can."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+
+from composer import connection
+from composer.connection import SecretRef, Wanted
+from composer.reasons import Cause, cause
+from runtime.errors import AlreadyExists, NotFound
+from runtime.kube import Kube
+from runtime.objects import CONFIG_MAPS, SECRETS, Key, Object, metadata, uid_of
+
+VERIFY_EVERY = timedelta(minutes=10)
+
+
+@dataclass(frozen=True, slots=True)
+class Publication:
+    """What became of the Secret. `changed` tells a write; `problem` why it is not as it should be."""
+
+    changed: bool = False
+    problem: Cause | None = None
+
+
+class Publisher:
+    """Keeps connection Secrets as they should be; remembers which it has verified lately."""
+
+    def __init__(self, kube: Kube, *, monotonic: Callable[[], float], manager: str) -> None:
+        self._kube = kube
+        self._monotonic = monotonic
+        self._manager = manager
+        self._verified: dict[Key, tuple[str, float]] = {}
+
+    async def publish(self, want: Wanted, *, known_hash: str, asked: bool) -> Publication:
+        """Make the Secret as wanted. `known_hash` is that of the last publication, empty before the first.
+
+        With nothing changed and a recent look at it, no request is made; `asked` looks in any case.
+        """
+        verified = self._verified.get(want.key)
+        recent = verified is not None and self._monotonic() - verified[1] < VERIFY_EVERY.total_seconds()
+        if recent and verified is not None and verified[0] == want.hash == known_hash and not asked:
+            return Publication()
+        values = await self._values(want)
+        if isinstance(values, Cause):
+            return Publication(problem=values)
+        fresh = connection.secret_object(want, connection.entries(want, *values))
+        publication = await self._store(want, fresh, is_first=not known_hash)
+        if publication.problem is None:
+            self._verified[want.key] = (want.hash, self._monotonic())
+        return publication
+
+    async def disown(self, key: Key, identity: str, *, keep: bool) -> None:
+        """End of a claim: the Secret stays without owner, or goes."""
+        self._verified.pop(key, None)
+        try:
+            stored = await self._kube.get(SECRETS, key)
+            if not connection.is_ours(stored, identity):
+                return
+            if not keep:
+                await self._kube.delete(SECRETS, key, uid=uid_of(stored))
+            elif metadata(stored).get("ownerReferences"):
+                kept = {name: value for name, value in metadata(stored).items() if name not in _DROPPED}
+                await self._kube.replace(SECRETS, {**stored, "metadata": kept}, manager=self._manager)
+        except NotFound:
+            return
+
+    def forget(self, key: Key) -> None:
+        """Look at the Secret again at the next pass."""
+        self._verified.pop(key, None)
+
+    async def _values(self, want: Wanted) -> tuple[str, str] | Cause:
+        found: list[str] = []
+        holders: dict[tuple[str, str], Object] = {}
+        password, ca = want.published.password_ref, want.published.ca_ref
+        for ref in (password, ca):
+            if not isinstance(ref, SecretRef):
+                found.append("")
+                continue
+            value = await self._value(want.key.namespace, ref, holders)
+            if value is None:
+                what = f"{ref.kind} {ref.name} has no key {ref.key!r} to copy; its provider makes it again"
+                return cause("SecretNotFound", what)
+            found.append(value)
+        return found[0], found[1]
+
+    async def _value(self, namespace: str, ref: SecretRef, holders: dict[tuple[str, str], Object]) -> str | None:
+        place = (ref.kind, ref.name)
+        if place not in holders:
+            resource = SECRETS if ref.kind == "Secret" else CONFIG_MAPS
+            try:
+                holders[place] = await self._kube.get(resource, Key(namespace, ref.name))
+            except NotFound:
+                return None
+        return connection.value_of({"kind": ref.kind, **holders[place]}, ref.key)
+
+    async def _store(self, want: Wanted, fresh: Object, *, is_first: bool) -> Publication:
+        if is_first:
+            try:
+                await self._kube.create(SECRETS, fresh, manager=self._manager)
+            except AlreadyExists:
+                return await self._update(want, await self._kube.get(SECRETS, want.key), fresh)
+            return Publication(changed=True)
+        try:
+            stored = await self._kube.get(SECRETS, want.key)
+        except NotFound:
+            await self._kube.create(SECRETS, fresh, manager=self._manager)
+            return Publication(changed=True)
+        return await self._update(want, stored, fresh)
+
+    async def _update(self, want: Wanted, stored: Object, fresh: Object) -> Publication:
+        if not connection.is_ours(stored, want.identity):
+            text = f"Secret {want.key.name} exists and is not this claim's; remove it or set spec.connectionSecretName"
+            return Publication(problem=cause("SecretNotOwned", text))
+        replacement = connection.replacement(stored, fresh)
+        if replacement is None:
+            return Publication()
+        await self._kube.replace(SECRETS, replacement, manager=self._manager)
+        return Publication(changed=True)
+
+
+_DROPPED = frozenset({"ownerReferences", "managedFields"})

@@ -1,0 +1,120 @@
+"""How a claim goes: which word its children are told, and in which waves. Pure; every row is a test case.
+
+Children go in reverse order of their dependencies, each wave after the last is proven gone. A deletion that the claim's
+owner did not ask for (its namespace's, its CRD's) destroys nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from composer import names
+from composer.decide import Annotate, Keep, LetGo, Release, Remove, Step
+from composer.models import DeletionPolicy
+from composer.reasons import Cause, Gravity, cause
+from composer.view import Known, View
+from runtime.conditions import find
+from runtime.objects import Object, annotations_of, deleting, finalizers_of, key_of, labels_of, uid_of
+
+Verdict: TypeAlias = Literal["Delete", "Snapshot", "Orphan", "Detach"]
+
+
+@dataclass(frozen=True, slots=True)
+class Teardown:
+    """One pass of a teardown. `done`: nothing is left, the claim may go. `keeps_secret`: its Secret stays."""
+
+    steps: tuple[Step, ...]
+    causes: tuple[Cause, ...]
+    done: bool
+    keeps_secret: bool
+
+
+def effective_policy(view: View, supported: tuple[DeletionPolicy, ...] | None) -> DeletionPolicy:
+    """Return the deletion policy in force: the spec's where the composition supports it, else Orphan.
+
+    `supported` is None when the composition cannot be read any more; then the last policy that was in force counts.
+    """
+    wanted = view.spec.deletion_policy
+    if supported is not None:
+        return wanted if wanted in supported else "Orphan"
+    return wanted if wanted == view.status.get("deletionPolicy") else "Orphan"
+
+
+def verdict(view: View, policy: DeletionPolicy) -> Verdict:
+    """Return the word for the children of a claim that is being deleted."""
+    if view.kind_deleting:
+        return "Detach"
+    ephemeral = view.namespace_labels.get(names.EPHEMERAL_LABEL) == "true"
+    if view.namespace_deleting and not ephemeral:
+        return "Detach"
+    return policy
+
+
+def tear_down(view: View, policy: DeletionPolicy) -> Teardown:
+    """Decide one pass over a claim that is being deleted, from live reads of claim, namespace and CRD."""
+    if view.spec.deletion_protection:
+        text = "the deletion is held by spec.deletionProtection; set it to false to let the claim go"
+        kept = tuple(Keep(each.entry) for each in view.known)
+        return Teardown(kept, (cause("DeletionProtected", text),), done=False, keeps_secret=True)
+    spoken = verdict(view, policy)
+    remaining = [each for each in view.known if not _is_gone(each, view.identity.uid)]
+    needed = {name for each in remaining for name in each.entry.depends_on}
+    steps: list[Step] = []
+    causes: list[Cause] = []
+    for each in remaining:
+        if each.entry.resource in needed - {each.entry.resource}:
+            steps.append(Keep(each.entry))
+            continue
+        steps.append(_step(each, spoken))
+        blocked = _blocked(each)
+        if blocked:
+            causes.append(blocked)
+    if remaining:
+        left = ", ".join(f"{each.entry.kind} {each.entry.name}" for each in remaining)
+        causes.append(cause("Deleting", f"waits for {left} to go ({spoken})"))
+    return Teardown(tuple(steps), tuple(causes), done=not remaining, keeps_secret=spoken in ("Orphan", "Detach"))
+
+
+def _is_gone(each: Known, identity: str) -> bool:
+    if each.live is None:
+        return True
+    foreign = each.facts is not None and not each.facts.managed
+    return foreign and labels_of(each.live).get(names.CLAIM_LABEL) != identity
+
+
+def _step(each: Known, spoken: Verdict) -> Step:  # noqa: PLR0911 - one return for each row of the table
+    entry, live, facts = each.entry, each.live, each.facts
+    if live is None or facts is None:
+        return Keep(entry)
+    if facts.managed:
+        word = names.word(uid_of(live), spoken)
+        if not deleting(live):
+            return Remove(entry, facts, live, word, f"the claim is being deleted ({spoken})")
+        if annotations_of(live).get(names.TEARDOWN) != word:
+            return Annotate(entry, facts, live, {names.TEARDOWN: word})
+        return Keep(entry)
+    ours = names.TEARDOWN_FINALIZER in finalizers_of(live)
+    if deleting(live):
+        return Release(entry, facts, live) if ours else Keep(entry)
+    if entry.stateful and spoken != "Delete":
+        return LetGo(entry, facts, live)
+    return Remove(entry, facts, live, "", f"the claim is being deleted ({spoken})")
+
+
+def _blocked(each: Known) -> Cause | None:
+    """Repeat what a child says when its own deletion cannot go on."""
+    if each.live is None:
+        return None
+    stalled = find(each.live, "Stalled")
+    if stalled is None or stalled["status"] != "True" or not deleting(each.live):
+        return None
+    if stalled["reason"] == "AwaitingTeardown":
+        # It has not seen the word yet.
+        return None
+    return _retold(each.entry.resource, each.live, stalled)
+
+
+def _retold(resource: str, live: Object, stalled: Object) -> Cause:
+    text = f"{live['kind']} {key_of(live).name}: {stalled['message']}"
+    return cause(str(stalled["reason"]), text, resource=resource, gravity_as=Gravity.STALLED)

@@ -1,0 +1,123 @@
+"""All that a pass over one claim has read, frozen: what the decisions look at. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import msgspec
+
+from composer import inventory, names
+from composer.inventory import Entry
+from composer.kinds import Catalog, KindFacts
+from composer.models import ClaimSpec
+from runtime.objects import Key, Object, Resource, annotations_of, deleting, finalizers_of, key_of, labels_of, uid_of
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """One object that this claim composed, or that its inventory names; `live` is None when it is proven absent."""
+
+    entry: Entry
+    live: Object | None
+    facts: KindFacts | None
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """One claim and all around it.
+
+    `namespace` is None when it is not in the cache; `kind_deleting`: the claim's own CRD is being deleted.
+    """
+
+    claim: Object
+    resource: Resource
+    namespace: Object | None
+    kind_deleting: bool
+    catalog: Catalog
+    known: tuple[Known, ...]
+
+    @property
+    def key(self) -> Key:
+        """The claim's key."""
+        return key_of(self.claim)
+
+    @property
+    def uid(self) -> str:
+        """The claim's uid."""
+        return uid_of(self.claim)
+
+    @property
+    def status(self) -> Object:
+        """The claim's status as last written, possibly empty."""
+        found: Object = self.claim.get("status") or {}
+        return found
+
+    @property
+    def annotations(self) -> Mapping[str, str]:
+        """The claim's annotations."""
+        return annotations_of(self.claim)
+
+    @property
+    def spec(self) -> ClaimSpec:
+        """What the engine itself reads of the spec."""
+        return msgspec.convert(self.claim.get("spec") or {}, ClaimSpec)
+
+    @property
+    def identity(self) -> names.Identity:
+        """Who the claim is for ever."""
+        return identity_of(self.claim)
+
+    @property
+    def manager(self) -> str:
+        """The field manager of the claim and its children."""
+        return names.manager(self.resource.group, self.resource.kind, self.key)
+
+    @property
+    def deleting(self) -> bool:
+        """Whether the claim is being deleted."""
+        return deleting(self.claim)
+
+    @property
+    def has_finalizer(self) -> bool:
+        """Whether the claim carries our finalizer."""
+        return names.TEARDOWN_FINALIZER in finalizers_of(self.claim)
+
+    @property
+    def chosen(self) -> str:
+        """The Composition that was chosen, from annotation or status."""
+        in_status = (self.status.get("composition") or {}).get("name", "")
+        return self.annotations.get(names.COMPOSITION) or str(in_status)
+
+    @property
+    def namespace_labels(self) -> Mapping[str, str]:
+        """Labels of the claim's namespace."""
+        return labels_of(self.namespace) if self.namespace else {}
+
+    @property
+    def namespace_deleting(self) -> bool:
+        """Whether the claim's namespace is being deleted."""
+        return self.namespace is not None and deleting(self.namespace)
+
+
+def identity_of(claim: Object) -> names.Identity:
+    """Read or make the identity of a claim: annotation first, then status."""
+    recorded = (annotations_of(claim).get(names.IDENTITY, ""), str((claim.get("status") or {}).get("identity") or ""))
+    return names.Identity.choose(recorded, key_of(claim), uid_of(claim))
+
+
+def recorded_kinds(claim: Object) -> frozenset[str]:
+    """Return every kind (`Kind.group`) in which children of a claim may be found."""
+    listed = annotations_of(claim).get(names.KINDS, "")
+    return frozenset(filter(None, listed.split(","))) | inventory.kinds(inventory.load(claim.get("status") or {}))
+
+
+def is_paused(annotations: Mapping[str, str], now: str) -> bool:
+    """Tell whether a pause is on: "true", or an end (RFC 3339, UTC) that is not past; anything else is on, too.
+
+    `now` is an instant in the same form. A value that is neither is taken as a pause: to stop is the safe reading.
+    """
+    paused = annotations.get(names.PAUSED, "")
+    if paused in ("", "false"):
+        return False
+    return not (paused[:4].isdigit() and paused.endswith("Z") and paused < now)
