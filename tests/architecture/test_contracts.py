@@ -113,6 +113,16 @@ def test_the_generic_part_of_providers_knows_no_cloud() -> None:
     assert known == set()
 
 
+def test_the_contract_names_every_module_that_calls_itself_pure() -> None:
+    claimed = {
+        tree.module_name(path)
+        for path in tree.modules(*tree.PACKAGES)
+        if re.search(r"\bPure[.:;]", ast.get_docstring(tree.parse(path)) or "")
+    }
+
+    assert claimed - set(PURE) == set()
+
+
 CLOCKS = frozenset({"now", "utcnow", "today", "monotonic", "perf_counter", "time_ns", "monotonic_ns"})
 
 

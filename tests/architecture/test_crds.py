@@ -116,8 +116,11 @@ def test_messages_of_rules_say_what_to_do(crd: Mapping[str, Any]) -> None:
 
 
 def _models() -> dict[str, type[msgspec.Struct]]:
-    """Return the models that `composer.models` and every `providers.<cloud>.models` declare in CRD_MODELS."""
-    homes = {"": "composer.models"} | {cloud: f"providers.{cloud}.models" for cloud in tree.clouds("providers")}
+    """Return the models that `composer.models` and every `providers.<cloud>` declare in CRD_MODELS.
+
+    A model is one of the whole object, or of its `spec` alone.
+    """
+    homes = {"": "composer.models"} | {cloud: f"providers.{cloud}" for cloud in tree.clouds("providers")}
     return {
         f"{kind}.{_group(kind, cloud)}": model
         for cloud, home in homes.items()
@@ -192,13 +195,26 @@ def _shape(schema: Schema, definitions: Mapping[str, Schema], path: str = "") ->
             yield from _shape(whole, definitions, where)
 
 
+def _parts(kind: str) -> dict[str, type[msgspec.Struct]]:
+    """Return the modelled parts of an object by path."""
+    model = MODELS[kind]
+    if {"spec", "status"} & set(model.__struct_fields__):
+        return {"": model}
+    return {".spec": model}
+
+
 def _of_model(kind: str) -> dict[str, Field]:
-    (schema,), definitions = msgspec.json.schema_components((MODELS[kind],), ref_template="#/$defs/{name}")
-    return {p: f for p, f in _shape(schema, definitions) if p.startswith((".spec", ".status"))}
+    found: dict[str, Field] = {}
+    for path, part in _parts(kind).items():
+        (schema,), definitions = msgspec.json.schema_components((part,), ref_template="#/$defs/{name}")
+        found.update(_shape(schema, definitions, path))
+    return found
 
 
 def _of_crd(kind: str) -> dict[str, Field]:
-    return {p: f for p, f in _shape(_schema(CRDS[kind]), {}) if p.startswith((".spec", ".status"))}
+    modelled = tuple(f"{path}." if path else (".spec", ".status") for path in _parts(kind))
+    flat = tuple(each for prefix in modelled for each in (prefix if isinstance(prefix, tuple) else (prefix,)))
+    return {path: field for path, field in _shape(_schema(CRDS[kind]), {}) if path.startswith(flat)}
 
 
 def _differences(model: Mapping[str, Field], crd: Mapping[str, Field], defaulted: frozenset[str]) -> Iterator[str]:
