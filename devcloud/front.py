@@ -180,23 +180,21 @@ class Front:
         await self._relay(first, reader, writer, limit)
 
     async def _negotiate(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> tuple[bytes, bool]:
-        """Answer requests for encryption until the first packet of another kind; return it whole."""
+        """Answer requests for encryption until a packet of another kind; return that and what came with it."""
         encrypted = False
         while True:
-            head = await reader.readexactly(_HEAD.size)
-            length, code = _HEAD.unpack(head)
-            if not _HEAD.size <= length <= _START_MAX_BYTES:
+            received = await _first_packet(reader)
+            code = _code(received)
+            if encrypted or code not in {_SSL_REQUEST, _GSSENC_REQUEST}:
+                return received, encrypted
+            if len(received) > _HEAD.size:
+                # Unencrypted bytes behind the request would pass for encrypted ones (CVE-2021-23222).
                 raise EOFError
-            if code == _GSSENC_REQUEST and not encrypted:
-                writer.write(b"N")
-                await writer.drain()
-            elif code == _SSL_REQUEST and not encrypted:
-                writer.write(b"S")
-                await writer.drain()
+            writer.write(b"S" if code == _SSL_REQUEST else b"N")
+            await writer.drain()
+            if code == _SSL_REQUEST:
                 await writer.start_tls(self._context)
                 encrypted = True
-            else:
-                return head + await reader.readexactly(length - _HEAD.size), encrypted
 
     async def _cancel(self, request: bytes) -> None:
         _reader, writer = await asyncio.open_unix_connection(self._endpoint.socket)
@@ -230,6 +228,22 @@ class Front:
                 await asyncio.gather(*pumps, return_exceptions=True)
         finally:
             server_writer.transport.abort()
+
+
+async def _first_packet(reader: asyncio.StreamReader) -> bytes:
+    """Read a packet without a type byte, and whatever arrived together with it."""
+    received = b""
+    length = _HEAD.size
+    while len(received) < length:
+        chunk = await reader.read(_START_MAX_BYTES)
+        if not chunk:
+            raise EOFError
+        received += chunk
+        if len(received) >= _HEAD.size:
+            length = int(_HEAD.unpack_from(received)[0])
+        if not _HEAD.size <= length <= _START_MAX_BYTES:
+            raise EOFError
+    return received
 
 
 async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, limit: int | None) -> None:
