@@ -166,6 +166,7 @@ class Provider(Generic[SpecT, ConfigT]):
     """The one name that a cloud exports: its kinds, its models, its pure rules and how to connect.
 
     `secrets` names the Secrets of the provider's own namespace that a ProviderConfig needs; `connect` gets their data.
+    `hash_of` finds the hash that an external name by rule carries, empty for any other name.
     `guarded` are the differences from what the provider keeps true whatever the spec says.
     """
 
@@ -177,6 +178,7 @@ class Provider(Generic[SpecT, ConfigT]):
     translator: int
     policies: frozenset[Policy]
     external_name: Callable[[SpecT, str], str]
+    hash_of: Callable[[SpecT, str], str]
     logins: Callable[[Target[SpecT]], tuple[str, str]]
     guarded: Callable[[Target[SpecT], Observed[SpecT]], tuple[Change, ...]]
     classify: Callable[[Change], Change]

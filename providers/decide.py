@@ -65,7 +65,7 @@ def _open_intent(scene: Scene[SpecT]) -> Plan | None:
         return Refuse("NewerProvider", bounds.intent_unknown)
     if bounds.intent_until is not None and scene.now < bounds.intent_until:
         left = bounds.intent_until - scene.now
-        return Wait("Reconciling", "another process may still be at work on it; waiting until its time is over", left)
+        return Wait("CloudBusy", "another process may still be at work on it until its time is over", left, quiet=True)
     return None
 
 
@@ -98,7 +98,9 @@ def _lost(scene: Scene[SpecT], lost: str) -> Plan:
     since = scene.marks.absent_since
     if since is None or scene.now - since < scene.bounds.grace:
         left = scene.bounds.grace if since is None else scene.bounds.grace - (scene.now - since)
-        return Wait("CloudUnreachable", "the database was not found; looking again before believing it", left)
+        return Wait(
+            "CloudUnreachable", "the database was not found; looking again before believing it", left, quiet=True
+        )
     if scene.desired.consent.to("recreate", lost) and not scene.desired.observe_only:
         return Create(instead_of=lost)
     backup = f"the newest backup is {scene.bounds.backup}" if scene.bounds.backup else "no backup of it is known"
@@ -151,7 +153,7 @@ def _adopt(scene: Scene[SpecT], observed: Observed[SpecT]) -> Plan:
     if wanted == observed.incarnation and not scene.desired.observe_only and not scene.desired.lifecycle.paused:
         if found is not None and found.installation != scene.desired.owner.installation:
             return Refuse("AdoptionRefused", f"{observed.name} belongs to {found}; another installation's is not taken")
-        if not scene.bounds.adoption:
+        if not scene.bounds.adoption and (found is None or not scene.desired.owner.precedes(found)):
             return Refuse("AdoptionRefused", "the ProviderConfig has no allowAdoption; ask the platform team")
         return Adopt(observed.incarnation)
     whose = f"it belongs to {found}" if found is not None else "it carries no owner's tag"
@@ -254,7 +256,7 @@ def _gone(scene: Scene[SpecT], *, remains: bool) -> Plan:
         kept = policy is None or (policy is Policy.ORPHAN and scene.marks.incarnation)
         return Destroy(policy) if remains and policy is not None and not kept else Finish()
     left = scene.bounds.grace if since is None else scene.bounds.grace - (scene.now - since)
-    return Wait("Deleting", "the database was not found; looking again before letting go", left)
+    return Wait("Deleting", "the database was not found; looking again before letting go", left, quiet=True)
 
 
 def _destroy(  # noqa: PLR0911 - each return is a row of the table

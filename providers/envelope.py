@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -33,8 +33,9 @@ class Rotation(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Envelope(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
-    """How a provider may act on a resource; a cloud's spec adds `for_provider`."""
+    """How a provider may act on a resource; a cloud's spec gives `for_provider` its own type."""
 
+    for_provider: Any
     provider_config_ref: ConfigReference = ConfigReference("default")
     management_policy: Literal["Manage", "Observe"] = "Manage"
     deletion_policy: Literal["Orphan", "Snapshot", "Delete"] = "Orphan"

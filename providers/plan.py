@@ -113,11 +113,12 @@ class Rest:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Fairlead or the cloud has the move; look again after `after`."""
+    """Fairlead or the cloud has the move; look again after `after`. `quiet` leaves the status as it is."""
 
     reason: str
     message: str
     after: timedelta
+    quiet: bool = False
 
 
 @dataclass(frozen=True, slots=True)

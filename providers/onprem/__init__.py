@@ -5,7 +5,7 @@ from __future__ import annotations
 from providers.cloud import Provider
 from providers.onprem.client import connect
 from providers.onprem.models import PostgresDatabaseParameters, PostgresDatabaseSpec, ProviderConfigSpec
-from providers.onprem.names import names_of
+from providers.onprem.names import hash_in, names_of
 from providers.onprem.translate import VERSION, guarded, login_versions, target_names
 from providers.plan import Policy
 from runtime.objects import Resource
@@ -30,6 +30,7 @@ PROVIDER: Provider[PostgresDatabaseParameters, ProviderConfigSpec] = Provider(
     translator=VERSION,
     policies=frozenset({Policy.ORPHAN, Policy.SNAPSHOT, Policy.DELETE}),
     external_name=lambda spec, identity_hash: names_of(spec, identity_hash).database,
+    hash_of=hash_in,
     logins=lambda target: target_names(target).logins,
     guarded=guarded,
     # All that is changed here takes effect for new sessions: nothing restarts, locks out or loses.

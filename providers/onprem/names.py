@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from providers.onprem.models import PostgresDatabaseParameters
 
 LONGEST_STEM = 50
+HASH_LENGTH = 10
 LONGEST_NAME = 63  # NAMEDATALEN - 1 of a stock PostgreSQL, bytes
 
 
@@ -24,6 +25,12 @@ def names_of(spec: PostgresDatabaseParameters, identity_hash: str, *, external_n
     owner = f"{spec.database_name[:LONGEST_STEM]}_{identity_hash}"
     login = f"{spec.username[:LONGEST_STEM]}_{identity_hash}"
     return Names(external_name or owner, owner, (f"{login}_a", f"{login}_b"))
+
+
+def hash_in(spec: PostgresDatabaseParameters, database: str) -> str:
+    """Return the hash that a name by rule ends in, empty for a name that was given by a person."""
+    stem, _, tail = database.rpartition("_")
+    return tail if stem == spec.database_name[:LONGEST_STEM] and len(tail) == HASH_LENGTH else ""
 
 
 def retired_name(database: str, date: str) -> str:

@@ -60,5 +60,8 @@ def target() -> Callable[..., Where]:
     return make
 
 
-def credential(where: Where, password: str = "Correct1horse2battery3") -> Credential:
+PASSWORD = "Correct1horse2battery3"
+
+
+def credential(where: Where, password: str = PASSWORD) -> Credential:
     return Credential(where.active, password)

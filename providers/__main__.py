@@ -1,0 +1,79 @@
+"""`python -m providers <cloud>`: one provider process."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from providers.cloud import Provider
+from providers.process import Times, build_for
+from runtime.lease import LeaseSettings
+from runtime.serve import ProcessSettings, main
+
+
+def _arguments() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m providers", description=__doc__)
+    parser.add_argument("cloud", help="whose resources to reconcile: the name of a folder of providers/")
+    parser.add_argument("--kubeconfig", type=Path, help="else $KUBECONFIG, else the Pod's own account")
+    parser.add_argument(
+        "--namespace", help="of the Lease and of the ProviderConfigs' Secrets; default fairlead-<cloud>"
+    )
+    parser.add_argument("--health-port", type=int, default=8081)
+    parser.add_argument("--health-host", default="127.0.0.1")
+    parser.add_argument("--no-elect", action="store_true", help="lead without a Lease: for one process alone")
+    parser.add_argument("--log-level", default="INFO")
+    for name, seconds, meaning in (
+        ("lease-duration", 12, "a silent leader is replaced after this"),
+        ("lease-renew-deadline", 8, "a leader that cannot renew stops after this"),
+        ("lease-retry", 2, "between two renewals"),
+        ("resync", 600, "each resource is looked at this often"),
+        ("sweep", 30, "each account is listed this often"),
+        ("grace", 60, "a database that is not found is believed lost after this"),
+        ("call-budget", 20, "calls of a pass start within this"),
+        ("rotation-grace", 3600, "a former login works for this long after a rotation"),
+    ):
+        parser.add_argument(f"--{name}", type=float, default=seconds, metavar="SECONDS", help=meaning)
+    return parser
+
+
+def provider_of(cloud: str) -> Provider[Any, Any]:
+    """Return what a cloud's package exports; raises SystemExit with a sentence for an unknown one."""
+    try:
+        module = importlib.import_module(f"providers.{cloud}")
+    except ModuleNotFoundError as error:
+        raise SystemExit(f"no provider {cloud!r} is installed ({error})") from None
+    provider: Provider[Any, Any] = module.PROVIDER
+    return provider
+
+
+def run(arguments: list[str]) -> int:
+    """Run one provider until a signal; return its exit status."""
+    given = _arguments().parse_args(arguments)
+    provider = provider_of(given.cloud)
+    seconds = {name: timedelta(seconds=value) for name, value in vars(given).items() if isinstance(value, int | float)}
+    settings = ProcessSettings(
+        name=f"fairlead-provider-{provider.cloud}",
+        namespace=given.namespace or f"fairlead-{provider.cloud}",
+        kubeconfig=given.kubeconfig,
+        health_host=given.health_host,
+        health_port=given.health_port,
+        lease=LeaseSettings(seconds["lease_duration"], seconds["lease_renew_deadline"], seconds["lease_retry"]),
+        elect=not given.no_elect,
+        log_level=given.log_level,
+    )
+    times = Times(
+        resync=seconds["resync"],
+        sweep=seconds["sweep"],
+        grace=seconds["grace"],
+        call_budget=seconds["call_budget"],
+        rotation_grace=seconds["rotation_grace"],
+    )
+    return main(settings, build_for(provider, times))
+
+
+if __name__ == "__main__":
+    sys.exit(run(sys.argv[1:]))

@@ -1,0 +1,158 @@
+"""Connections to clouds, one for each ProviderConfig, renewed when it or one of its Secrets changes."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any, Generic
+
+import msgspec
+import structlog
+
+from providers import credentials
+from providers.cloud import Cloud, ConfigT, Provider, decode_config
+from providers.managed import SpecT
+from providers.reading import status_of
+from runtime.cache import Cache, Informer
+from runtime.errors import Blocked, Failure, Terminal
+from runtime.kube import Selection
+from runtime.objects import SECRETS, Key, Object, uid_of, version_of
+
+_log = structlog.get_logger("providers.accounts")
+
+_AFTER_FAILURE = timedelta(seconds=5)
+# Longer than any pass: whoever still uses a replaced connection has ended by then.
+_LINGER = timedelta(minutes=3)
+
+
+@dataclass(frozen=True, slots=True)
+class Account(Generic[SpecT, ConfigT]):
+    """A connected cloud: `id` is who it said it is, `changed` what to say when that is not who it was."""
+
+    cloud: Cloud[SpecT]
+    config: ConfigT
+    config_object: Object
+    id: str
+    changed: str = ""
+
+
+@dataclass(slots=True)
+class _Entry:
+    signature: tuple[str, ...]
+    stack: AsyncExitStack = field(default_factory=AsyncExitStack)
+    account: Account[Any, Any] | None = None
+    failure: Failure | None = None
+    failed_at: float = 0.0
+
+
+class Accounts(Generic[SpecT, ConfigT]):
+    """The connections of one process."""
+
+    def __init__(self, provider: Provider[SpecT, ConfigT], cache: Cache, namespace: str) -> None:
+        self._provider = provider
+        self._namespace = namespace
+        self.configs: Informer = cache.informer(provider.config_resource)
+        self.secrets: Informer = cache.informer(SECRETS, selection=Selection(namespace=namespace))
+        self._entries: dict[str, _Entry] = {}
+        self._locks: dict[str, asyncio.Lock] = {}
+        self._closing: set[asyncio.Task[None]] = set()
+
+    def config_object(self, name: str) -> Object:
+        """Return a ProviderConfig; raises Blocked ProviderConfigNotFound."""
+        found = self.configs.store.get(Key("", name))
+        if found is None:
+            raise Blocked("ProviderConfigNotFound", f"there is no ProviderConfig {name} that this namespace may use")
+        return found
+
+    def config(self, name: str) -> ConfigT:
+        """Return a ProviderConfig's spec; raises Failure."""
+        found = self.config_object(name)
+        try:
+            return decode_config(self._provider, found.get("spec") or {})
+        except msgspec.ValidationError as error:
+            raise Terminal("InvalidValue", f"ProviderConfig {name}: {error}") from None
+
+    async def connect(self, name: str) -> Account[SpecT, ConfigT]:
+        """Return the connected account of a ProviderConfig; raises Failure.
+
+        A failure is remembered for a few seconds, so that a thousand resources do not dial a thousand times.
+        """
+        config_object, config = self.config_object(name), self.config(name)
+        async with self._locks.setdefault(name, asyncio.Lock()):
+            entry = self._entries.get(name)
+            signature = self._signature(config_object, config)
+            if entry is None or entry.signature != signature:
+                self._retire(name)
+                entry = self._entries[name] = _Entry(signature)
+            if entry.account is None:
+                await self._open(entry, config)
+            assert entry.account is not None  # noqa: S101 - _open raises otherwise
+            return self._judged(entry.account, config_object)
+
+    async def _open(self, entry: _Entry, config: ConfigT) -> None:
+        if entry.failure is not None and time.monotonic() - entry.failed_at < _AFTER_FAILURE.total_seconds():
+            raise entry.failure
+        stack = AsyncExitStack()
+        try:
+            cloud = await stack.enter_async_context(self._provider.connect(config, self._given(config)))
+            account_id = await cloud.whoami()
+        except Failure as failure:
+            await stack.aclose()
+            entry.failure, entry.failed_at = failure, time.monotonic()
+            raise
+        entry.stack, entry.failure = stack, None
+        entry.account = Account(cloud, config, {}, account_id)
+
+    def _given(self, config: ConfigT) -> dict[str, dict[str, str]]:
+        given = {}
+        for name in self._provider.secrets(config):
+            secret = self.secrets.store.get(Key(self._namespace, name))
+            if secret is None:
+                raise Blocked("CredentialsMissing", f"there is no Secret {name} in namespace {self._namespace}")
+            given[name] = credentials.decoded(secret)
+        return given
+
+    def _signature(self, config_object: Object, config: ConfigT) -> tuple[str, ...]:
+        secrets = (self.secrets.store.version(Key(self._namespace, name)) for name in self._provider.secrets(config))
+        generation = str(config_object["metadata"].get("generation", 0))
+        return (uid_of(config_object), generation, *(version or "" for version in secrets))
+
+    def _judged(self, account: Account[SpecT, ConfigT], config_object: Object) -> Account[SpecT, ConfigT]:
+        recorded = status_of(config_object).get("account", "")
+        changed = ""
+        if recorded and recorded != account.id:
+            changed = (
+                f"the credentials reach account {account.id}, not {recorded} where the databases are; nothing is absent"
+                " and nothing is changed until they reach it again"
+            )
+        return Account(account.cloud, account.config, config_object, account.id, changed)
+
+    def forget(self, name: str) -> None:
+        """Dial anew at the next use."""
+        self._retire(name)
+
+    def _retire(self, name: str) -> None:
+        entry = self._entries.pop(name, None)
+        if entry is None or entry.account is None:
+            return
+        task = asyncio.create_task(_close_later(entry.stack), name=f"close {name}")
+        self._closing.add(task)
+        task.add_done_callback(self._closing.discard)
+
+    @property
+    def connected(self) -> dict[str, Account[SpecT, ConfigT]]:
+        """Return the accounts that are connected now, by ProviderConfig."""
+        return {name: entry.account for name, entry in self._entries.items() if entry.account is not None}
+
+    @staticmethod
+    def version(config_object: Object) -> str:
+        """Return which version of a ProviderConfig was read."""
+        return version_of(config_object)
+
+
+async def _close_later(stack: AsyncExitStack) -> None:
+    await asyncio.sleep(_LINGER.total_seconds())
+    await stack.aclose()

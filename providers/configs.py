@@ -1,0 +1,122 @@
+"""Reconciles ProviderConfigs: connected or not and why, whose account it is, held while databases use it."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from providers import reading
+from providers.accounts import Accounts
+from providers.bounds import Limiter
+from providers.cloud import Provider
+from providers.gather import unknown_of
+from providers.reading import status_of
+from providers.reasons import Kind, kind_of
+from providers.settings import Settings
+from runtime.conditions import Condition, find, merge
+from runtime.errors import Failure
+from runtime.events import EventRecorder
+from runtime.finalizers import removal
+from runtime.kube import Kube
+from runtime.objects import Key, Object, annotations_of, deleting, finalizers_of, generation_of, key_of
+from runtime.results import SETTLED, Result
+from runtime.status import write_status
+
+_AGAIN = timedelta(seconds=30)
+
+
+class ConfigReconciler:
+    """One pass over one ProviderConfig."""
+
+    def __init__(
+        self,
+        provider: Provider[Any, Any],
+        kube: Kube,
+        accounts: Accounts[Any, Any],
+        settings: Settings,
+        beside: tuple[Limiter, EventRecorder],
+    ) -> None:
+        self._provider = provider
+        self._kube = kube
+        self._accounts = accounts
+        self._limiter, self._events = beside
+        self._settings = settings
+
+    async def __call__(self, key: Key) -> Result:
+        """Connect, or hold or release a deletion; then one status write."""
+        config = self._accounts.configs.store.get(key)
+        if config is None:
+            self._accounts.forget(key.name)
+            return SETTLED
+        users = self._limiter.users(key.name)
+        if deleting(config) and not users:
+            return await self._let_go(config)
+        reason, message, account, advice = await self._looked(key.name)
+        if deleting(config):
+            reason, message = "InUse", f"{users} databases still use it; delete or move them first"
+        status = self._status(config, (reason, message), account or status_of(config).get("account", ""), users > 0)
+        if not reason and advice:
+            status["conditions"][0]["message"] = f"connected; {advice}"[:1024]
+        self._tell(config, status)
+        written = await write_status(
+            self._kube,
+            self._provider.config_resource,
+            config,
+            status,
+            manager=f"{self._settings.manager}/status",
+        )
+        if written is not None:
+            self._accounts.configs.store.remember(written)
+        return SETTLED if not reason else Result(_AGAIN)
+
+    async def _looked(self, name: str) -> tuple[str, str, str, str]:
+        try:
+            account = await self._accounts.connect(name)
+        except Failure as failure:
+            unknown = unknown_of(failure)
+            return unknown.reason, unknown.message, "", ""
+        if account.changed:
+            return "AccountChanged", account.changed, "", ""
+        return "", "", account.id, account.cloud.advice()
+
+    def _status(self, config: Object, verdict: tuple[str, str], account: str, in_use: bool) -> Object:  # noqa: FBT001 - one call
+        reason, message = verdict
+        generation, now = generation_of(config), self._settings.now()
+        if not reason:
+            conditions = [
+                Condition("Ready", "True", "Connected", "connected", generation),
+                Condition("Synced", "True", "InSync", "nothing is left to do", generation),
+            ]
+        else:
+            stalled = kind_of(reason) is Kind.STALLED
+            conditions = [
+                Condition("Ready", "False", reason, message, generation),
+                Condition("Synced", "False", reason, message, generation),
+                Condition("Stalled" if stalled else "Reconciling", "True", reason, message, generation),
+            ]
+        status: Object = {
+            "observedGeneration": generation,
+            "conditions": merge(status_of(config).get("conditions") or [], conditions, now),
+            "inUse": in_use,
+        }
+        requested = annotations_of(config).get(reading.REQUESTED_AT, "")[:256]
+        for name, value in (("account", account), ("lastHandledReconcileAt", requested)):
+            if value:
+                status[name] = value
+        return status
+
+    def _tell(self, config: Object, status: Object) -> None:
+        stalled, before = find({"status": status}, "Stalled"), find(config, "Stalled")
+        if stalled is not None and (before is None or before.get("reason") != stalled["reason"]):
+            self._events.emit(config, type_="Warning", reason=stalled["reason"], message=stalled["message"])
+
+    async def _let_go(self, config: Object) -> Result:
+        if reading.IN_USE in finalizers_of(config):
+            await self._kube.json_patch(
+                self._provider.config_resource,
+                key_of(config),
+                removal(config, reading.IN_USE),
+                manager=self._settings.manager,
+            )
+        self._accounts.forget(key_of(config).name)
+        return SETTLED

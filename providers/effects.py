@@ -1,0 +1,410 @@
+"""The side effects of one pass, in the one order in which a crash between any two of them leaks and doubles nothing.
+
+Marks and finalizer, then the intent that names every call, then the password as pending, then the calls behind their
+fence, then the proof, then the password as current, then the incarnation. The report follows in `reconcile`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import Any, Generic, Literal, assert_never
+
+from providers import credentials, reading
+from providers.bounds import Limiter
+from providers.cloud import ConfigT, Credential, Fence, Provider
+from providers.credentials import Stored
+from providers.gather import Snapshot
+from providers.managed import Absent, Change, Observed, Present, SpecT, describe, digest
+from providers.passwords import Introduce, Keep, Kept, Login, Missing, PutBack, Restore, Retire
+from providers.plan import (
+    Adopt,
+    Create,
+    Destroy,
+    Finish,
+    Ignore,
+    Plan,
+    Policy,
+    Refuse,
+    Release,
+    Rest,
+    Settled,
+    Update,
+    Wait,
+)
+from providers.reading import Call, Intent
+from providers.settings import Settings
+from runtime.errors import Blocked, Conflict, NotFound, Transient
+from runtime.finalizers import removal
+from runtime.kube import Kube
+from runtime.objects import Object, annotations_of, finalizers_of, key_of, uid_of, version_of
+from runtime.store import Store
+
+_LEADERSHIP_LEFT = timedelta(seconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One event to be sent with the report."""
+
+    type: Literal["Normal", "Warning"]
+    reason: str
+    message: str
+
+
+@dataclass(slots=True)
+class Outcome(Generic[SpecT]):
+    """What a pass has done so far: the latest object, the credentials, what is proven, what to say.
+
+    `fresh` is the database as it was seen after the last call; `gone` that the object was let go.
+    """
+
+    obj: Object
+    stored: Stored | None
+    fresh: Present[SpecT] | Absent | None = None
+    events: list[Said] = field(default_factory=list)
+    proven: dict[str, str] = field(default_factory=dict)
+    corrected: tuple[Change, ...] = ()
+    rotated_from: str | None = None
+    retired: bool = False
+    gone: bool = False
+    acted: bool = False
+
+
+def mutates(snapshot: Snapshot[Any], plan: Plan) -> bool:
+    """Tell whether a plan, or the password's step beside it, needs any side effect. Pure."""
+    match plan:
+        case Create() | Update() | Adopt() | Release() | Destroy() | Finish():
+            return True
+        case Settled():
+            return not isinstance(snapshot.step, Keep | Missing) or marks_missing(snapshot)
+        case Rest(reason="DriftHeld" | "WaitingForWindow" | "TranslatorChanged"):
+            return not isinstance(snapshot.step, Keep | Missing)
+        case Rest() | Wait() | Refuse() | Ignore():
+            return False
+        case never:
+            assert_never(never)
+
+
+def marks_missing(snapshot: Snapshot[Any]) -> bool:
+    """Tell whether a mark or the finalizer of a database that is ours is not on its object. Pure."""
+    observed, account = snapshot.observed, snapshot.account
+    if observed is None or account is None:
+        return False
+    annotations = annotations_of(snapshot.obj)
+    wanted = {
+        reading.EXTERNAL_NAME: snapshot.target.name,
+        reading.ACCOUNT: account.id,
+        reading.INCARNATION: observed.incarnation,
+    }
+    return not reading.held(snapshot.obj) or any(annotations.get(key) != value for key, value in wanted.items())
+
+
+def calls_of(snapshot: Snapshot[Any], plan: Plan) -> tuple[Call, ...]:
+    """Name every call to the cloud that a plan and the password's step make, in order. Pure."""
+    target, observed, calls = snapshot.target, snapshot.observed, []
+    incarnation = observed.incarnation if observed is not None else ""
+    match plan:
+        case Create():
+            calls.append(Call("Create", target.name, change_hash=snapshot.scene.desired.spec_hash))
+        case Update(changes=changes):
+            calls.append(Call("Update", target.name, incarnation, digest([repr(change) for change in changes])))
+        case Adopt(incarnation=wanted):
+            calls.append(Call("Adopt", target.name, wanted))
+        case Release(mark=True):
+            calls.append(Call("Release", target.name, incarnation))
+        case Destroy():
+            calls.append(Call("Delete", target.name, incarnation or snapshot.scene.marks.incarnation))
+        case _:
+            pass
+    match snapshot.step:
+        case Introduce(username=username) | PutBack(username=username) if not isinstance(
+            plan, Create | Adopt | Destroy
+        ):
+            calls.append(Call("SetPassword", username, incarnation))
+        case Retire(username=username):
+            calls.append(Call("Disable", username, incarnation))
+        case _:
+            pass
+    return tuple(calls)
+
+
+class Effects(Generic[SpecT, ConfigT]):
+    """Carries plans out. Raises Failure or ApiError; what was done until then is in the outcome it was given."""
+
+    def __init__(
+        self,
+        provider: Provider[SpecT, ConfigT],
+        kube: Kube,
+        settings: Settings,
+        store: Store,
+        leads: Callable[[], Callable[[timedelta], bool]],
+    ) -> None:
+        self._provider = provider
+        self._kube = kube
+        self._settings = settings
+        self._store = store
+        self._leads = leads
+
+    async def act(self, snapshot: Snapshot[SpecT], plan: Plan, out: Outcome[SpecT], limiter: Limiter) -> None:
+        """Carry out one plan and the password's step beside it."""
+        match plan:
+            case Create():
+                await self._create(snapshot, plan, out, limiter)
+            case Update() | Settled() | Rest():
+                await self._update(snapshot, plan, out)
+            case Adopt():
+                await self._adopt(snapshot, plan, out)
+            case Release():
+                await self._release(snapshot, plan, out)
+            case Destroy():
+                await self._destroy(snapshot, plan, out, limiter)
+            case Finish():
+                await self._finish(snapshot, out, keep_secret=snapshot.scene.desired.lifecycle.policy is Policy.ORPHAN)
+            case Wait() | Refuse() | Ignore():
+                return
+            case never:
+                assert_never(never)
+
+    async def _create(self, snapshot: Snapshot[SpecT], plan: Create, out: Outcome[SpecT], limiter: Limiter) -> None:
+        account = _account(snapshot)
+        step = snapshot.step
+        if not isinstance(step, Introduce):
+            step = Introduce(snapshot.target.active or self._provider.logins(snapshot.target)[0], _current(snapshot))
+        await self._mark(snapshot, out, incarnation="")
+        fence = await self._intend(snapshot, plan, out)
+        credential = await self._pending(snapshot, step, out)
+        out.events.append(Said("Normal", "CreateRequested", f"creating database {snapshot.target.name}"))
+        limiter.count_create(snapshot.envelope.provider_config_ref.name)
+        target = replace(snapshot.target, active=credential.username)
+        await account.cloud.create(target, credential, fence)
+        await self._prove(replace(snapshot, target=target), credential, out)
+        out.rotated_from = ""
+        await self._see(replace(snapshot, target=target), out)
+        if isinstance(out.fresh, Present):
+            await self._mark(snapshot, out, incarnation=out.fresh.observed.incarnation)
+
+    async def _update(self, snapshot: Snapshot[SpecT], plan: Plan, out: Outcome[SpecT]) -> None:
+        account, observed = _account(snapshot), _observed(snapshot)
+        if calls_of(snapshot, plan):
+            fence = await self._intend(snapshot, plan, out)
+            if isinstance(plan, Update):
+                await account.cloud.update(snapshot.target, observed, plan.changes, fence)
+                self._tell_changes(plan, out)
+            await self._password(snapshot, observed, out, fence)
+            await self._see(snapshot, out)
+        elif isinstance(snapshot.step, Restore):
+            kept = Kept(snapshot.step.password, "", snapshot.step.username, account.cloud.endpoint(snapshot.target).ca)
+            await self._store_secret(snapshot, kept, out)
+        if marks_missing(snapshot):
+            await self._mark(snapshot, out, incarnation=observed.incarnation)
+
+    def _tell_changes(self, plan: Update, out: Outcome[SpecT]) -> None:
+        if not plan.drift:
+            paths = ", ".join(change.path for change in plan.changes)
+            out.events.append(Said("Normal", "UpdateRequested", f"changed {paths}"[:400]))
+            return
+        out.corrected += plan.changes
+        for change in plan.changes[:8]:
+            text = f"{change.path}: found {describe(change.have)}, set {describe(change.want)}"
+            out.events.append(Said("Normal", "DriftCorrected", text))
+
+    async def _password(
+        self, snapshot: Snapshot[SpecT], observed: Observed[SpecT], out: Outcome[SpecT], fence: Fence
+    ) -> None:
+        cloud, step = _account(snapshot).cloud, snapshot.step
+        match step:
+            case Introduce(replaces=replaces):
+                credential = await self._pending(snapshot, step, out)
+                await cloud.set_password(snapshot.target, observed, credential, fence)
+                await self._prove(snapshot, credential, out)
+                out.rotated_from = replaces
+                if replaces:
+                    out.events.append(Said("Normal", "PasswordRotated", f"{credential.username} follows {replaces}"))
+            case PutBack(username=username, password=password):
+                credential = Credential(username, password)
+                await cloud.set_password(snapshot.target, observed, credential, fence)
+                if await cloud.login(snapshot.target, credential) is Login.REFUSED:
+                    raise Transient(f"the server refuses the password that {username} was just given")
+                change = Change("password", "as published", "another one")
+                out.corrected += (change,)
+                out.events.append(
+                    Said("Normal", "DriftCorrected", "password: found another one, set the published one")
+                )
+            case Retire(username=username):
+                await cloud.disable(snapshot.target, username, fence)
+                out.retired = True
+            case Keep() | Missing() | Restore():
+                return
+            case never:
+                assert_never(never)
+
+    async def _adopt(self, snapshot: Snapshot[SpecT], plan: Adopt, out: Outcome[SpecT]) -> None:
+        observed = _observed(snapshot)
+        await self._mark(snapshot, out, incarnation=observed.incarnation)
+        fence = await self._intend(snapshot, plan, out)
+        await _account(snapshot).cloud.adopt(snapshot.target, observed, fence)
+        out.events.append(Said("Normal", "Adopted", f"took over {observed.name}, incarnation {plan.incarnation}"))
+        await self._see(snapshot, out)
+
+    async def _release(self, snapshot: Snapshot[SpecT], plan: Release, out: Outcome[SpecT]) -> None:
+        observed = snapshot.observed
+        if plan.mark and observed is not None:
+            fence = await self._intend(snapshot, plan, out)
+            await _account(snapshot).cloud.release(snapshot.target, observed, fence)
+        how = "marked released" if plan.mark else "untouched"
+        out.events.append(Said("Normal", "LetGo", f"database {snapshot.target.name} stays and works, {how}"))
+        await self._finish(snapshot, out, keep_secret=True)
+
+    async def _destroy(self, snapshot: Snapshot[SpecT], plan: Destroy, out: Outcome[SpecT], limiter: Limiter) -> None:
+        cloud, target = _account(snapshot).cloud, snapshot.target
+        fence = await self._intend(snapshot, plan, out)
+        if snapshot.observed is not None:
+            limiter.count_destroy(snapshot.envelope.provider_config_ref.name)
+            out.events.append(Said("Normal", "DeleteRequested", f"{plan.policy.value} of database {target.name}"))
+        await cloud.delete(target, snapshot.observed, plan.policy, fence)
+        if plan.policy is Policy.SNAPSHOT and snapshot.observed is not None:
+            kept = await cloud.backup_of(target)
+            if not kept:
+                raise Blocked("BackupImpossible", f"database {target.name} was to be kept and is not seen; not let go")
+            out.events.append(Said("Normal", "BackupTaken", f"kept as {kept}"))
+        for _ in range(2):
+            await self._see(snapshot, out)
+            if isinstance(out.fresh, Present) or (isinstance(out.fresh, Absent) and out.fresh.remains):
+                raise Transient(f"database {target.name} is still there after its deletion")
+
+    async def _finish(self, snapshot: Snapshot[SpecT], out: Outcome[SpecT], *, keep_secret: bool) -> None:
+        """Let the object go; the Secret goes first, since afterwards nobody remembers it."""
+        if not keep_secret:
+            await credentials.delete(self._kube, snapshot.obj)
+        await self._unhold(snapshot, out)
+
+    async def finish_deletion(self, snapshot: Snapshot[SpecT], out: Outcome[SpecT]) -> None:
+        """The last steps after the report of a deletion: Secret, then finalizer."""
+        await self._finish(snapshot, out, keep_secret=False)
+
+    async def _unhold(self, snapshot: Snapshot[SpecT], out: Outcome[SpecT]) -> None:
+        operations = removal(out.obj, reading.FINALIZER)
+        if operations:
+            key = key_of(snapshot.obj)
+            with suppress(NotFound):
+                await self._kube.json_patch(self._provider.resource, key, operations, manager=self._settings.manager)
+            if finalizers_of(out.obj) == (reading.FINALIZER,):
+                self._store.forget(key, uid_of(snapshot.obj))
+        out.gone = True
+
+    async def _mark(self, snapshot: Snapshot[SpecT], out: Outcome[SpecT], *, incarnation: str) -> None:
+        """Write marks and finalizer by one apply; nothing is sent when all are there already."""
+        key, account = key_of(out.obj), _account(snapshot)
+        annotations = {reading.EXTERNAL_NAME: snapshot.target.name, reading.ACCOUNT: account.id}
+        if incarnation:
+            annotations[reading.INCARNATION] = incarnation
+        present = annotations_of(out.obj)
+        complete = all(present.get(name) == value for name, value in annotations.items()) and (
+            bool(incarnation) or reading.INCARNATION not in present
+        )
+        if complete and reading.held(out.obj):
+            return
+        body: Object = {
+            "apiVersion": self._provider.resource.api_version,
+            "kind": self._provider.resource.kind,
+            "metadata": {
+                "name": key.name,
+                "namespace": key.namespace,
+                "uid": uid_of(out.obj),
+                "annotations": annotations,
+                "finalizers": [reading.FINALIZER],
+            },
+        }
+        applied = await self._kube.apply(self._provider.resource, body, manager=self._settings.manager, force=True)
+        self._remember(out, applied)
+
+    async def _intend(self, snapshot: Snapshot[SpecT], plan: Plan, out: Outcome[SpecT]) -> Fence:
+        """Write down every call of this pass, on exactly the version that was decided on."""
+        settings, key = self._settings, key_of(out.obj)
+        until = time.monotonic() + settings.call_budget.total_seconds()
+        leads = self._leads()
+        not_after = settings.now() + settings.call_budget + settings.skew
+        intent = Intent(reading.INTENT_FORMAT, settings.process, not_after, calls_of(snapshot, plan))
+        status = {**reading.status_of(out.obj), "intent": reading.written(intent)}
+        body: Object = {
+            "apiVersion": self._provider.resource.api_version,
+            "kind": self._provider.resource.kind,
+            "metadata": {
+                "name": key.name,
+                "namespace": key.namespace,
+                "uid": uid_of(out.obj),
+                "resourceVersion": version_of(out.obj),
+            },
+            "status": status,
+        }
+        applied = await self._kube.apply(
+            self._provider.resource, body, manager=f"{settings.manager}/status", force=True, subresource="status"
+        )
+        self._remember(out, applied)
+        out.acted = True
+        return Fence(until, lambda: leads(_LEADERSHIP_LEFT))
+
+    def _remember(self, out: Outcome[SpecT], obj: Object) -> None:
+        self._store.remember(obj)
+        out.obj = obj
+
+    async def _pending(self, snapshot: Snapshot[SpecT], step: Introduce, out: Outcome[SpecT]) -> Credential:
+        """Write the password down before the cloud sees it."""
+        kept = out.stored.kept if out.stored is not None else Kept()
+        credential = Credential(step.username, step.password or credentials.new_password())
+        if kept.pending != credential.password:
+            ca = _account(snapshot).cloud.endpoint(snapshot.target).ca
+            username = kept.username if kept.current else credential.username
+            await self._store_secret(snapshot, Kept(kept.current, credential.password, username, ca), out)
+        return credential
+
+    async def _prove(self, snapshot: Snapshot[SpecT], credential: Credential, out: Outcome[SpecT]) -> None:
+        """Publish a password on proof: a login, or, where none can be tried, the call that succeeded."""
+        cloud = _account(snapshot).cloud
+        if await cloud.login(snapshot.target, credential) is Login.REFUSED:
+            raise Transient(f"the server refuses the password that {credential.username} was just given")
+        ca = cloud.endpoint(snapshot.target).ca
+        await self._store_secret(snapshot, Kept(credential.password, "", credential.username, ca), out)
+        out.proven[credential.username] = ""
+
+    async def _store_secret(self, snapshot: Snapshot[SpecT], kept: Kept, out: Outcome[SpecT]) -> None:
+        out.stored = await credentials.write(self._kube, snapshot.obj, kept, out.stored, manager=self._settings.manager)
+
+    async def _see(self, snapshot: Snapshot[SpecT], out: Outcome[SpecT]) -> None:
+        out.fresh = await _account(snapshot).cloud.observe(snapshot.target)
+
+    async def hold_config(self, config: Object) -> None:
+        """Put the in-use finalizer on a ProviderConfig before its first database is made."""
+        if reading.IN_USE in finalizers_of(config):
+            return
+        resource = self._provider.config_resource
+        await self._kube.apply(
+            resource,
+            {
+                "apiVersion": resource.api_version,
+                "kind": resource.kind,
+                "metadata": {"name": key_of(config).name, "uid": uid_of(config), "finalizers": [reading.IN_USE]},
+            },
+            manager=self._settings.manager,
+            force=True,
+        )
+
+
+def _account(snapshot: Snapshot[SpecT]) -> Any:
+    if snapshot.account is None:
+        raise Conflict("the account is not connected any more; looking again")
+    return snapshot.account
+
+
+def _observed(snapshot: Snapshot[SpecT]) -> Observed[SpecT]:
+    if snapshot.observed is None:
+        raise Conflict("the database was not seen; looking again")
+    return snapshot.observed
+
+
+def _current(snapshot: Snapshot[SpecT]) -> str:
+    return snapshot.stored.kept.current if snapshot.stored is not None else ""

@@ -1,0 +1,357 @@
+"""All reads of a pass: the object's surroundings in Kubernetes, the account, the database, the credentials."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any, Generic
+
+from providers import credentials, reading
+from providers.accounts import Account, Accounts
+from providers.bounds import Limiter
+from providers.cloud import ConfigT, Credential, Provider, Target
+from providers.credentials import Stored
+from providers.envelope import Envelope
+from providers.identity import CLAIM_NAME, Identity, identity_of, owner_of
+from providers.managed import Absent, Change, Marks, Observation, Observed, Present, SpecT, Unknown, diff, digest
+from providers.passwords import Keep, Login, PasswordStep, PasswordView, decide_password, keyed_hash, refuse_password
+from providers.plan import Bounds, Desired, Lifecycle, Policy, Scene
+from providers.reading import Intent, status_of
+from providers.settings import Settings
+from runtime.cache import Cache, Informer
+from runtime.errors import ApiError, Blocked, Failure, NotFound, Terminal, Throttled
+from runtime.kube import Kube, Selection
+from runtime.objects import (
+    CRDS,
+    NAMESPACES,
+    SECRETS,
+    Key,
+    Object,
+    annotations_of,
+    deleting,
+    generation_of,
+    key_of,
+    labels_of,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot(Generic[SpecT]):
+    """What one pass knows. `step` is what the password needs, `trouble` why that cannot be told."""
+
+    obj: Object
+    envelope: Envelope
+    scene: Scene[SpecT]
+    target: Target[SpecT]
+    account: Account[SpecT, Any] | None = None
+    intent: Intent | None = None
+    stored: Stored | None = None
+    step: PasswordStep = field(default=Keep(), repr=False)
+    trouble: tuple[str, str] | None = None
+    login: Login = Login.NOT_TRIED
+    given: str = field(default="", repr=False)
+
+    @property
+    def observed(self) -> Observed[SpecT] | None:
+        """The database as it was seen, None when it was not."""
+        match self.scene.observation:
+            case Present(observed=observed):
+                return observed
+            case _:
+                return None
+
+
+class Gatherer(Generic[SpecT, ConfigT]):
+    """Reads; decides nothing, changes nothing."""
+
+    def __init__(
+        self,
+        provider: Provider[SpecT, ConfigT],
+        kube: Kube,
+        accounts: Accounts[SpecT, ConfigT],
+        settings: Settings,
+        cache: Cache,
+    ) -> None:
+        self._provider = provider
+        self._kube = kube
+        self._accounts = accounts
+        self._settings = settings
+        self._namespaces: Informer = cache.informer(NAMESPACES, selection=Selection(metadata_only=True))
+        self._limiter = Limiter(cache.informer(provider.resource), accounts, settings.now)
+        self._absent_since: dict[Key, tuple[str, datetime]] = {}
+
+    @property
+    def limiter(self) -> Limiter:
+        """The counters of creates and destroys."""
+        return self._limiter
+
+    async def gather(self, obj: Object) -> Snapshot[SpecT]:
+        """Read all that the decision about `obj` needs."""
+        now, identity = self._settings.now(), identity_of(obj)
+        envelope = reading.envelope_of(obj, self._provider.spec_type)
+        marks = reading.marks_of(obj, absent_since=None)
+        lifecycle = await self._lifecycle(obj, envelope, identity, now)
+        target = self._target(obj, envelope, identity, marks)
+        desired = self._desired(obj, envelope, target, lifecycle)
+        intent = reading.intent_of(obj)
+        account, observation = await self._observe(obj, envelope, target, lifecycle)
+        bounds = await self._bounds(obj, account, desired, intent)
+        if bounds.predecessors and isinstance(observation, Absent):
+            target, observation = await self._named_predecessor(desired, bounds, account, target, observation)
+        marks = replace(marks, absent_since=self._absence(obj, observation, now))
+        scene = self._scene(Scene(desired, observation, marks, bounds, now), envelope, target)
+        snapshot = Snapshot(obj, envelope, scene, target, account, intent)
+        if lifecycle.deleting or account is None or desired.observe_only:
+            return snapshot
+        return await self._with_password(snapshot)
+
+    def _target(self, obj: Object, envelope: Envelope, identity: Identity, marks: Marks) -> Target[SpecT]:
+        spec: SpecT = envelope.for_provider
+        name = marks.external_name or self._provider.external_name(spec, identity.hash)
+        status = status_of(obj)
+        return Target(
+            name,
+            spec,
+            owner_of(obj, self._settings.installation),
+            self._provider.hash_of(spec, name) or identity.hash,
+            active=status.get("connection", {}).get("username", ""),
+            retiring=status.get("rotation", {}).get("retiring", ""),
+        )
+
+    def _desired(self, obj: Object, envelope: Envelope, target: Target[SpecT], lifecycle: Lifecycle) -> Desired[SpecT]:
+        return Desired(
+            spec=target.spec,
+            spec_hash=digest(target.spec),
+            generation=generation_of(obj),
+            owner=target.owner,
+            lifecycle=lifecycle,
+            consent=reading.consent_of(obj),
+            observe_only=envelope.management_policy == "Observe",
+            correct_drift=envelope.drift_policy == "Correct",
+            apply_now=envelope.maintenance.apply == "Immediate",
+        )
+
+    async def _lifecycle(self, obj: Object, envelope: Envelope, identity: Identity, now: datetime) -> Lifecycle:
+        policy: Policy | None = Policy(envelope.deletion_policy)
+        if deleting(obj):
+            policy = reading.word_of(obj) if identity.has_claim else await self._own_policy(obj, Policy(policy))
+        return Lifecycle(deleting(obj), reading.held(obj), policy, reading.paused(obj, now))
+
+    async def _own_policy(self, obj: Object, wanted: Policy) -> Policy:
+        """Without a claim: the namespace's or the CRD's deletion means Detach, unless the namespace is ephemeral."""
+        namespace = self._namespaces.store.get(Key("", key_of(obj).namespace)) or {}
+        crd_key = Key("", f"{self._provider.resource.plural}.{self._provider.resource.group}")
+        try:
+            crd = await self._kube.get(CRDS, crd_key, metadata_only=True)
+        except NotFound:
+            return Policy.DETACH
+        ephemeral = labels_of(namespace).get(reading.EPHEMERAL) == "true"
+        ends = not namespace or deleting(namespace)
+        return Policy.DETACH if deleting(crd) or (ends and not ephemeral) else wanted
+
+    async def _observe(
+        self, obj: Object, envelope: Envelope, target: Target[SpecT], lifecycle: Lifecycle
+    ) -> tuple[Account[SpecT, ConfigT] | None, Observation[SpecT]]:
+        if lifecycle.deleting and (lifecycle.policy is Policy.DETACH or not lifecycle.held):
+            return None, Unknown("Deleting", "not looked at")
+        try:
+            account = await self._accounts.connect(envelope.provider_config_ref.name)
+            recorded = reading.marks_of(obj, absent_since=None).account
+            if account.changed or (recorded and recorded != account.id):
+                text = account.changed or (
+                    f"the database lives in account {recorded}, the ProviderConfig reaches {account.id}; nothing is"
+                    " changed until it reaches the former again"
+                )
+                return replace(account, changed=text), Unknown("AccountChanged", text)
+            return account, await account.cloud.observe(target)
+        except Failure as failure:
+            return None, unknown_of(failure)
+
+    async def _bounds(
+        self,
+        obj: Object,
+        account: Account[SpecT, ConfigT] | None,
+        desired: Desired[SpecT],
+        intent: Intent | None,
+    ) -> Bounds:
+        marks = reading.marks_of(obj, absent_since=None)
+        bounds = Bounds(
+            grace=self._settings.grace,
+            takeover=self._settings.takeover,
+            translator=self._provider.translator,
+            delete_intended=intent is not None
+            and any(call.kind == "Delete" and call.incarnation == marks.incarnation for call in intent.calls),
+        )
+        if intent is not None and intent.by != self._settings.process:
+            known = intent.format == reading.INTENT_FORMAT
+            text = "" if known else f"a newer provider (intent format {intent.format}) was at work; upgrade this one"
+            bounds = replace(bounds, intent_until=intent.not_after if known else None, intent_unknown=text)
+        if account is None:
+            return bounds
+        namespace = self._namespaces.store.get(Key("", key_of(obj).namespace)) or {}
+        bounds = self._limiter.bounds(bounds, obj, account, namespace)
+        bounds = replace(
+            bounds,
+            account_changed=account.changed,
+            refusal=account.cloud.objection(desired.spec),
+            window_open=self._provider.window_open(desired.spec, self._settings.now()),
+        )
+        if account.changed or desired.lifecycle.deleting:
+            return bounds
+        return await self._searched(account, desired, marks, bounds)
+
+    async def _searched(
+        self, account: Account[SpecT, ConfigT], desired: Desired[SpecT], marks: Marks, bounds: Bounds
+    ) -> Bounds:
+        """Search for predecessors before a first create only: afterwards the marks say what is ours."""
+        if marks.incarnation:
+            return bounds
+        try:
+            return replace(bounds, predecessors=await account.cloud.find(desired.owner))
+        except Failure as failure:
+            unknown = unknown_of(failure)
+            return replace(bounds, refusal=(unknown.reason, unknown.message))
+
+    async def _named_predecessor(
+        self,
+        desired: Desired[SpecT],
+        bounds: Bounds,
+        account: Account[SpecT, ConfigT] | None,
+        target: Target[SpecT],
+        seen: Observation[SpecT],
+    ) -> tuple[Target[SpecT], Observation[SpecT]]:
+        """Look at the predecessor that a person named instead of at the name by rule."""
+        for found in bounds.predecessors:
+            if account is not None and desired.consent.adopt == found.incarnation:
+                hash_ = self._provider.hash_of(target.spec, found.name) or target.hash
+                target = replace(target, name=found.name, hash=hash_)
+                return target, await account.cloud.observe(target)
+        return target, seen
+
+    def _absence(self, obj: Object, observation: Observation[SpecT], now: datetime) -> datetime | None:
+        """Remember since when an object's database is not found; a restart begins the grace anew, which is safe."""
+        key, uid = key_of(obj), str(obj["metadata"]["uid"])
+        if not isinstance(observation, Absent):
+            if isinstance(observation, Present):
+                self._absent_since.pop(key, None)
+            return None
+        known = self._absent_since.get(key)
+        if known is None or known[0] != uid:
+            self._absent_since[key] = (uid, now)
+            return None
+        return known[1]
+
+    def forget(self, key: Key) -> None:
+        """Drop what is remembered of an object that is gone."""
+        self._absent_since.pop(key, None)
+
+    def _scene(self, scene: Scene[SpecT], envelope: Envelope, target: Target[SpecT]) -> Scene[SpecT]:
+        match scene.observation:
+            case Present(observed=observed):
+                changes = differences(self._provider, envelope, target, observed)
+                return replace(scene, changes=changes, observed_hash=digest(observed.spec))
+            case _:
+                return scene
+
+    async def _with_password(self, snapshot: Snapshot[SpecT]) -> Snapshot[SpecT]:
+        try:
+            stored = await credentials.read(self._kube, snapshot.obj)
+            snapshot = replace(snapshot, stored=stored, target=_with_active(snapshot.target, stored))
+            given = await self._given(snapshot)
+            view = await self._password_view(snapshot, given)
+        except Terminal as failure:
+            return replace(snapshot, trouble=(failure.reason, failure.message))
+        step = decide_password(view, snapshot.scene.now)
+        scene = self._scene(snapshot.scene, snapshot.envelope, snapshot.target)
+        return replace(snapshot, scene=scene, step=step, login=view.login, given=given)
+
+    async def _given(self, snapshot: Snapshot[SpecT]) -> str:
+        reference = snapshot.envelope.password_secret_ref
+        if reference is None:
+            return ""
+        try:
+            given = await credentials.users_password(
+                self._kube, key_of(snapshot.obj).namespace, reference.name, reference.key
+            )
+        except NotFound:
+            raise Terminal("SecretNotFound", f"there is no Secret {reference.name} to take the password from") from None
+        rule = refuse_password(given)
+        if rule:
+            raise Terminal("InvalidPassword", f"the password in Secret {reference.name} is not usable: {rule}")
+        return given
+
+    async def _password_view(self, snapshot: Snapshot[SpecT], given: str) -> PasswordView:
+        status, stored = status_of(snapshot.obj), snapshot.stored
+        connection, rotation = status.get("connection") or {}, status.get("rotation") or {}
+        published_hash = (connection.get("passwordRef") or {}).get("hash", "")
+        published = bool(published_hash or snapshot.scene.marks.incarnation)
+        recovered = ""
+        if stored is None and published:
+            recovered = await self._recovered(snapshot.obj, published_hash)
+        retire_at = reading.instant(rotation.get("retireAt", ""))
+        return PasswordView(
+            logins=self._provider.logins(snapshot.target),
+            kept=stored.kept if stored is not None else None,
+            published=published,
+            login=await self._login(snapshot),
+            token=snapshot.envelope.password_rotation.token or "",
+            done_token=rotation.get("token", "") if rotation else None,
+            given=given,
+            recovered=recovered,
+            published_login=connection.get("username", ""),
+            retiring=rotation.get("retiring", ""),
+            retire_at=retire_at,
+        )
+
+    async def _recovered(self, obj: Object, published_hash: str) -> str:
+        """Take the password back from the claim's connection Secret when its hash is the published one."""
+        claim = annotations_of(obj).get(CLAIM_NAME, "")
+        if not claim or not published_hash:
+            return ""
+        try:
+            secret = await self._kube.get(SECRETS, Key(key_of(obj).namespace, f"{claim}-connection"))
+        except ApiError:
+            return ""
+        found = credentials.text_of(secret, "password")
+        return found if found and keyed_hash(self._settings.hash_key, found) == published_hash else ""
+
+    async def _login(self, snapshot: Snapshot[SpecT]) -> Login:
+        """Try the published login only where the server's row for it changed since it was last proven."""
+        observed, stored, account = snapshot.observed, snapshot.stored, snapshot.account
+        if observed is None or stored is None or account is None or not stored.kept.current:
+            return Login.NOT_TRIED
+        name = stored.kept.username
+        if self._provider.login_versions(observed).get(name, "absent") == proven_versions(snapshot.obj).get(name):
+            return Login.NOT_TRIED
+        return await account.cloud.login(snapshot.target, Credential(name, stored.kept.current))
+
+
+def _with_active(target: Target[SpecT], stored: Stored | None) -> Target[SpecT]:
+    if stored is None or not stored.kept.username:
+        return target
+    return replace(target, active=stored.kept.username)
+
+
+def differences(
+    provider: Provider[SpecT, Any], envelope: Envelope, target: Target[SpecT], observed: Observed[SpecT]
+) -> tuple[Change, ...]:
+    """Return all that differs, each change in its class. Pure."""
+    found = (*diff(target.spec, observed.spec, ignore=envelope.ignore_fields), *provider.guarded(target, observed))
+    return tuple(provider.classify(change) for change in found)
+
+
+def proven_versions(obj: Object) -> dict[str, str]:
+    """Return the row versions of the logins at which their passwords were last proven."""
+    logins = (status_of(obj).get("atProvider") or {}).get("logins") or ()
+    return {str(one.get("name")): str(one.get("version", "")) for one in logins}
+
+
+def unknown_of(failure: Failure) -> Unknown:
+    """Turn a failed read into what it teaches about the database: nothing."""
+    match failure:
+        case Terminal(reason=reason, message=message) | Blocked(reason=reason, message=message):
+            return Unknown(reason, message)
+        case Throttled():
+            return Unknown("Throttled", str(failure))
+        case _:
+            return Unknown("CloudUnreachable", str(failure))

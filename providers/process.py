@@ -1,0 +1,192 @@
+"""Puts a provider's process together: informers, accounts, controllers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any
+
+from providers import credentials
+from providers.accounts import Accounts
+from providers.cloud import Provider, decode_config
+from providers.configs import ConfigReconciler
+from providers.effects import Effects
+from providers.gather import Gatherer
+from providers.reconcile import Around, Reconciler
+from providers.settings import Settings
+from providers.sweep import Sweeper
+from runtime.changes import Change
+from runtime.controller import Controller, ControllerSettings, Source
+from runtime.errors import NotFound
+from runtime.kube import Kube, Selection
+from runtime.objects import CONFIG_MAPS, NAMESPACES, Key, Object, key_of, uid_of
+from runtime.queue import Priority
+from runtime.serve import Build, ProcessContext
+
+_SYSTEM = "fairlead-system"
+_INSTALLATION = Key(_SYSTEM, "fairlead-installation")
+BY_CONFIG = "config"
+BY_NAMESPACE = "namespace"
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """How often and for how long, as given on the command line."""
+
+    resync: timedelta
+    sweep: timedelta
+    grace: timedelta
+    call_budget: timedelta
+    rotation_grace: timedelta
+
+
+def build_for(provider: Provider[Any, Any], times: Times) -> Build:
+    """Return what runtime.serve calls once it is connected."""
+
+    async def build(context: ProcessContext) -> Sequence[Controller]:
+        settings = await _settings(context, provider, times)
+        return _controllers(context, provider, settings)
+
+    return build
+
+
+async def _settings(context: ProcessContext, provider: Provider[Any, Any], times: Times) -> Settings:
+    manager = f"fairlead.dev/provider-{provider.cloud}"
+    namespace = context.settings.namespace
+    installation, takeover = await _installation(context.kube)
+    return Settings(
+        installation=installation,
+        process=context.identity,
+        namespace=namespace,
+        manager=manager,
+        hash_key=await credentials.hash_key(context.kube, namespace, manager=manager),
+        takeover=takeover,
+        grace=times.grace,
+        call_budget=times.call_budget,
+        rotation_grace=times.rotation_grace,
+        sweep=times.sweep,
+        resync=times.resync,
+    )
+
+
+async def _installation(kube: Kube) -> tuple[str, str]:
+    """Return the installation's id, and why nothing may be changed when this is not the cluster it was made in."""
+    given = os.environ.get("FAIRLEAD_INSTALLATION", "")
+    try:
+        found: dict[str, str] = (await kube.get(CONFIG_MAPS, _INSTALLATION)).get("data") or {}
+    except NotFound:
+        if given:
+            return given, ""
+        raise NotFound(
+            f"ConfigMap {_INSTALLATION} with the installation's id does not exist; install Fairlead, or set"
+            " FAIRLEAD_INSTALLATION"
+        ) from None
+    recorded = found.get("clusterUid", "")
+    actual = uid_of(await kube.get(NAMESPACES, Key("", "kube-system"), metadata_only=True))
+    takeover = ""
+    if recorded and recorded != actual:
+        takeover = (
+            "another cluster is recorded as this installation's; databases are only read until `fairlead takeover`"
+        )
+    return given or found.get("id", ""), takeover
+
+
+def _controllers(context: ProcessContext, provider: Provider[Any, Any], settings: Settings) -> list[Controller]:
+    cache, kube = context.cache, context.kube
+    resources = cache.informer(provider.resource, indexes={BY_CONFIG: _config_name, BY_NAMESPACE: _namespace})
+    accounts: Accounts[Any, Any] = Accounts(provider, cache, settings.namespace)
+    gatherer: Gatherer[Any, Any] = Gatherer(provider, kube, accounts, settings, cache)
+    effects: Effects[Any, Any] = Effects(provider, kube, settings, resources.store, _leads(context))
+    around = Around(resources.store, context.events, gatherer, effects)
+    controller = Controller(
+        provider.resource.plural,
+        Reconciler(provider, kube, accounts, settings, around),
+        settings=ControllerSettings(resync=settings.resync, slow_poll=min(settings.resync, timedelta(minutes=5))),
+    )
+    config_controller = Controller(
+        f"{provider.cloud}-{provider.config_resource.plural}",
+        ConfigReconciler(provider, kube, accounts, settings, (gatherer.limiter, context.events)),
+        settings=ControllerSettings(workers=2, resync=settings.resync),
+    )
+
+    def wake(key: Key) -> None:
+        controller.enqueue(key, priority=Priority.NORMAL)
+
+    sweeper = Controller(
+        f"{provider.cloud}-sweep",
+        Sweeper(accounts, resources, wake, settings.sweep),
+        settings=ControllerSettings(workers=2),
+    )
+    _connect(config_controller, sweeper, accounts, provider)
+    namespaces = cache.informer(NAMESPACES, selection=Selection(metadata_only=True))
+    controller.source(Source(resources, primary=True))
+    controller.source(Source(namespaces, keys=_by_index(resources, BY_NAMESPACE), urgent=_never))
+    controller.source(Source(accounts.configs, keys=_edited(_by_index(resources, BY_CONFIG)), urgent=_never))
+    config_controller.source(Source(resources, keys=_its_config, urgent=_never))
+    return [controller, config_controller, sweeper]
+
+
+def _connect(
+    config_controller: Controller,
+    sweeper: Controller,
+    accounts: Accounts[Any, Any],
+    provider: Provider[Any, Any],
+) -> None:
+    def users_of_secret(change: Change) -> Iterable[Key]:
+        for key in tuple(accounts.configs.store.keys()):
+            config = accounts.configs.store.get(key)
+            if config is None:
+                continue
+            if change.key.name in provider.secrets(decode_config(provider, config.get("spec") or {})):
+                yield key
+
+    config_controller.source(Source(accounts.configs, primary=True))
+    config_controller.source(Source(accounts.secrets, keys=users_of_secret))
+    sweeper.source(Source(accounts.configs, keys=_edited(lambda change: (change.key,)), urgent=_never))
+
+
+def _leads(context: ProcessContext) -> Callable[[], Callable[[timedelta], bool]]:
+    """Bind a fence to the leadership under which its pass runs: a later one does not reopen it."""
+
+    def bind() -> Callable[[timedelta], bool]:
+        if not context.settings.elect:
+            return lambda _budget: True
+        leadership = context.leadership
+        return lambda budget: leadership is not None and leadership.holds(budget)
+
+    return bind
+
+
+def _by_index(resources: Any, index: str) -> Callable[[Change], Iterable[Key]]:
+    return lambda change: tuple(resources.store.by_index(index, change.key.name))
+
+
+def _edited(keys: Callable[[Change], Iterable[Key]]) -> Callable[[Change], Iterable[Key]]:
+    return lambda change: keys(change) if change.intent else ()
+
+
+def _never(_change: Change) -> bool:
+    return False
+
+
+def _config_name(obj: Object) -> tuple[str, ...]:
+    return (((obj.get("spec") or {}).get("providerConfigRef") or {}).get("name", "default"),)
+
+
+def _namespace(obj: Object) -> tuple[str, ...]:
+    return (key_of(obj).namespace,)
+
+
+def _its_config(change: Change) -> Iterable[Key]:
+    """A first or a last user changes whether a ProviderConfig is in use."""
+    if not change.intent:
+        return ()
+    obj = change.new() or change.old()
+    return () if obj is None else (Key("", _config_name(obj)[0]),)
+
+
+def with_installation(settings: Settings, installation: str) -> Settings:
+    """Return the settings of another installation; for a caller that composes a process by itself."""
+    return replace(settings, installation=installation)

@@ -1,0 +1,161 @@
+"""A Kubernetes object as the decision reads it: envelope, marks, consent, lifecycle, intent. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from providers.envelope import Envelope
+from providers.identity import PREFIX
+from providers.managed import Converged, Marks
+from providers.plan import Consent, Policy
+from runtime.objects import Object, annotations_of, finalizers_of, uid_of
+
+EXTERNAL_NAME = PREFIX + "external-name"
+INCARNATION = PREFIX + "incarnation"
+ACCOUNT = PREFIX + "account"
+TEARDOWN = PREFIX + "teardown"
+CONSENT = PREFIX + "consent"
+ADOPT = PREFIX + "adopt"
+PAUSED = PREFIX + "paused"
+PAUSED_REASON = PREFIX + "paused-reason"
+REQUESTED_AT = PREFIX + "reconcile-requested-at"
+BRAKE_RELEASED = PREFIX + "brake-released"
+FINALIZER = PREFIX + "teardown"
+IN_USE = PREFIX + "in-use"
+EPHEMERAL = PREFIX + "ephemeral"
+
+INTENT_FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of an intent: what it does, to what, expecting which incarnation, making which changes."""
+
+    kind: str
+    target: str
+    incarnation: str = ""
+    change_hash: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """The calls that a pass announced before it made the first."""
+
+    format: int
+    by: str
+    not_after: datetime
+    calls: tuple[Call, ...] = ()
+
+
+def status_of(obj: Object) -> Object:
+    """Return `status`, or an empty dictionary."""
+    found: Object = obj.get("status") or {}
+    return found
+
+
+def envelope_of(obj: Object, model: type[Envelope]) -> Envelope:
+    """Read `spec`; raises msgspec.ValidationError, which the CRD's schema should have prevented."""
+    return msgspec.convert(obj.get("spec") or {}, model)
+
+
+def instant(text: str) -> datetime | None:
+    """Read an RFC 3339 instant with its zone; None for anything else."""
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return found if found.tzinfo is not None else None
+
+
+def paused(obj: Object, now: datetime) -> str:
+    """Return why nothing may be changed, empty when it may; a pause whose end has passed is none."""
+    annotations = annotations_of(obj)
+    value = annotations.get(PAUSED, "")
+    until = instant(value)
+    if value != "true" and (until is None or until <= now):
+        return ""
+    reason = annotations.get(PAUSED_REASON, "no reason given")
+    return f"paused {'until ' + value if until is not None else 'until lifted'}: {reason}"[:400]
+
+
+def marks_of(obj: Object, *, absent_since: datetime | None) -> Marks:
+    """Read the marks; annotations and status each suffice, as either may be lost."""
+    annotations, status = annotations_of(obj), status_of(obj)
+    known = status.get("converged")
+    return Marks(
+        external_name=annotations.get(EXTERNAL_NAME) or status.get("externalName", ""),
+        incarnation=annotations.get(INCARNATION) or status.get("incarnation", ""),
+        account=annotations.get(ACCOUNT) or status.get("account", ""),
+        converged=None
+        if not known
+        else Converged(
+            int(known.get("generation", 0)),
+            str(known.get("specHash", "")),
+            str(known.get("observedHash", "")),
+            int(known.get("translator", 0)),
+        ),
+        absent_since=absent_since,
+    )
+
+
+def consent_of(obj: Object) -> Consent:
+    """Read what the platform agreed to; entries without `=` are ignored."""
+    annotations = annotations_of(obj)
+    pairs = (entry.strip().partition("=") for entry in annotations.get(CONSENT, "").split(","))
+    values = tuple((path.strip(), value.strip()) for path, mark, value in pairs if mark)
+    return Consent(values, annotations.get(ADOPT, ""))
+
+
+def word_of(obj: Object) -> Policy | None:
+    """Return the claim's word, None while there is none; a word for another uid is void."""
+    uid, _, word = annotations_of(obj).get(TEARDOWN, "").partition("/")
+    if uid != uid_of(obj) or word not in {policy.value for policy in Policy}:
+        return None
+    return Policy(word)
+
+
+def held(obj: Object) -> bool:
+    """Tell whether our finalizer is on the object."""
+    return FINALIZER in finalizers_of(obj)
+
+
+def intent_of(obj: Object) -> Intent | None:
+    """Read an open intent."""
+    found = status_of(obj).get("intent")
+    if not found:
+        return None
+    calls = tuple(
+        Call(
+            str(call.get("kind", "")),
+            str(call.get("target", "")),
+            str(call.get("incarnation", "")),
+            str(call.get("changeHash", "")),
+        )
+        for call in found.get("calls", ())
+    )
+    not_after = instant(str(found.get("notAfter", "")))
+    if not_after is None:
+        return None
+    return Intent(int(found.get("format", 0)), str(found.get("by", "")), not_after, calls)
+
+
+def written(intent: Intent) -> Object:
+    """Return the intent as it stands in status."""
+    calls: list[dict[str, Any]] = []
+    for call in intent.calls:
+        entry = {"kind": call.kind, "target": call.target}
+        if call.incarnation:
+            entry["incarnation"] = call.incarnation
+        if call.change_hash:
+            entry["changeHash"] = call.change_hash
+        calls.append(entry)
+    return {
+        "format": intent.format,
+        "by": intent.by,
+        "notAfter": intent.not_after.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "calls": calls,
+    }

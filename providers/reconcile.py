@@ -1,0 +1,238 @@
+"""The one reconciler of all clouds: gather, decide, act, report, one status write."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Generic
+
+from providers import reading
+from providers.accounts import Accounts
+from providers.cloud import ConfigT, Credential, Provider
+from providers.decide import decide
+from providers.effects import Effects, Outcome, mutates
+from providers.gather import Gatherer, Snapshot, differences, unknown_of
+from providers.managed import Present, SpecT, digest
+from providers.passwords import Keep, Login
+from providers.plan import Create, Destroy, Ignore, Plan, Refuse, Settled, Update, Wait
+from providers.reasons import Kind, kind_of
+from providers.report import Verdict, requeue_after, status_after, verdict_of
+from providers.settings import Settings
+from runtime.conditions import find
+from runtime.errors import Failure, NamespaceTerminating
+from runtime.events import EventRecorder
+from runtime.kube import Kube
+from runtime.objects import Key, Object, key_of
+from runtime.results import SETTLED, Result
+from runtime.status import write_status
+from runtime.store import Store
+
+_BEFORE_SAYING = 3
+_SOON = timedelta(seconds=2)
+_FUTILE_FOR = timedelta(hours=1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Futile:
+    """A change that did not take: not sent again before `until` unless something else is to be changed."""
+
+    changes: str
+    until: datetime
+
+
+class Reconciler(Generic[SpecT, ConfigT]):
+    """Reconciles one kind of one cloud; called with keys by runtime.controller."""
+
+    def __init__(
+        self,
+        provider: Provider[SpecT, ConfigT],
+        kube: Kube,
+        accounts: Accounts[SpecT, ConfigT],
+        settings: Settings,
+        around: Around[SpecT, ConfigT],
+    ) -> None:
+        self._provider = provider
+        self._kube = kube
+        self._accounts = accounts
+        self._settings = settings
+        self._store = around.store
+        self._events = around.events
+        self._gatherer = around.gatherer
+        self._effects = around.effects
+        self._unknowns: dict[Key, int] = {}
+        self._futile: dict[Key, _Futile] = {}
+
+    async def __call__(self, key: Key) -> Result:
+        """Make one pass over one resource."""
+        obj = self._store.get(key)
+        if obj is None:
+            self._forget(key)
+            return SETTLED
+        snapshot, plan = await self._decided(obj)
+        if mutates(snapshot, plan):
+            # What is about to be changed is decided on what is true now, not on what a cache remembers.
+            snapshot, plan = await self._decided(await self._live(key))
+        if isinstance(plan, Ignore) or (isinstance(plan, Wait) and self._is_quiet(key, snapshot, plan)):
+            return Result(plan.after) if isinstance(plan, Wait) else SETTLED
+        outcome: Outcome[SpecT] = Outcome(snapshot.obj, snapshot.stored)
+        failure = await self._act(snapshot, plan, outcome) if mutates(snapshot, plan) else None
+        if outcome.gone:
+            self._tell(snapshot, outcome)
+            self._forget(key)
+            return SETTLED
+        return await self._publish(snapshot, plan, outcome, failure)
+
+    async def _decided(self, obj: Object) -> tuple[Snapshot[SpecT], Plan]:
+        snapshot = await self._gatherer.gather(obj)
+        return snapshot, self._without_futile(snapshot, decide(snapshot.scene))
+
+    async def _live(self, key: Key) -> Object:
+        obj = await self._kube.get(self._provider.resource, key)
+        self._store.remember(obj)
+        return obj
+
+    def _without_futile(self, snapshot: Snapshot[SpecT], plan: Plan) -> Plan:
+        """Do not repeat for ever what the cloud accepts and does not carry out."""
+        known = self._futile.get(key_of(snapshot.obj))
+        if not isinstance(plan, Update) or known is None or snapshot.scene.now >= known.until:
+            return plan
+        if known.changes != digest([repr(change) for change in plan.changes]):
+            return plan
+        paths = ", ".join(change.path for change in plan.changes)
+        return Refuse(
+            "AccessDenied",
+            f"these stay as they are although they were put back: {paths[:300]}; who granted them must take them back",
+            plan.changes,
+        )
+
+    def _is_quiet(self, key: Key, snapshot: Snapshot[SpecT], plan: Wait) -> bool:
+        """Say nothing of what is over in a moment: a wait that changes nothing, the first two failed looks."""
+        if plan.quiet:
+            return True
+        if kind_of(plan.reason) is not Kind.AS_KNOWN or find(snapshot.obj, "Ready") is None:
+            self._unknowns.pop(key, None)
+            return False
+        count = self._unknowns.get(key, 0) + 1
+        self._unknowns[key] = count
+        return count < _BEFORE_SAYING
+
+    async def _act(self, snapshot: Snapshot[SpecT], plan: Plan, outcome: Outcome[SpecT]) -> Failure | None:
+        self._unknowns.pop(key_of(snapshot.obj), None)
+        try:
+            if isinstance(plan, Create) and snapshot.account is not None:
+                await self._effects.hold_config(snapshot.account.config_object)
+            await self._effects.act(snapshot, plan, outcome, self._gatherer.limiter)
+        except NamespaceTerminating:
+            # The namespace goes: its deletion is what decides now.
+            return None
+        except Failure as failure:
+            if not outcome.acted:
+                raise
+            return failure
+        return None
+
+    async def _publish(
+        self, snapshot: Snapshot[SpecT], plan: Plan, outcome: Outcome[SpecT], failure: Failure | None
+    ) -> Result:
+        now = self._settings.now()
+        if failure is None:
+            snapshot, plan = self._after(snapshot, plan, outcome)
+            await self._prove(snapshot, outcome)
+            verdict = verdict_of(snapshot, plan)
+        else:
+            unknown = unknown_of(failure)
+            verdict = Verdict(unknown.reason, unknown.message)
+        if isinstance(plan, Destroy):
+            verdict = Verdict("Deleting", "the database is taken away") if failure is None else verdict
+        status = status_after(snapshot, verdict, outcome, self._settings, now)
+        self._tell_stalled(snapshot, outcome.obj, verdict, status)
+        written = await write_status(
+            self._kube, self._provider.resource, outcome.obj, status, manager=f"{self._settings.manager}/status"
+        )
+        if written is not None:
+            self._store.remember(written)
+            outcome.obj = written
+        self._tell(snapshot, outcome)
+        if failure is not None:
+            raise failure
+        if isinstance(plan, Destroy):
+            await self._effects.finish_deletion(snapshot, outcome)
+            self._forget(key_of(snapshot.obj))
+            return SETTLED
+        if outcome.acted and isinstance(plan, Update):
+            return Result(_SOON)
+        return Result(requeue_after(snapshot, plan, status, now))
+
+    def _after(self, snapshot: Snapshot[SpecT], plan: Plan, outcome: Outcome[SpecT]) -> tuple[Snapshot[SpecT], Plan]:
+        """Decide once more on what was seen after the last call, for the report alone."""
+        snapshot = replace(snapshot, obj=outcome.obj, stored=outcome.stored)
+        if not isinstance(outcome.fresh, Present) or isinstance(plan, Destroy):
+            return snapshot, plan
+        target = snapshot.target
+        if outcome.stored is not None and outcome.stored.kept.username:
+            target = replace(target, active=outcome.stored.kept.username)
+        if outcome.rotated_from is not None:
+            target = replace(target, retiring=outcome.rotated_from)
+        if outcome.retired:
+            target = replace(target, retiring="")
+        observed = outcome.fresh.observed
+        marks = reading.marks_of(outcome.obj, absent_since=None)
+        changes = differences(self._provider, snapshot.envelope, target, observed)
+        scene = replace(
+            snapshot.scene,
+            observation=outcome.fresh,
+            marks=marks,
+            changes=changes,
+            observed_hash=digest(observed.spec),
+        )
+        after = decide(scene)
+        key = key_of(snapshot.obj)
+        if isinstance(after, Update) and isinstance(plan, Update) and after.changes == plan.changes:
+            self._futile[key] = _Futile(digest([repr(change) for change in plan.changes]), scene.now + _FUTILE_FOR)
+        elif isinstance(after, Settled):
+            self._futile.pop(key, None)
+        return replace(snapshot, scene=scene, target=target, step=Keep(), trouble=snapshot.trouble), after
+
+    async def _prove(self, snapshot: Snapshot[SpecT], outcome: Outcome[SpecT]) -> None:
+        """Record at which version of its row the published login was proven; try it where the row is new."""
+        observed, stored, account = snapshot.observed, outcome.stored, snapshot.account
+        if observed is None or stored is None or account is None or not stored.kept.current:
+            return
+        name, versions = stored.kept.username, self._provider.login_versions(observed)
+        proven = name in outcome.proven or snapshot.login is Login.OK
+        if outcome.acted and name not in outcome.proven:
+            credential = Credential(name, stored.kept.current)
+            proven = await account.cloud.login(snapshot.target, credential) is Login.OK
+        outcome.proven.pop(name, None)
+        if proven and name in versions:
+            outcome.proven[name] = versions[name]
+
+    def _tell(self, snapshot: Snapshot[SpecT], outcome: Outcome[SpecT]) -> None:
+        for said in outcome.events:
+            self._events.emit(snapshot.obj, type_=said.type, reason=said.reason, message=said.message)
+
+    def _tell_stalled(self, snapshot: Snapshot[SpecT], obj: Object, verdict: Verdict, status: Object) -> None:
+        stalled = find({"status": status}, "Stalled")
+        before = find(obj, "Stalled")
+        if stalled is not None and (before is None or before.get("reason") != stalled["reason"]):
+            self._events.emit(snapshot.obj, type_="Warning", reason=stalled["reason"], message=stalled["message"])
+        known = {entry["path"] for entry in (obj.get("status") or {}).get("drift") or ()}
+        for change in verdict.held[:8]:
+            if change.path not in known and verdict.reason in {"DriftHeld", "ObserveOnly"}:
+                self._events.emit(snapshot.obj, type_="Warning", reason="DriftFound", message=verdict.message)
+                return
+
+    def _forget(self, key: Key) -> None:
+        self._gatherer.forget(key)
+        self._unknowns.pop(key, None)
+        self._futile.pop(key, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Around(Generic[SpecT, ConfigT]):
+    """What a reconciler works with, made once."""
+
+    store: Store
+    events: EventRecorder
+    gatherer: Gatherer[SpecT, ConfigT]
+    effects: Effects[SpecT, ConfigT]

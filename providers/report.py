@@ -1,0 +1,239 @@
+"""The status that a pass leaves: whole, redacted, stable between passes in which nothing happened. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Literal
+
+from providers import credentials, reading
+from providers.effects import Outcome
+from providers.gather import Snapshot, proven_versions
+from providers.managed import Change, Present, describe
+from providers.passwords import Kept, Missing, keyed_hash
+from providers.plan import Plan, Refuse, Rest, Settled, Update, Wait
+from providers.reading import status_of
+from providers.reasons import UNUSABLE, Kind, deadline_of, kind_of
+from providers.settings import Settings
+from runtime.conditions import Condition, find, merge, timestamp
+from runtime.objects import Object, annotations_of, generation_of, key_of
+
+MOST_DRIFT = 32
+LONGEST_MESSAGE = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Why things are as they are; an empty reason means that nothing is left to do."""
+
+    reason: str = ""
+    message: str = ""
+    held: tuple[Change, ...] = ()
+
+
+def verdict_of(snapshot: Snapshot[Any], plan: Plan) -> Verdict:  # noqa: PLR0911 - one arm for each cause
+    """Reduce a plan and the password's trouble to the one reason that counts most."""
+    match plan:
+        case Refuse(reason=reason, message=message, held=held) | Rest(reason=reason, message=message, held=held):
+            return Verdict(reason, message, held)
+        case Wait(reason=reason, message=message):
+            return Verdict(reason, message)
+        case Update(held=Rest() | Refuse() as held):
+            return Verdict(held.reason, held.message, held.held)
+        case Update(changes=changes):
+            paths = ", ".join(change.path for change in changes)
+            return Verdict("CloudBusy", f"still differs after the change: {paths}"[:400])
+        case Settled() if snapshot.trouble is not None:
+            return Verdict(*snapshot.trouble)
+        case Settled() if isinstance(snapshot.step, Missing):
+            return Verdict(
+                "PasswordUnknown",
+                "the credentials Secret was lost and the password is found nowhere; set passwordRotation.token to a new"
+                " value for a new password",
+            )
+        case _:
+            return Verdict()
+
+
+def status_after(
+    snapshot: Snapshot[Any], verdict: Verdict, outcome: Outcome[Any], settings: Settings, now: datetime
+) -> Object:
+    """Return the whole status; equal to the old one when nothing happened."""
+    obj, old = outcome.obj, status_of(outcome.obj)
+    status: Object = {"observedGeneration": generation_of(obj)}
+    status["conditions"] = _conditions(obj, verdict, now)
+    marks = {
+        "externalName": annotations_of(obj).get(reading.EXTERNAL_NAME) or old.get("externalName"),
+        "incarnation": annotations_of(obj).get(reading.INCARNATION) or old.get("incarnation"),
+        "account": annotations_of(obj).get(reading.ACCOUNT) or old.get("account"),
+        "lastHandledReconcileAt": annotations_of(obj).get(reading.REQUESTED_AT, "")[:256],
+        "effectiveDeletionPolicy": _effective(snapshot),
+        "atProvider": _at_provider(snapshot, outcome, old),
+        "connection": _connection(snapshot, outcome, settings) or old.get("connection"),
+        "drift": _drift(verdict, outcome, old, now),
+        "converged": _converged(snapshot, verdict, old),
+        "rotation": _rotation(snapshot, outcome, settings, now),
+    }
+    status |= {name: value for name, value in marks.items() if value}
+    return status
+
+
+def _effective(snapshot: Snapshot[Any]) -> str:
+    policy = snapshot.scene.desired.lifecycle.policy
+    return policy.value if policy is not None else "Awaiting"
+
+
+def _conditions(obj: Object, verdict: Verdict, now: datetime) -> list[Object]:
+    generation, reason = generation_of(obj), verdict.reason
+    message, kind = verdict.message[:LONGEST_MESSAGE], kind_of(reason)
+    old = status_of(obj).get("conditions") or []
+    stalled = kind is Kind.STALLED or (
+        kind is not Kind.RESTING and kind is not Kind.FINE and _overdue(obj, verdict, now)
+    )
+    found = [_ready(obj, verdict, kind, generation)]
+    if kind is Kind.FINE:
+        found.append(Condition("Synced", "True", "InSync", "the database is as it was asked for", generation))
+        return merge(old, found, now)
+    synced: Literal["True", "False"] = "True" if reason == "ObserveOnly" else "False"
+    found.append(Condition("Synced", synced, reason, message, generation))
+    if stalled:
+        found.append(Condition("Stalled", "True", reason, message, generation))
+    elif kind not in {Kind.RESTING, Kind.TEARDOWN}:
+        found.append(Condition("Reconciling", "True", reason, message, generation))
+    return merge(old, found, now)
+
+
+def _overdue(obj: Object, verdict: Verdict, now: datetime) -> bool:
+    """Tell whether the same reason has stood for longer than its kind may; once stalled it stays so."""
+    stalled, synced = find(obj, "Stalled"), find(obj, "Synced")
+    if stalled is not None and stalled.get("reason") == verdict.reason:
+        return True
+    if synced is None or synced.get("status") != "False" or synced.get("reason") != verdict.reason:
+        return False
+    since = reading.instant(str(synced.get("lastTransitionTime", "")))
+    return since is not None and now - since >= deadline_of(kind_of(verdict.reason))
+
+
+def _ready(obj: Object, verdict: Verdict, kind: Kind, generation: int) -> Condition:
+    if kind is Kind.FINE:
+        return Condition("Ready", "True", "Available", "the database is there and its password works", generation)
+    message = verdict.message[:LONGEST_MESSAGE]
+    known = find(obj, "Ready")
+    if kind is Kind.NOT_READY or verdict.reason in UNUSABLE or known is None:
+        return Condition("Ready", "False", verdict.reason, message, generation)
+    if known["status"] == "True":
+        return Condition("Ready", "True", known["reason"], known["message"], generation)
+    return Condition("Ready", "False", verdict.reason, message, generation)
+
+
+def _at_provider(snapshot: Snapshot[Any], outcome: Outcome[Any], old: Object) -> Object | None:
+    observed = outcome.fresh.observed if isinstance(outcome.fresh, Present) else snapshot.observed
+    if observed is None:
+        return old.get("atProvider")
+    found: Object = dict(observed.at_provider)
+    proven = proven_versions(outcome.obj) | {name: version for name, version in outcome.proven.items() if version}
+    if proven:
+        found["logins"] = [{"name": name, "version": version} for name, version in sorted(proven.items())][-2:]
+    return found
+
+
+def _connection(snapshot: Snapshot[Any], outcome: Outcome[Any], settings: Settings) -> Object | None:
+    kept: Kept | None = outcome.stored.kept if outcome.stored is not None else None
+    if snapshot.account is None or kept is None or not kept.current:
+        return None
+    endpoint = snapshot.account.cloud.endpoint(snapshot.target)
+    name = credentials.name_of(key_of(outcome.obj)).name
+    connection: Object = {
+        "host": endpoint.host,
+        "port": endpoint.port,
+        "database": endpoint.database,
+        "username": kept.username,
+        "sslmode": endpoint.sslmode,
+        "passwordRef": {"name": name, "key": "current", "hash": keyed_hash(settings.hash_key, kept.current)},
+    }
+    if kept.ca:
+        connection["caRef"] = {"kind": "Secret", "name": name, "key": credentials.CA}
+    return connection
+
+
+def _drift(verdict: Verdict, outcome: Outcome[Any], old: Object, now: datetime) -> list[Object]:
+    """List what was put back last, until something else is, and what is held now."""
+    known = {(entry["path"], entry["action"]): entry for entry in old.get("drift") or ()}
+    corrected = [_entry(change, "Corrected", {}, now) for change in outcome.corrected]
+    if not corrected:
+        corrected = [entry for entry in old.get("drift") or () if entry["action"] == "Corrected"]
+    action = "Observed" if verdict.reason == "ObserveOnly" else "Held"
+    held = [_entry(change, action, known, now) for change in verdict.held]
+    return (held + corrected)[:MOST_DRIFT]
+
+
+def _entry(change: Change, action: str, known: dict[Any, Object], now: datetime) -> Object:
+    before = known.get((change.path, action))
+    return {
+        "path": change.path[:256],
+        "desired": describe(change.want),
+        "observed": describe(change.have),
+        "since": before["since"] if before else timestamp(now),
+        "action": action,
+    }
+
+
+def _converged(snapshot: Snapshot[Any], verdict: Verdict, old: Object) -> Object | None:
+    known, desired = old.get("converged"), snapshot.scene.desired
+    if verdict.reason or not isinstance(snapshot.scene.observation, Present):
+        return known
+    if known and (known.get("specHash"), known.get("translator")) == (
+        desired.spec_hash,
+        snapshot.scene.bounds.translator,
+    ):
+        return {**known, "generation": desired.generation}
+    return {
+        "generation": desired.generation,
+        "specHash": desired.spec_hash,
+        "observedHash": snapshot.scene.observed_hash,
+        "translator": snapshot.scene.bounds.translator,
+    }
+
+
+def _rotation(snapshot: Snapshot[Any], outcome: Outcome[Any], settings: Settings, now: datetime) -> Object | None:
+    old = status_of(outcome.obj).get("rotation")
+    token = snapshot.envelope.password_rotation.token or ""
+    if outcome.rotated_from is not None:
+        rotation: Object = {"token": token}
+        if outcome.rotated_from:
+            rotation["retiring"] = outcome.rotated_from
+            rotation["retireAt"] = timestamp(now + settings.rotation_grace)
+        return rotation
+    if outcome.retired and old:
+        return {"token": old.get("token", "")}
+    if old is None and outcome.stored is not None and outcome.stored.kept.current:
+        return {"token": token}
+    found: Object | None = old
+    return found
+
+
+def requeue_after(snapshot: Snapshot[Any], plan: Plan, status: Object, now: datetime) -> timedelta | None:
+    """Return when to look again; None leaves it to the resync."""
+    match plan:
+        case Wait(after=after):
+            return after
+        case Refuse():
+            return _first(timedelta(minutes=5), _until_overdue(status, now))
+        case _:
+            retire_at = reading.instant(str((status.get("rotation") or {}).get("retireAt", "")))
+            left = None if retire_at is None else max(timedelta(seconds=1), retire_at - now)
+            return left if snapshot.trouble is None else _first(timedelta(minutes=1), left)
+
+
+def _until_overdue(status: Object, now: datetime) -> timedelta | None:
+    reconciling = find({"status": status}, "Reconciling")
+    if reconciling is None:
+        return None
+    since = reading.instant(str(reconciling.get("lastTransitionTime", "")))
+    if since is None:
+        return None
+    return max(timedelta(seconds=1), since + deadline_of(kind_of(str(reconciling["reason"]))) - now)
+
+
+def _first(one: timedelta, other: timedelta | None) -> timedelta:
+    return one if other is None else min(one, other)

@@ -1,0 +1,35 @@
+"""What a provider process was told, and the clock it uses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+
+def utc_now() -> datetime:
+    """Return the wall clock, for timestamps and for what is agreed with other processes."""
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Settings of one provider process.
+
+    `process` names it in intents, `namespace` is its own. `call_budget` bounds when the calls of an intent may start,
+    `skew` is what clocks may differ by. `takeover` says why nothing may be changed after the cluster was restored.
+    """
+
+    installation: str
+    process: str
+    namespace: str
+    manager: str
+    hash_key: bytes = field(repr=False)
+    takeover: str = ""
+    grace: timedelta = timedelta(seconds=60)
+    call_budget: timedelta = timedelta(seconds=20)
+    skew: timedelta = timedelta(seconds=5)
+    rotation_grace: timedelta = timedelta(hours=1)
+    sweep: timedelta = timedelta(seconds=30)
+    resync: timedelta = timedelta(minutes=10)
+    now: Callable[[], datetime] = utc_now

@@ -1,0 +1,84 @@
+"""Drift by list: one list of an account wakes the keys whose mark changed. Nothing else is ever decided on it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from typing import Any
+
+import structlog
+
+from providers import reading
+from providers.accounts import Accounts
+from providers.cloud import Sweep
+from runtime.cache import Informer
+from runtime.errors import Failure
+from runtime.objects import Key, Object, annotations_of
+from runtime.results import Result
+
+_log = structlog.get_logger("providers.sweep")
+
+BY_EXTERNAL_NAME = "external-name"
+
+
+class ExternalStore:
+    """What the last complete list of an account showed; pure state.
+
+    An entry's mark changes when anything did. `asOf` is the start of its request, as a number that only grows: an older
+    answer never replaces a newer one.
+    """
+
+    def __init__(self) -> None:
+        self._marks: dict[str, str] = {}
+        self._as_of = float("-inf")
+
+    def changed(self, sweep: Sweep, as_of: float) -> tuple[str, ...]:
+        """Take a list in; return the names that appeared, changed, or (where it is complete) vanished."""
+        if as_of < self._as_of:
+            return ()
+        first = self._as_of == float("-inf")
+        self._as_of = as_of
+        moved = [name for name, mark in sweep.items.items() if self._marks.get(name) != mark]
+        gone = [name for name in self._marks if name not in sweep.items] if sweep.complete else []
+        self._marks = dict(sweep.items) if sweep.complete else {**self._marks, **sweep.items}
+        # Every key is looked at after a start anyway.
+        return () if first else tuple(sorted({*moved, *gone}))
+
+
+class Sweeper:
+    """Lists the account of one ProviderConfig a pass, and wakes the resources that changed; writes nothing."""
+
+    def __init__(
+        self, accounts: Accounts[Any, Any], resources: Informer, wake: Callable[[Key], None], period: timedelta
+    ) -> None:
+        self._accounts = accounts
+        self._resources = resources
+        self._wake = wake
+        self._period = period
+        self._stores: dict[tuple[str, str], ExternalStore] = {}
+        resources.store.add_index(BY_EXTERNAL_NAME, external_names)
+
+    async def __call__(self, key: Key) -> Result:
+        """Sweep once; come back after the period."""
+        account = self._accounts.connected.get(key.name)
+        if account is None:
+            return Result(self._period)
+        as_of = asyncio.get_running_loop().time()
+        try:
+            sweep = await account.cloud.observe_all()
+        except Failure as failure:
+            _log.info("a list failed; the resync finds what it would have shown", config=key.name, error=str(failure))
+            return Result(self._period)
+        store = self._stores.setdefault((key.name, account.id), ExternalStore())
+        for external in store.changed(sweep, as_of):
+            for resource in self._resources.store.by_index(BY_EXTERNAL_NAME, external):
+                self._wake(resource)
+        return Result(self._period)
+
+
+def external_names(obj: Object) -> tuple[str, ...]:
+    """Index a resource by its database's name."""
+    status: Mapping[str, Any] = reading.status_of(obj)
+    name = annotations_of(obj).get(reading.EXTERNAL_NAME) or status.get("externalName")
+    return (name,) if name else ()
