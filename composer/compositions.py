@@ -6,12 +6,16 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
+import msgspec
+
 from composer import names
 from composer.check import CheckRequest
 from composer.choose import Revision
 from composer.gather import Cluster
 from composer.hashes import content_hash
+from composer.kinds import Catalog
 from composer.library import COMPOSITIONS, REVISIONS, Library
+from composer.prepare import kinds_of
 from composer.problems import Problem
 from composer.reasons import Gravity, gravity
 from composer.report import MISSING_PATIENCE
@@ -60,7 +64,7 @@ class CompositionReconciler:
         if deleting(composition):
             return await self._let_go(composition)
         spec = composition.get("spec") or {}
-        problems = await self._checker.check(CheckRequest(spec, self._cluster.catalog))
+        problems = await self._checker.check(CheckRequest(spec, relevant(self._cluster.catalog, spec)))
         if problems:
             return await self._refuse(composition, problems)
         self._missing_since.pop(key, None)
@@ -195,3 +199,13 @@ class CompositionReconciler:
         )
         if made:
             self._library.compositions.store.remember(made)
+
+
+def relevant(kinds: Catalog, spec: dict[str, Any]) -> Catalog:
+    """Return all kinds, but the schemas only of those that a Composition names: the rest may be megabytes."""
+    claim = spec.get("compositeTypeRef") or {}
+    group = str(claim.get("apiVersion", "")).rpartition("/")[0]
+    named = kinds_of(spec) | {f"{claim.get('kind')}.{group}"}
+    return {
+        name: facts if name in named else msgspec.structs.replace(facts, schema=None) for name, facts in kinds.items()
+    }

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import Protocol
 
 from composer import names
 from composer.act import Actor
@@ -17,7 +19,7 @@ from composer.prepare import Preparer, Renderer
 from composer.secrets import Publisher
 from runtime.cache import Informer
 from runtime.changes import Change
-from runtime.controller import Controller, Source
+from runtime.controller import Controller, ControllerSettings, Source
 from runtime.errors import Unavailable
 from runtime.objects import Key, Object, annotations_of, metadata
 from runtime.serve import ProcessContext
@@ -25,7 +27,7 @@ from runtime.serve import ProcessContext
 _SYNC_SECONDS = 30.0
 
 
-class Workshop(Renderer, Checker):
+class Workshop(Renderer, Checker, Protocol):
     """Where templates are rendered and checked."""
 
 
@@ -44,7 +46,9 @@ def namespace_index(claim: Object) -> Iterable[str]:
     return (metadata(claim).get("namespace", ""),)
 
 
-async def build(context: ProcessContext, workshop: Workshop) -> Sequence[Controller]:
+async def build(
+    context: ProcessContext, workshop: Workshop, *, resync: timedelta = timedelta(minutes=10)
+) -> Sequence[Controller]:
     """Build all controllers. Raises Unavailable while no kind of claim is installed."""
     cluster = Cluster(context.kube, context.cache)
     library = Library(cluster, context.settings.namespace)
@@ -53,18 +57,28 @@ async def build(context: ProcessContext, workshop: Workshop) -> Sequence[Control
     if not kinds:
         raise Unavailable("no kind of claim is installed; install the CRDs", status=503)
     reconciler = CompositionReconciler(cluster, library, workshop, context.events, _now)
-    compositions = Controller("composition", reconciler.reconcile)
+    settings = ControllerSettings(resync=resync)
+    compositions = Controller("composition", reconciler.reconcile, settings=settings)
     compositions.source(Source(library.compositions, primary=True))
     compositions.source(Source(cluster.crds, keys=lambda _: tuple(library.compositions.store.keys())))
-    claims = [_claim_controller(context, cluster, library, workshop, facts) for facts in kinds]
+    shared = _Shared(context, cluster, library, workshop, settings)
+    claims = [_claim_controller(shared, facts) for facts in kinds]
     for _, informer in claims:
         reconciler.count_in(informer)
     return [compositions, *(controller for controller, _ in claims)]
 
 
-def _claim_controller(
-    context: ProcessContext, cluster: Cluster, library: Library, workshop: Workshop, facts: KindFacts
-) -> tuple[Controller, Informer]:
+@dataclass(frozen=True, slots=True)
+class _Shared:
+    context: ProcessContext
+    cluster: Cluster
+    library: Library
+    workshop: Workshop
+    settings: ControllerSettings
+
+
+def _claim_controller(shared: _Shared, facts: KindFacts) -> tuple[Controller, Informer]:
+    context, cluster, library = shared.context, shared.cluster, shared.library
     informer = cluster.informer(facts.resource)
     informer.store.add_index("composition", composition_index)
     informer.store.add_index("namespace", namespace_index)
@@ -77,14 +91,14 @@ def _claim_controller(
     tools = Tools(
         kube=context.kube,
         gatherer=gatherer,
-        preparer=Preparer(library, workshop),
+        preparer=Preparer(library, shared.workshop),
         actor=actor,
         publisher=Publisher(context.kube, monotonic=time.monotonic, manager=names.OWN_MANAGER),
         events=context.events,
         now=_now,
         monotonic=time.monotonic,
     )
-    controller = Controller(facts.resource.kind.lower(), ClaimReconciler(tools).reconcile)
+    controller = Controller(facts.resource.kind.lower(), ClaimReconciler(tools).reconcile, settings=shared.settings)
     gatherer.wake(controller)
     keys = _Keys(informer)
     controller.source(Source(informer, primary=True))

@@ -1,0 +1,182 @@
+"""Renders and checks in confined worker processes; the other side is `composer.worker`.
+
+A worker that takes too long, too much or breaks is killed and costs that one request; what killed three workers is
+refused for five minutes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import struct
+import time
+from collections import OrderedDict
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Literal
+
+import msgspec
+
+from composer import worker
+from composer.check import CheckRequest
+from composer.hashes import digest
+from composer.problems import CompositionError, Problem
+from composer.render import Rendered, Request
+from composer.worker import Answer, Order
+from runtime.errors import Transient
+
+WALL = timedelta(seconds=2)
+KILLS = 3
+REFUSED_FOR = timedelta(minutes=5)
+_SERVES = 10_000
+_START_SECONDS = 20.0
+
+
+class WorkshopError(Exception):
+    """Workers cannot be confined here; the sentence says why and what to do."""
+
+
+@dataclass(slots=True)
+class _Worker:
+    pid: int
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+    served: int = 0
+
+
+class Workshop:
+    """A pool of workers. Make it before there is any connection, credential or thread: it forks."""
+
+    def __init__(self, *, is_confined: bool = True, workers: int = 2) -> None:
+        self._is_confined = is_confined
+        self._size = workers
+        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.server_pid = os.fork()
+        if self.server_pid == 0:
+            self._control.close()
+            worker.serve(theirs, is_confined=is_confined)
+            os._exit(1)
+        theirs.close()
+        self._idle: asyncio.Queue[_Worker] | None = None
+        self._spawning = asyncio.Lock()
+        self._kills: OrderedDict[str, tuple[int, float]] = OrderedDict()
+
+    def prove(self) -> None:
+        """Start one worker and end it. Raises WorkshopError when it cannot be confined."""
+        _, pipe = self._spawn()
+        with pipe:
+            pipe.settimeout(_START_SECONDS)
+            said = pipe.recv(4096)[4:]
+        if said != worker.READY:
+            why = said.decode(errors="replace") or "the worker died"
+            raise WorkshopError(
+                f"templates cannot be rendered safely here: {why}; allow seccomp for this process, "
+                "or start with --unsafe-render to render without it"
+            )
+
+    async def render(self, request: Request) -> Rendered:
+        """Render one claim. Raises CompositionError (RenderLimit included), or Transient when workers are lost."""
+        about = digest([request.composition, request.claim.get("spec")])
+        answer = await self._ask("render", msgspec.json.encode(request), about)
+        if answer.rendered is None:
+            raise CompositionError(*(answer.problems or ()))
+        return answer.rendered
+
+    async def check(self, request: CheckRequest) -> tuple[Problem, ...]:
+        """Check one Composition. Raises Transient when workers are lost."""
+        try:
+            answer = await self._ask("check", msgspec.json.encode(request), digest(request.composition))
+        except CompositionError as error:
+            return error.problems
+        return answer.problems or ()
+
+    async def close(self) -> None:
+        """End all workers and the server."""
+        while self._idle is not None and not self._idle.empty():
+            one = self._idle.get_nowait()
+            self._end(one)
+            with suppress(OSError):
+                await one.writer.wait_closed()
+        self._control.close()
+        await asyncio.to_thread(os.waitpid, self.server_pid, 0)
+
+    async def _ask(self, operation: Literal["render", "check"], body: bytes, about: str) -> Answer:
+        self._refuse(about)
+        frame = msgspec.json.encode(Order(operation, msgspec.Raw(body)))
+        if len(frame) > worker.FRAME_LIMIT_BYTES:
+            raise CompositionError(Problem("RenderLimit", "the input of a render is too large"))
+        idle = await self._pool()
+        one = await idle.get()
+        replacement: _Worker | None = one
+        try:
+            async with asyncio.timeout(WALL.total_seconds()):
+                one.writer.write(struct.pack("!I", len(frame)) + frame)
+                (length,) = struct.unpack("!I", await one.reader.readexactly(4))
+                answer = msgspec.json.decode(await one.reader.readexactly(length), type=Answer)
+            one.served += 1
+            if one.served >= _SERVES:
+                replacement = None
+        except (TimeoutError, asyncio.IncompleteReadError, OSError, msgspec.DecodeError) as error:
+            replacement = None
+            self._count_kill(about)
+            limits = f"cpu {worker.CPU_SECONDS:g} s, {WALL.total_seconds():g} s in all, or memory"
+            raise CompositionError(Problem("RenderLimit", f"the render used up its limit: {limits}")) from error
+        except asyncio.CancelledError:
+            # Its answer would be taken for the next one's.
+            replacement = None
+            raise
+        finally:
+            if replacement is None:
+                self._end(one)
+                idle.put_nowait(await self._new())
+            else:
+                idle.put_nowait(replacement)
+        return answer
+
+    async def _pool(self) -> asyncio.Queue[_Worker]:
+        async with self._spawning:
+            if self._idle is None:
+                idle: asyncio.Queue[_Worker] = asyncio.Queue()
+                for _ in range(self._size):
+                    idle.put_nowait(await self._new())
+                self._idle = idle
+        return self._idle
+
+    async def _new(self) -> _Worker:
+        try:
+            pid, pipe = await asyncio.to_thread(self._spawn)
+            reader, writer = await asyncio.open_unix_connection(sock=pipe)
+            async with asyncio.timeout(_START_SECONDS):
+                (length,) = struct.unpack("!I", await reader.readexactly(4))
+                await reader.readexactly(length)
+        except (OSError, TimeoutError, asyncio.IncompleteReadError) as error:
+            raise Transient(f"the template server is lost: {error}") from error
+        return _Worker(pid, reader, writer)
+
+    def _spawn(self) -> tuple[int, socket.socket]:
+        self._control.send(worker.SPAWN)
+        said, descriptors, _, _ = socket.recv_fds(self._control, 64, 1)
+        if not descriptors:
+            raise ConnectionError("the template server has ended")
+        return int(said), socket.socket(fileno=descriptors[0])
+
+    def _end(self, one: _Worker) -> None:
+        one.writer.close()
+        self._control.send(worker.KILL + f" {one.pid}".encode())
+
+    def _refuse(self, about: str) -> None:
+        kills, since = self._kills.get(about, (0, 0.0))
+        if kills < KILLS:
+            return
+        if time.monotonic() - since < REFUSED_FOR.total_seconds():
+            what = f"the render used up its limits {kills} times; it is tried again in five minutes"
+            raise CompositionError(Problem("RenderLimit", what))
+        del self._kills[about]
+
+    def _count_kill(self, about: str) -> None:
+        kills, _ = self._kills.pop(about, (0, 0.0))
+        self._kills[about] = (kills + 1, time.monotonic())
+        if len(self._kills) > _SERVES:
+            self._kills.popitem(last=False)
