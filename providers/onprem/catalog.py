@@ -87,7 +87,7 @@ SELECT pg_catalog.json_build_object(
 
 ALL = """
 SELECT o.database, o.identity, o.installation, o.claim, d.oid::pg_catalog.text,
-    pg_catalog.md5(pg_catalog.row(d.*)::pg_catalog.text || coalesce((
+    pg_catalog.md5(ROW(d.*)::pg_catalog.text || coalesce((
         SELECT pg_catalog.string_agg(a.rolname || a.xmin::pg_catalog.text, ',' ORDER BY a.rolname)
         FROM (SELECT rolname, xmin FROM pg_catalog.pg_authid) a
         WHERE a.rolname = o.owner_role OR a.rolname = ANY(o.logins)), '') || coalesce((
