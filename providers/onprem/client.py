@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+import ssl
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
@@ -309,6 +310,16 @@ def _acceptable(about: About, config: ProviderConfigSpec) -> None:
                        f" {config.database}: GRANT SELECT (rolname, xmin) ON pg_authid TO {about.admin}")  # fmt: skip
 
 
+def _refuse_no_certificate(config: ProviderConfigSpec, ca: str) -> None:
+    reference = config.ca_secret_ref
+    where = "caBundle" if reference is None else f"key {reference.key} of Secret {reference.name}"
+    try:
+        ssl.create_default_context(cadata=ca)
+    except (ssl.SSLError, ValueError):
+        text = f"{where} holds no PEM certificate; put the certificates of the server's authority there"
+        raise Terminal("CredentialsInvalid", text) from None
+
+
 @asynccontextmanager
 async def connect(config: ProviderConfigSpec, given: Mapping[str, Mapping[str, str]]) -> AsyncIterator[OnPremCloud]:
     """Log in, check that the login is what it may be, make the ownership table when it is not there."""
@@ -323,6 +334,7 @@ async def connect(config: ProviderConfigSpec, given: Mapping[str, Mapping[str, s
             raise Blocked(
                 "CredentialsMissing", f"Secret {config.ca_secret_ref.name} has no key {config.ca_secret_ref.key}"
             )
+    _refuse_no_certificate(config, ca)
     with TemporaryDirectory(prefix="fairlead-") as folder:
         file = Path(folder) / "ca.crt"
         await asyncio.to_thread(file.write_text, ca)
@@ -335,6 +347,7 @@ async def connect(config: ProviderConfigSpec, given: Mapping[str, Mapping[str, s
                 _acceptable(about, config)
                 if not about.ownership:
                     await session.rows(catalog.OWNERSHIP)
+            sessions.identifier = about.account
             yield OnPremCloud(config, sessions, about)
         finally:
             await sessions.close()

@@ -19,12 +19,15 @@ from providers.cloud import Credential, Fence
 from providers.onprem.errors import failure_of
 from providers.onprem.login import Server, try_login
 from providers.passwords import Login
-from runtime.errors import Failure, Terminal
+from runtime.errors import Failure, Terminal, Transient
 
 _OPTIONS = (
     "-c search_path=pg_catalog -c role=none -c default_transaction_read_only=off -c statement_timeout=15s"
     " -c lock_timeout=5s -c idle_in_transaction_session_timeout=30s -c row_security=off -c client_min_messages=error"
 )
+_WHO = """
+SELECT system_identifier::pg_catalog.text, pg_catalog.pg_is_in_recovery() FROM pg_catalog.pg_control_system()
+"""
 _CONNECT_SECONDS = 10
 _KEPT = 8
 
@@ -100,15 +103,36 @@ async def _why(account: Account, database: str, error: psycopg.Error) -> Failure
     what = f"log in to {account.server.host}:{account.server.port} as {account.admin.username}"
     answer, code = await try_login(account.server, database, account.admin)
     if answer is Login.REFUSED:
-        return Terminal("CredentialsInvalid", f"cannot {what}: the server refused it; renew the administrator's Secret")
+        advice = "the server refused it; renew username and password in the administrator's Secret"
+        return Terminal("CredentialsInvalid", f"cannot {what}: {advice}")
     return failure_of(error, what, code=code)
+
+
+async def prove(session: Session, identifier: str, host: str) -> None:
+    """Raise Failure unless the session is at the very server that was met first, and that server is a primary.
+
+    An address may lead elsewhere tomorrow: what is absent on another server is not absent.
+    """
+    ((found, recovery),) = await session.rows(_WHO)
+    if found != identifier:
+        raise Terminal(
+            "AccountChanged",
+            f"{host} leads to server {found}, not to {identifier} where the databases are; nothing is absent and"
+            " nothing is changed until it leads there again",
+        )
+    if recovery:
+        raise Transient(f"server {host} is in recovery and takes no change")
 
 
 @dataclass(slots=True)
 class Sessions:
-    """The administrator's sessions in its own database: at most a few at once, kept open."""
+    """The administrator's sessions in its own database: at most a few at once, kept open.
+
+    `identifier` is the system_identifier that every new session must find, empty until the server was met.
+    """
 
     account: Account
+    identifier: str = ""
     _idle: list[Session] = field(default_factory=list)
     _room: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_KEPT))
 
@@ -127,7 +151,7 @@ class Sessions:
     @asynccontextmanager
     async def inside(self, database: str, what: str) -> AsyncIterator[Session]:
         """Open a session in a tenant's database for a moment."""
-        session = await open_session(self.account, database)
+        session = await self._open(database)
         try:
             yield session
         except psycopg.Error as error:
@@ -140,7 +164,22 @@ class Sessions:
             session = self._idle.pop()
             if not session.broken:
                 return session
-        return await open_session(self.account, self.account.database)
+        return await self._open(self.account.database)
+
+    async def _open(self, database: str) -> Session:
+        session = await open_session(self.account, database)
+        if not self.identifier:
+            return session
+        host = self.account.server.host
+        try:
+            await prove(session, self.identifier, host)
+        except psycopg.Error as error:
+            await session.close()
+            raise failure_of(error, f"ask {host} which server it is") from None
+        except Failure:
+            await session.close()
+            raise
+        return session
 
     async def _give_back(self, session: Session) -> None:
         if session.broken:
