@@ -75,7 +75,7 @@ _DRIFTS: dict[str, Drift] = {
         "PUBLIC",
     ),
     "a membership taken away": Drift(
-        "REVOKE {owner} FROM {login}",
+        "REVOKE {owner} FROM {login} GRANTED BY fairlead_admin",
         "SELECT pg_has_role('{login}', '{owner}', 'SET')",
         "{login}",
     ),
