@@ -10,7 +10,7 @@ import base64
 import hashlib
 from dataclasses import dataclass
 
-from runtime.objects import Object, annotations_of, key_of, labels_of, uid_of
+from runtime.objects import Object, annotations_of, key_of, labels_of, metadata, uid_of
 
 PREFIX = "fairlead.dev/"
 LABEL_CLAIM = PREFIX + "claim"
@@ -52,13 +52,17 @@ class Owner:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Who asks: the identity's uid, the claim's name, the resource name and the forEach key."""
+    """Who asks: the identity's uid, the claim's name, the resource name and the forEach key.
+
+    `doubtful`: it was composed for a claim, but which one can no longer be read; nothing may be done in its name.
+    """
 
     uid: str
     claim_name: str
     resource: str
     for_each_key: str
     has_claim: bool
+    doubtful: bool = False
 
     @property
     def hash(self) -> str:
@@ -76,7 +80,12 @@ def identity_of(obj: Object) -> Identity:
         resource, key = annotations.get(RESOURCE, ""), annotations.get(FOR_EACH_KEY, "")
         return Identity(claim_uid, claim_name, resource, key, has_claim=True)
     name = key_of(obj).name
-    return Identity(uid_of(obj), name, name, "", has_claim=False)
+    composed = bool(claim_uid or claim_name or _controller(obj))
+    return Identity(uid_of(obj), name, name, "", has_claim=composed, doubtful=composed)
+
+
+def _controller(obj: Object) -> bool:
+    return any(reference.get("controller") for reference in metadata(obj).get("ownerReferences") or ())
 
 
 def owner_of(obj: Object, installation: str) -> Owner:

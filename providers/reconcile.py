@@ -12,6 +12,7 @@ from providers.cloud import ConfigT, Credential, Provider
 from providers.decide import decide
 from providers.effects import Effects, Outcome, mutates
 from providers.gather import Gatherer, Snapshot, differences, unknown_of
+from providers.identity import identity_of
 from providers.managed import Present, SpecT, digest
 from providers.passwords import Keep, Login
 from providers.plan import Create, Destroy, Ignore, Plan, Refuse, Settled, Update, Wait
@@ -29,6 +30,7 @@ from runtime.store import Store
 
 _BEFORE_SAYING = 3
 _SOON = timedelta(seconds=2)
+_WHILE_IN_DOUBT = timedelta(seconds=30)
 _FUTILE_FOR = timedelta(hours=1)
 
 
@@ -68,6 +70,9 @@ class Reconciler(Generic[SpecT, ConfigT]):
         if obj is None:
             self._forget(key)
             return SETTLED
+        if identity_of(obj).doubtful:
+            # Its labels and annotations were taken away; they are put back by who composed it.
+            return Result(_WHILE_IN_DOUBT)
         snapshot, plan = await self._decided(obj)
         if mutates(snapshot, plan):
             # What is about to be changed is decided on what is true now, not on what a cache remembers.
@@ -84,7 +89,11 @@ class Reconciler(Generic[SpecT, ConfigT]):
 
     async def _decided(self, obj: Object) -> tuple[Snapshot[SpecT], Plan]:
         snapshot = await self._gatherer.gather(obj)
-        return snapshot, self._without_futile(snapshot, decide(snapshot.scene))
+        plan = decide(snapshot.scene)
+        if isinstance(plan, Create) and snapshot.trouble is not None:
+            # A database whose password cannot be what was asked for is not begun.
+            plan = Refuse(*snapshot.trouble)
+        return snapshot, self._without_futile(snapshot, plan)
 
     async def _live(self, key: Key) -> Object:
         obj = await self._kube.get(self._provider.resource, key)
