@@ -33,6 +33,7 @@ _log = structlog.get_logger("runtime.elector")
 # Between "the work must have ended" and "another may lead" lies the time to die.
 _MARGIN: Final = timedelta(milliseconds=500)
 _EXIT_STATUS: Final = 70
+_GRAIN_SECONDS: Final = 0.001
 
 
 def _exit_hard() -> None:
@@ -218,7 +219,8 @@ class Elector:
         retry = self._settings.retry.total_seconds()
         while True:
             began = self._hooks.monotonic()
-            if began >= leadership.deadline():
+            # No attempt can end in the last instant; without this a timer's grain would spin here.
+            if began + _GRAIN_SECONDS >= leadership.deadline():
                 return
             try:
                 async with asyncio.timeout(min(retry, leadership.deadline() - began)):

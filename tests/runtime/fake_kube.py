@@ -81,7 +81,7 @@ class FakeKube:
                 **meta,
                 "name": name,
                 "namespace": namespace,
-                "generation": meta["generation"] + spec_changed,
+                "generation": meta.get("generation", 0) + spec_changed,
                 "managedFields": [{"manager": "somebody"}],
                 **body.pop("metadata", {}),
             },
