@@ -7,6 +7,7 @@ role, time-outs on statements and locks, and never use a name without its schema
 from __future__ import annotations
 
 import asyncio
+import select
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -66,8 +67,15 @@ class Session:
 
     @property
     def broken(self) -> bool:
-        """Tell whether the connection is of no more use."""
-        return self._connection.closed or self._connection.broken
+        """Tell whether the connection is of no more use.
+
+        A server says nothing to an idle session but its end: bytes that wait to be read are that end.
+        """
+        if self._connection.closed or self._connection.broken:
+            return True
+        poll = select.poll()
+        poll.register(self._connection.fileno(), select.POLLIN)
+        return bool(poll.poll(0))
 
     async def close(self) -> None:
         """End the session."""
@@ -164,6 +172,7 @@ class Sessions:
             session = self._idle.pop()
             if not session.broken:
                 return session
+            await session.close()
         return await self._open(self.account.database)
 
     async def _open(self, database: str) -> Session:
