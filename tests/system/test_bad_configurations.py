@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
 from tests.support.api import ApiError, JsonObject
 from tests.support.kinds import (
@@ -28,6 +29,15 @@ pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, p
 
 _MESSAGE_MAX_CHARS = 400
 _WRONG_PASSWORD = "not-the-password-of-anybody"
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def serving(system: System) -> System:
+    """The rig with the provider alone at work."""
+    await system.start_provider()
+    # The server was met and prepared: from here on a bad input changes nothing there.
+    await system.until(PROVIDER_CONFIG, "", "default", is_ready)
+    return system
 
 
 @dataclass(frozen=True)
@@ -51,7 +61,7 @@ _CONFIGS: dict[str, Config] = {
     "a wrong password": Config("CredentialsInvalid", ("password",), secret={"password": _WRONG_PASSWORD}),
     "a namespace that is not allowed": Config("NotAllowed", spec={"allowedNamespaces": {"names": ["some-other"]}}),
     "nobody allowed": Config("NotAllowed", spec={"allowedNamespaces": None}),
-    "a limit that is reached": Config("LimitReached", ("instances",), spec={"limits": {"instances": 0}}),
+    "a limit that is reached": Config("LimitReached", ("at most 0 databases",), spec={"limits": {"instances": 0}}),
     "an authority that is none": Config(
         "CredentialsInvalid", ("caBundle",), spec={"caBundle": "-----BEGIN NONSENSE-----"}
     ),
@@ -75,30 +85,30 @@ async def _config(system: System, name: str, case: Config) -> AsyncIterator[None
 
 
 @pytest.mark.parametrize("case", _CONFIGS.values(), ids=_CONFIGS.keys())
-async def test_a_bad_provider_config_is_answered(running: System, namespace: str, case: Config) -> None:
-    mark = running.sql.mark()
-    async with _config(running, namespace, case):
-        await running.create(DATABASE, database(namespace, "answered", config=namespace))
-        found = await running.until(DATABASE, namespace, "answered", in_trouble(case.reason, *case.also))
+async def test_a_bad_provider_config_is_answered(serving: System, namespace: str, case: Config) -> None:
+    mark = serving.sql.mark()
+    async with _config(serving, namespace, case):
+        await serving.create(DATABASE, database(namespace, "answered", config=namespace))
+        found = await serving.until(DATABASE, namespace, "answered", in_trouble(case.reason, *case.also))
         message = condition(found, "Synced")["message"]
         assert condition(found, "Ready")["status"] == "False"
         assert len(message) <= _MESSAGE_MAX_CHARS
         for words in case.says:
             assert words in message
         assert _WRONG_PASSWORD not in str(found)
-        await running.at_rest(for_s=1.0)
+        await serving.at_rest(for_s=1.0)
         # What never reached the server holds nobody up.
-        await running.delete(DATABASE, namespace, "answered")
-    assert running.sql.changes(mark) == []
+        await serving.delete(DATABASE, namespace, "answered")
+    assert serving.sql.changes(mark) == []
 
 
-async def test_a_missing_provider_config_is_answered_and_taken_when_it_comes(running: System, namespace: str) -> None:
-    await running.create(DATABASE, database(namespace, "early", config=namespace))
-    found = await running.until(DATABASE, namespace, "early", in_trouble("ProviderConfigNotFound"))
+async def test_a_missing_provider_config_is_answered_and_taken_when_it_comes(serving: System, namespace: str) -> None:
+    await serving.create(DATABASE, database(namespace, "early", config=namespace))
+    found = await serving.until(DATABASE, namespace, "early", in_trouble("ProviderConfigNotFound"))
     assert namespace in condition(found, "Synced")["message"]
-    async with _config(running, namespace, Config("")):
-        await running.until(DATABASE, namespace, "early", is_ready, limit_s=15.0)
-        await running.delete(DATABASE, namespace, "early")
+    async with _config(serving, namespace, Config("")):
+        await serving.until(DATABASE, namespace, "early", is_ready, limit_s=15.0)
+        await serving.delete(DATABASE, namespace, "early")
 
 
 _HOSTS = {
@@ -122,39 +132,18 @@ async def test_a_host_that_is_none_is_refused_at_admission(system: System, host:
     assert "spec.host" in str(refusal.value)
 
 
-async def test_a_missing_provider_config_and_a_closed_one_read_the_same_in_a_claim(
-    running: System, namespace: str
-) -> None:
-    closed, missing = f"{namespace}-closed", f"{namespace}-missing"
-
-    async def message_for(config: str) -> str:
-        spec = {"forProvider": {"databaseName": "app", "username": "app"}, "providerConfigRef": {"name": config}}
-        template = {"apiVersion": DATABASE.api_version, "kind": DATABASE.kind, "spec": spec}
-        body = composition(f"{config}-user", {"name": "database", "template": template})
-        async with running.composition(body) as name:
-            await running.create(CLAIM, claim(namespace, config, compositionRef={"name": name}))
-            expected = in_trouble("ProviderConfigNotFound", "NotAllowed")
-            found = await running.until(CLAIM, namespace, config, expected)
-            await running.delete(CLAIM, namespace, config)
-        return str(condition(found, "Synced")["message"])
-
-    async with _config(running, closed, Config("", spec={"allowedNamespaces": {"names": ["some-other"]}})):
-        seen = (await message_for(closed)).replace(closed, "X")
-        assert seen == (await message_for(missing)).replace(missing, "X")
-
-
-async def test_a_provider_config_in_use_is_held_with_the_count(running: System, namespace: str) -> None:
-    async with _config(running, namespace, Config("")):
+async def test_a_provider_config_in_use_is_held_with_the_count(serving: System, namespace: str) -> None:
+    async with _config(serving, namespace, Config("")):
         for name in ("one", "two"):
-            await running.create(DATABASE, database(namespace, name, config=namespace))
+            await serving.create(DATABASE, database(namespace, name, config=namespace))
         for name in ("one", "two"):
-            await running.until(DATABASE, namespace, name, is_ready)
-        await running.api.delete(PROVIDER_CONFIG.path("", namespace))
-        held = await running.until(PROVIDER_CONFIG, "", namespace, in_trouble("InUse"))
+            await serving.until(DATABASE, namespace, name, is_ready)
+        await serving.api.delete(PROVIDER_CONFIG.path("", namespace))
+        held = await serving.until(PROVIDER_CONFIG, "", namespace, in_trouble("InUse"))
         assert "2" in condition(held, "Synced")["message"]
         for name in ("one", "two"):
-            await running.delete(DATABASE, namespace, name)
-        await running.api.until_gone(PROVIDER_CONFIG.path("", namespace))
+            await serving.delete(DATABASE, namespace, name)
+        await serving.api.until_gone(PROVIDER_CONFIG.path("", namespace))
 
 
 _PASSWORDS = {
@@ -167,54 +156,76 @@ _PASSWORDS = {
 
 @pytest.mark.parametrize("password", _PASSWORDS.values(), ids=_PASSWORDS.keys())
 async def test_a_password_that_cannot_be_used_is_refused_by_its_rule(
-    running: System, namespace: str, password: str
+    serving: System, namespace: str, password: str
 ) -> None:
-    mark = running.sql.mark()
+    mark = serving.sql.mark()
     data = {"it": base64.b64encode(password.encode()).decode()}
-    await running.create(SECRET, SECRET.new(namespace, "chosen", data=data))
+    await serving.create(SECRET, SECRET.new(namespace, "chosen", data=data))
     reference = {"name": "chosen", "key": "it"}
-    await running.create(DATABASE, database(namespace, "chosen", passwordSecretRef=reference))
-    found = await running.until(DATABASE, namespace, "chosen", in_trouble("InvalidPassword"))
+    await serving.create(DATABASE, database(namespace, "chosen", passwordSecretRef=reference))
+    found = await serving.until(DATABASE, namespace, "chosen", in_trouble("InvalidPassword"))
     if password:
         assert password not in str(found["status"])
-    assert running.sql.changes(mark) == []
+    assert serving.sql.changes(mark) == []
 
 
-async def test_adoption_of_a_foreign_database_is_refused(running: System, namespace: str) -> None:
-    server, name = running.server.server, f"foreign_{namespace.replace('-', '_')}"
+async def test_adoption_of_a_foreign_database_is_refused(serving: System, namespace: str) -> None:
+    server, name = serving.server.server, f"foreign_{namespace.replace('-', '_')}"
     await server.execute(f"CREATE DATABASE {name}")
     ((oid,),) = await server.execute("SELECT oid FROM pg_database WHERE datname = current_database()", database=name)
-    mark = running.sql.mark()
+    mark = serving.sql.mark()
     obj = database(namespace, "adopter")
     obj["metadata"]["annotations"] = {"fairlead.dev/external-name": name, "fairlead.dev/adopt": str(oid)}
-    await running.create(DATABASE, obj)
-    found = await running.until(DATABASE, namespace, "adopter", in_trouble("AdoptionRefused"))
+    await serving.create(DATABASE, obj)
+    found = await serving.until(DATABASE, namespace, "adopter", in_trouble("AdoptionRefused"))
     assert condition(found, "Stalled")["status"] == "True"
-    assert running.sql.changes(mark) == []
+    assert serving.sql.changes(mark) == []
     # Nothing of ours hangs on it: it goes at once, and the foreign database stays.
-    await running.delete(DATABASE, namespace, "adopter")
-    assert running.sql.changes(mark) == []
+    await serving.delete(DATABASE, namespace, "adopter")
+    assert serving.sql.changes(mark) == []
 
 
-async def test_another_server_behind_the_same_address_changes_nothing(running: System, namespace: str) -> None:
-    await running.create(DATABASE, database(namespace, "pinned"))
-    before = await running.until(DATABASE, namespace, "pinned", is_ready)
-    async with running.another_server() as other:
+async def test_another_server_behind_the_same_address_changes_nothing(serving: System, namespace: str) -> None:
+    await serving.create(DATABASE, database(namespace, "pinned"))
+    before = await serving.until(DATABASE, namespace, "pinned", is_ready)
+    async with serving.another_server() as other:
         for name in ("pinned", "unborn"):
             if name == "unborn":
-                await running.create(DATABASE, database(namespace, name))
-            await running.ask_for_a_pass(DATABASE, namespace, name)
-            found = await running.until(DATABASE, namespace, name, in_trouble("AccountChanged"))
+                await serving.create(DATABASE, database(namespace, name))
+            await serving.ask_for_a_pass(DATABASE, namespace, name)
+            found = await serving.until(DATABASE, namespace, name, in_trouble("AccountChanged"))
             assert condition(found, "Stalled")["status"] == "True"
-        pinned = await running.api.get(DATABASE.path(namespace, "pinned"))
+        pinned = await serving.api.get(DATABASE.path(namespace, "pinned"))
         assert _marks(pinned) == _marks(before)
         assert other.changes() == []
     for name in ("pinned", "unborn"):
-        await running.ask_for_a_pass(DATABASE, namespace, name)
-        await running.until(DATABASE, namespace, name, is_ready)
-    assert _marks(await running.api.get(DATABASE.path(namespace, "pinned"))) == _marks(before)
+        await serving.ask_for_a_pass(DATABASE, namespace, name)
+        await serving.until(DATABASE, namespace, name, is_ready)
+    assert _marks(await serving.api.get(DATABASE.path(namespace, "pinned"))) == _marks(before)
 
 
 def _marks(obj: JsonObject) -> dict[str, str]:
     names = ("external-name", "incarnation", "account")
     return {name: obj["metadata"]["annotations"][f"fairlead.dev/{name}"] for name in names}
+
+
+async def test_a_missing_provider_config_and_a_closed_one_read_the_same_in_a_claim(
+    serving: System, namespace: str
+) -> None:
+    closed, missing = f"{namespace}-closed", f"{namespace}-missing"
+    await serving.start_composer()
+
+    async def message_for(config: str) -> str:
+        spec = {"forProvider": {"databaseName": "app", "username": "app"}, "providerConfigRef": {"name": config}}
+        template = {"apiVersion": DATABASE.api_version, "kind": DATABASE.kind, "spec": spec}
+        body = composition(f"{config}-user", {"name": "database", "template": template})
+        async with serving.composition(body) as name:
+            await serving.create(CLAIM, claim(namespace, config, compositionRef={"name": name}))
+            expected = in_trouble("ProviderConfigNotFound", "NotAllowed")
+            found = await serving.until(CLAIM, namespace, config, expected)
+            await serving.delete(CLAIM, namespace, config)
+        return str(condition(found, "Synced")["message"])
+
+    async with _config(serving, closed, Config("", spec={"allowedNamespaces": {"names": ["some-other"]}})):
+        seen = (await message_for(closed)).replace(closed, "X")
+        assert seen == (await message_for(missing)).replace(missing, "X")
