@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from fairlead import platform
 from fairlead.exits import CommandError
 from fairlead.stage import NAMESPACE, Stage
@@ -66,10 +68,11 @@ async def tell() -> None:
     await _a_lost_database_is_reported(stage)
     await _a_broken_claim_says_why(stage)
     stage.chapter("Done: every step above was seen to happen")
-    stage.say(
-        'The platform stays up. Go on:   eval "$(fairlead env)"; kubectl get pgi -A; fairlead trace orders -n demo'
-    )
-    stage.say("Stop and delete everything: fairlead down")
+    us = platform.command()
+    stage.say("The platform stays up. Go on with")
+    stage.show(f'eval "$({us} env)"\nkubectl get pgi -A\n{us} psql orders -n {NAMESPACE}', prefix="      ")
+    stage.say("and stop it, with all its data, with")
+    stage.show(f"{us} down", prefix="      ")
 
 
 async def _clear(stage: Stage) -> None:
@@ -118,7 +121,8 @@ async def _drift_is_repaired(stage: Stage) -> None:
     await stage.until(f"the connection limit is {limit} again", limit_is_back)
     await stage.until("the owner may connect again", grant_is_back)
     await stage.until("the Secret's password works again", password_is_back)
-    told = await stage.until("the provider says what it found and what it set", lambda: _drift_told(stage, child))
+    repairs = ("connectionLimit", "CONNECT", "password")
+    told = await stage.until("events say what was found and what was set", lambda: _drift_told(stage, child, repairs))
     stage.show("\n".join(told))
 
 
@@ -179,14 +183,14 @@ async def _child(stage: Stage, claim: str) -> Object:
     raise CommandError(f"{claim} has no PostgresDatabase; `fairlead trace {claim} -n {NAMESPACE}` says more")
 
 
-async def _drift_told(stage: Stage, child: Object) -> list[str]:
-    """Return what the provider's events say about drift of this object that it corrected."""
+async def _drift_told(stage: Stage, child: Object, repairs: Sequence[str]) -> list[str] | None:
+    """Return what the provider's events say it corrected on this object, None while one of the repairs is missing."""
     query = f"regarding.uid={uid_of(child)},reason=DriftCorrected"
     template = "--output=jsonpath={range .items[*]}{.note}{'\\n'}{end}"
     answer = await stage.quietly(
         "get", "events.events.k8s.io", f"--namespace={NAMESPACE}", f"--field-selector={query}", template
     )
-    return answer.strip().splitlines()
+    return answer.strip().splitlines() if all(repair in answer for repair in repairs) else None
 
 
 def _demand(holds: bool, otherwise: str) -> None:  # noqa: FBT001 - reads as a sentence at each call

@@ -1,12 +1,22 @@
 """`fairlead up`, `down` and `env`: devcloud's platform of this user, in a person's words."""
 
 import shlex
+import shutil
 import sys
+from pathlib import Path
 
 from devcloud import up as platform
 from devcloud.install import Assets
 from devcloud.up import Environment
 from fairlead.assets import assets
+
+
+def command() -> str:
+    """Return how this shell calls us: by name where that finds this very program, else by the path it used."""
+    called = sys.argv[0]
+    found = shutil.which("fairlead")
+    is_ours = Path(called).name == "fairlead" and Path(called).exists()
+    return called if is_ours and (found is None or not Path(found).samefile(called)) else "fairlead"
 
 
 def talk(line: str) -> None:
@@ -20,7 +30,8 @@ async def up() -> Environment:
     Raises DevcloudError when a step fails.
     """
     environment = await start()
-    talk('next: eval "$(fairlead env)", then kubectl; or: fairlead demo. To stop and delete it all: fairlead down')
+    us = command()
+    talk(f'next: eval "$({us} env)", then kubectl; or: {us} demo. To stop and delete it all: {us} down')
     return environment
 
 
@@ -36,7 +47,7 @@ async def down(*, keep_data: bool) -> None:
     if not was_there:
         talk("fairlead: nothing is up, nothing to do")
     elif keep_data:
-        talk("fairlead: the platform is down; `fairlead up` brings it back with its data")
+        talk(f"fairlead: the platform is down; `{command()} up` brings it back with its data")
     else:
         talk("fairlead: the platform is down and its data are deleted")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 import time
 from collections.abc import Awaitable, Callable
 from typing import LiteralString, TypeVar
@@ -53,7 +54,7 @@ class Stage:
 
     async def kubectl(self, *arguments: str, document: str | None = None) -> str:
         """Type a kubectl command, with a manifest on standard input, and show both and the answer."""
-        self.show(f"$ kubectl {' '.join(arguments)}", prefix="   ")
+        self.show(f"$ {shlex.join(('kubectl', *arguments))}", prefix="   ")
         if document is not None:
             self.show(document, prefix="   > ", style="dim")
         answer = await self._environment.plane.kubectl.run(*arguments, standard_input=document)
