@@ -186,7 +186,11 @@ class Actor:
         return Outcome(step.entry, written=made, facts=step.facts)
 
     async def _remove(self, view: View, step: Remove) -> Outcome:
-        """Delete, then speak the word: a word on an object that lives on would be a trap."""
+        """Delete and speak the word.
+
+        Where the claim goes, too, the word comes first: its provider sees both at once. Where the claim lives the word
+        comes last, since a word on an object that lives on, because we were stopped in between, would be a trap.
+        """
         key, uid = key_of(step.live), uid_of(step.live)
         note = Note("ChildDeleted", f"deleted {step.entry.kind} {step.entry.name}: {step.why}")
         try:
@@ -194,13 +198,20 @@ class Actor:
             current = await self._kube.get(step.facts.resource, key)
             if uid_of(current) != uid:
                 raise WriteConflict(f"{step.entry.kind} {key} is another object now")
+            if step.word and view.deleting:
+                await self._speak(view, step, current)
             await self._kube.delete(step.facts.resource, key, uid=uid)
-            if step.word:
-                operations = annotation_patch(current, {names.TEARDOWN: step.word})
-                await self._kube.json_patch(step.facts.resource, key, operations, manager=view.manager)
+            if step.word and not view.deleting:
+                await self._speak(view, step, current)
         except NotFound:
             return Outcome(None, notes=(note,))
         return Outcome(step.entry, notes=(note,))
+
+    async def _speak(self, view: View, step: Remove, current: Object) -> None:
+        if annotations_of(current).get(names.TEARDOWN) == step.word:
+            return
+        operations = annotation_patch(current, {names.TEARDOWN: step.word})
+        await self._kube.json_patch(step.facts.resource, key_of(current), operations, manager=view.manager)
 
     def _offences(self, uid: str) -> dict[tuple[str, str], list[datetime]]:
         return {(path, who): when for (about, path, who), when in self.memory.offences.items() if about == uid}

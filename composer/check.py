@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from composer.compilation import Compiled, CompiledResource, compile_composition
-from composer.kinds import Catalog, KindFacts, is_allowed
+from composer.kinds import Catalog, KindFacts, is_allowed, is_listed
 from composer.problems import CompositionError, Problem, near
 from composer.schema import Schema, step, template_mismatches, unknown_step
 from composer.scope import ROOTS
@@ -81,7 +81,12 @@ def _of_resource(resource: CompiledResource, catalog: Catalog) -> Iterator[Probl
         return
     yield from _of_metadata(resource, tree.get("metadata") or {})
     group, _, version = api_version.rpartition("/")
-    facts = catalog.get(f"{kind}.{group}" if group else kind)
+    group_kind = f"{kind}.{group}" if group else kind
+    facts = catalog.get(group_kind)
+    if not is_listed(group, group_kind):
+        what = f"compositions may not compose {group_kind}"
+        yield Problem("KindNotAllowed", what, path, resource=resource.name)
+        return
     if facts is None or facts.resource.version != version:
         known = near(kind, (each.resource.kind for each in catalog.values()))
         what = f"kind {kind} of {api_version} is not installed{known}"

@@ -13,6 +13,7 @@ from composer.compilation import convert
 from composer.models import AppliesTo, ClaimSpec, CompositionSpec, LabelSelector
 from composer.problems import CompositionError, near
 from composer.reasons import Cause, cause
+from runtime.conditions import current, find
 from runtime.objects import Object, labels_of, metadata
 
 
@@ -23,6 +24,9 @@ class Candidate:
     name: str
     labels: Mapping[str, str]
     applies_to: AppliesTo | None
+    is_checked: bool = True
+    refusal: Cause | None = None
+    """Why its present content may not be used; told on claims that have no good revision to stay on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +47,17 @@ def candidates(compositions: Iterable[Object], api_version: str, kind: str) -> t
         if spec is None or (spec.composite_type_ref.api_version, spec.composite_type_ref.kind) != (api_version, kind):
             continue
         applies_to = None if isinstance(spec.applies_to, UnsetType) else spec.applies_to
-        found.append(Candidate(metadata(composition)["name"], labels_of(composition), applies_to))
+        name = metadata(composition)["name"]
+        checked = current(composition, "Ready")
+        found.append(Candidate(name, labels_of(composition), applies_to, checked, _refusal(composition)))
     return tuple(sorted(found, key=lambda each: each.name))
+
+
+def _refusal(composition: Object) -> Cause | None:
+    told = find(composition, "Ready")
+    if told is None or told["status"] == "True" or not current(composition, "Ready"):
+        return None
+    return cause(told["reason"], told["message"])
 
 
 def readable(raw: Mapping[str, Any]) -> CompositionSpec | None:
@@ -135,14 +148,18 @@ def revisions(objects: Iterable[Object]) -> tuple[Revision, ...]:
     return tuple(found)
 
 
-def choose_revision(composition: str, pin: str, known: Iterable[Revision]) -> Revision | Cause:
-    """Choose the revision of a claim: the one it is pinned to, else the newest."""
+def choose_revision(
+    composition: str, pin: str, known: Iterable[Revision], *, refusal: Cause | None = None
+) -> Revision | Cause:
+    """Choose the revision of a claim: the one it is pinned to, else the newest; without any, tell the `refusal`."""
     own = {each.name: each for each in known if each.composition_name == composition}
     if pin:
         if pin in own:
             return own[pin]
         text = f"spec.compositionRevisionRef names {pin!r}, which is no revision of {composition}{near(pin, own)}"
         return cause("CompositionNotFound", text)
+    if not own and refusal:
+        return refusal
     if not own:
         text = (
             f"Composition {composition!r} has no accepted revision yet; `kubectl describe flc {composition}` says why"

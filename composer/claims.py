@@ -34,6 +34,7 @@ from runtime.objects import Key, Object
 from runtime.results import SETTLED, Result
 from runtime.status import write_status
 
+_EARLY = timedelta(seconds=1)
 _WORDS_PACE = timedelta(seconds=2)
 _AT_ONCE = Result(requeue_after=timedelta())
 
@@ -149,9 +150,11 @@ class ClaimReconciler:
         plan = tear_down(live, effective_policy(live, self._tools.preparer.supported_policies(live)))
         if plan.done:
             return await self._let_go(live, keep_secret=plan.keeps_secret)
+        live = await self._write(live, teardown_status(live, plan.causes, self._tools.now()))
         outcomes = await self._tools.actor.act(live, plan.steps)
         causes = (*plan.causes, *causes_of(outcomes))
-        await self._write(live, teardown_status(live, causes, self._tools.now()))
+        if len(causes) > len(plan.causes):
+            await self._write(live, teardown_status(live, causes, self._tools.now()))
         self._emit(live, causes, notes_of(outcomes))
         raise_first(outcomes)
         return SETTLED
@@ -176,6 +179,8 @@ class ClaimReconciler:
         if memory.reason != reason:
             memory.reason, memory.since = reason, monotonic
         findings = replace(findings, waited=timedelta(seconds=monotonic - memory.since))
+        if findings.is_early and findings.waited < _EARLY:
+            return Result(requeue_after=_EARLY)
         status = report(view, findings, self._tools.now())
         self._emit(view, findings.causes, notes)
         pause = timedelta(seconds=memory.written + _WORDS_PACE.total_seconds() - monotonic)
@@ -190,16 +195,19 @@ class ClaimReconciler:
             return Result(requeue_after=max(until - self._tools.now(), timedelta(seconds=1)))
         return SETTLED
 
-    async def _write(self, view: View, status: Object) -> None:
+    async def _write(self, view: View, status: Object) -> View:
+        """Write the status when it differs; return the claim as it is then."""
         try:
             made = await write_status(
                 self._tools.kube, view.resource, view.claim, status, manager=f"{view.manager}/status"
             )
         except NotFound as error:
             raise Conflict(f"claim {view.key} is gone") from error
-        if made is not None:
-            self._recollections.setdefault(view.key, Recollection()).written = self._tools.monotonic()
-            self._tools.gatherer.claims.store.remember(made)
+        if made is None:
+            return view
+        self._recollections.setdefault(view.key, Recollection()).written = self._tools.monotonic()
+        self._tools.gatherer.claims.store.remember(made)
+        return replace(view, claim=made)
 
     def _emit(self, view: View, causes: tuple[Cause, ...], notes: Iterable[Note]) -> None:
         for note in notes:

@@ -30,16 +30,16 @@ async def connect(publisher: Publisher, view: View, prepared: Prepared) -> Conne
     """Publish the connection Secret where the child has published its own. Raises ApiError."""
     name = (view.status.get("binding") or {}).get("name", "")
     bound = Connected(name, str(view.status.get("connectionHash") or "") if name else "")
-    declared = prepared.rendered.connection
-    source = next((child for child in prepared.rendered.children if child.resource == declared.get("from")), None)
+    rendered, declared = prepared.rendered, prepared.rendered.connection
+    source = next((child for child in rendered.children if child.resource == declared.get("from")), None)
     live = live_of(view, source.slot) if source else None
     if source is None or live is None:
         return bound
     found = published(live)
     if isinstance(found, Cause):
         return Connected(bound.secret, bound.hash, causes=(found,) if source.ready else ())
-    if not bound.secret and not source.ready:
-        # The first Secret an application sees must work.
+    if not bound.secret and not (all(child.ready for child in rendered.children) and not rendered.waiting):
+        # The first Secret that an application sees must work: what else it needs is there, too.
         return bound
     key = Key(view.key.namespace, names.connection_secret(view.key, view.spec.connection_secret_name))
     owned = effective_policy(view, prepared.spec.deletion_policies) != "Orphan"

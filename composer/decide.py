@@ -20,7 +20,16 @@ from composer.reasons import Cause, Gravity, cause
 from composer.render import Child, Rendered
 from composer.resting import without
 from composer.view import Known, View
-from runtime.objects import Object, annotations_of, deleting, finalizers_of, key_of, labels_of, uid_of
+from runtime.objects import (
+    Object,
+    annotations_of,
+    deleting,
+    finalizers_of,
+    generation_of,
+    key_of,
+    labels_of,
+    uid_of,
+)
 
 _MASS_LEAST = 3
 
@@ -157,7 +166,9 @@ def _wanted(  # noqa: PLR0911 - one return for each row of the table
     corrections = _corrections(view, live)
     if corrections:
         return Annotate(entry, facts, live, corrections)
-    entry = msgspec.structs.replace(entry, resting=tuple(rest for rest in entry.resting if rest.until > now))
+    # A new generation is a new intent: what rested is tried again.
+    rests = entry.resting if view.status.get("observedGeneration") == generation_of(view.claim) else ()
+    entry = msgspec.structs.replace(entry, resting=tuple(rest for rest in rests if rest.until > now))
     sent = without(child.object, entry.resting)
     if entry.desired == digest(sent) and entry.live == live_hash(live, sent, facts.schema):
         return Keep(entry)

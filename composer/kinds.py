@@ -70,12 +70,17 @@ def is_managed(group: str) -> bool:
     return group.endswith(GROUP_SUFFIX) and group not in ABSTRACT_GROUPS
 
 
+_LISTED = _FOREIGN | {each.group_kind for each in _BUILT_IN}
+
+
+def is_listed(group: str, group_kind: str) -> bool:
+    """Tell whether a kind of that name may be composed, whatever its scope."""
+    return is_managed(group) or group_kind in _LISTED
+
+
 def is_allowed(resource: Resource) -> bool:
     """Tell whether a composition may create this kind; what exists of another kind is still torn down."""
-    if not resource.namespaced:
-        return False
-    built_in = {each.group_kind for each in _BUILT_IN}
-    return is_managed(resource.group) or resource.group_kind in _FOREIGN | built_in
+    return resource.namespaced and is_listed(resource.group, resource.group_kind)
 
 
 def catalog(crds: Iterable[Object]) -> Catalog:

@@ -59,6 +59,13 @@ class _Chosen:
     spec: CompositionSpec
 
 
+@dataclass(frozen=True, slots=True)
+class _Unchecked:
+    """The Composition is there, and nobody has looked at it yet."""
+
+    cause: Cause
+
+
 class Preparer:
     """Prepares claims; what cannot be prepared is told, and everything is left as it is."""
 
@@ -71,6 +78,8 @@ class Preparer:
         chosen = self._choose(view)
         if isinstance(chosen, Cause):
             return _told(view, chosen)
+        if isinstance(chosen, _Unchecked):
+            return replace(_told(view, chosen.cause), is_early=True)
         base = replace(
             _told(view),
             composition=chosen.composition,
@@ -107,16 +116,17 @@ class Preparer:
                 return spec.deletion_policies if spec else None
         return None
 
-    def _choose(self, view: View) -> _Chosen | Cause:
+    def _choose(self, view: View) -> _Chosen | _Unchecked | Cause:
         spec = view.spec
         known = self._library.candidates(view.resource.api_version, view.resource.kind)
         chosen = choose(spec, view.chosen, labels_of(view.claim), view.namespace_labels, known)
         if isinstance(chosen, Cause):
             return chosen
         pin = "" if isinstance(spec.composition_revision_ref, UnsetType) else spec.composition_revision_ref.name
-        revision = choose_revision(chosen, pin, self._library.revisions(chosen))
+        candidate = next(each for each in known if each.name == chosen)
+        revision = choose_revision(chosen, pin, self._library.revisions(chosen), refusal=candidate.refusal)
         if isinstance(revision, Cause):
-            return revision
+            return revision if candidate.is_checked else _Unchecked(revision)
         composition = readable(revision.composition)
         if composition is None:
             return cause("SchemaMismatch", f"revision {revision.name} cannot be read")

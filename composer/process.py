@@ -103,8 +103,9 @@ def _claim_controller(shared: _Shared, facts: KindFacts) -> tuple[Controller, In
     keys = _Keys(informer)
     controller.source(Source(informer, primary=True))
     controller.source(Source(cluster.namespaces, keys=keys.of_namespace))
-    controller.source(Source(library.compositions, keys=keys.undecided))
-    controller.source(Source(library.revision_informer, keys=keys.of_revision))
+    # What the Composition's own controller writes is news to claims.
+    controller.source(Source(library.compositions, keys=keys.undecided, echoes=True))
+    controller.source(Source(library.revision_informer, keys=keys.of_revision, echoes=True))
     controller.source(Source(library.environments, keys=keys.of_all))
 
     def on_crd(change: Change) -> Iterable[Key]:

@@ -174,6 +174,11 @@ class _Rendering:
         match elements:
             case list() if all(isinstance(element, str) for element in elements):
                 pairs: dict[str, Any] = {element: element for element in elements}
+                if len(pairs) != len(elements):
+                    what = f"resource {resource.name!r} would be composed twice for the same element"
+                    raise CompositionError(
+                        Problem("DuplicateResource", what, f"{resource.path}.forEach", resource=resource.name)
+                    )
             case dict():
                 pairs = elements
             case _:

@@ -21,7 +21,10 @@ _UNTOLD = frozenset({"ProviderConfigNotFound", "NotAllowed"})
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What a pass found. `rendered` is None when nothing could be; `waited`: how long the first cause has held."""
+    """What a pass found. `rendered` is None when nothing could be; `waited`: how long the first cause has held.
+
+    `is_early`: the cause is about to pass by itself (a Composition that is being checked), and not worth a write yet.
+    """
 
     causes: tuple[Cause, ...]
     entries: tuple[Entry, ...]
@@ -33,6 +36,7 @@ class Findings:
     connection_hash: str = ""
     published: bool = True
     waited: timedelta = timedelta()
+    is_early: bool = False
 
 
 def report(view: View, found: Findings, now: datetime) -> Object:

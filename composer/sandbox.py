@@ -110,7 +110,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
             return Pending(obj=obj.waits_for, name=f"{obj.path}.{argument}")
         if isinstance(obj, Undefined):
             raise ExpressionError(_sentence(obj))
-        if isinstance(argument, Undefined):
+        if isinstance(_settled(argument), Undefined):
             raise ExpressionError(_sentence(argument))
         if isinstance(obj, Mapping):
             return self._item(obj, argument)
@@ -159,6 +159,9 @@ def evaluate(function: Callable[..., Any], scope: Mapping[str, Any]) -> Any:
         return plain(function(**scope))
     except (PendingError, SecurityError, ExpressionError):
         raise
+    except NameError as error:
+        # jinja2 folds constants into Python's source, where nan and inf are names that do not exist.
+        raise NotJsonError("a number that JSON lacks") from error
     except UndefinedError as error:
         raise ExpressionError(str(error.message)) from error
     except (
@@ -168,7 +171,6 @@ def evaluate(function: Callable[..., Any], scope: Mapping[str, Any]) -> Any:
         ValueError,
         LookupError,
         AttributeError,
-        NameError,
     ) as error:
         raise ExpressionError(f"cannot be computed: {error}") from error
 

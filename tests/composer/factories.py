@@ -1,0 +1,125 @@
+"""Small builders of claims, children and views for the tests of pure decisions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from composer import names
+from composer.inventory import Entry
+from composer.kinds import Catalog, KindFacts
+from composer.render import Child, Rendered
+from composer.view import Known, View
+from runtime.objects import Object, Resource
+
+CLAIMS = Resource("database.fairlead.dev", "v1alpha1", "PostgreSQLInstance", "postgresqlinstances")
+DATABASES = Resource("onprem.fairlead.dev", "v1alpha1", "PostgresDatabase", "postgresdatabases")
+CONFIG_MAPS = Resource("", "v1", "ConfigMap", "configmaps")
+VOLUMES = Resource("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims")
+
+DATABASE = KindFacts(DATABASES, stateful=True)
+SETTINGS = KindFacts(CONFIG_MAPS, stateful=False)
+VOLUME = KindFacts(VOLUMES, stateful=True)
+CATALOG: Catalog = {facts.resource.group_kind: facts for facts in (DATABASE, SETTINGS, VOLUME)}
+IDENTITY = names.Identity("claim-uid", "shop", "orders")
+NOW = "2026-11-21T12:00:00Z"
+
+
+def claim(
+    *,
+    annotations: Mapping[str, str] | None = None,
+    status: Object | None = None,
+    deleted: bool = False,
+    generation: int = 1,
+    **spec: Any,
+) -> Object:
+    """Return a claim with our finalizer."""
+    meta: Object = {
+        "name": "orders",
+        "namespace": "shop",
+        "uid": "claim-uid",
+        "resourceVersion": "7",
+        "generation": generation,
+        "finalizers": [names.TEARDOWN_FINALIZER],
+        "annotations": dict(annotations or {}),
+    }
+    if deleted:
+        meta["deletionTimestamp"] = NOW
+    return {
+        "apiVersion": CLAIMS.api_version,
+        "kind": CLAIMS.kind,
+        "metadata": meta,
+        "spec": {"version": "16", "size": "small", **spec},
+        "status": {"observedGeneration": generation, **(status or {})},
+    }
+
+
+def desired(resource: str = "database", facts: KindFacts = DATABASE, *, spec: Object | None = None) -> Object:
+    """Return a child as a render makes it."""
+    return {
+        "apiVersion": facts.resource.api_version,
+        "kind": facts.resource.kind,
+        "metadata": {
+            "name": names.child_name(IDENTITY, resource),
+            "namespace": "shop",
+            "labels": {names.CLAIM_LABEL: "claim-uid"},
+            "annotations": {names.CLAIM_NAME: "orders", names.RESOURCE: resource},
+        },
+        "spec": spec or {"limit": 20},
+    }
+
+
+def live(obj: Object, *, uid: str = "child-uid", deleted: bool = False, **meta: Any) -> Object:
+    """Return an object as the API server has it."""
+    found = {**obj["metadata"], "uid": uid, "resourceVersion": "9", "generation": 1, **meta}
+    if deleted:
+        found["deletionTimestamp"] = NOW
+    return {**obj, "metadata": found}
+
+
+def annotated(obj: Object, **annotations: str) -> Object:
+    """Return the object with more annotations, named without our prefix."""
+    more = {names.PREFIX + name.replace("_", "-"): text for name, text in annotations.items()}
+    meta = obj["metadata"]
+    return {**obj, "metadata": {**meta, "annotations": {**meta["annotations"], **more}}}
+
+
+def entry(resource: str = "database", facts: KindFacts = DATABASE, **fields: Any) -> Entry:
+    """Return an inventory entry of a child that exists."""
+    known: dict[str, Any] = {
+        "resource": resource,
+        "api_version": facts.resource.api_version,
+        "kind": facts.resource.kind,
+        "name": names.child_name(IDENTITY, resource),
+        "uid": "child-uid",
+        "stateful": facts.stateful,
+        **fields,
+    }
+    return Entry(**known)
+
+
+def view(
+    *known: Known, of: Object | None = None, namespace: Object | None = None, kind_deleting: bool = False
+) -> View:
+    """Return a view of a claim and what it composed."""
+    return View(
+        claim=of or claim(),
+        resource=CLAIMS,
+        namespace=namespace or {"metadata": {"name": "shop", "labels": {}}},
+        kind_deleting=kind_deleting,
+        catalog=CATALOG,
+        known=known,
+    )
+
+
+def child(obj: Object, resource: str = "database", *, ready: bool = True, depends_on: Iterable[str] = ()) -> Child:
+    """Return a rendered child."""
+    return Child(
+        resource=resource, key="", object=obj, depends_on=tuple(depends_on), stateful=None, ready=ready
+    )
+
+
+def rendered(*children: Child, **fields: Any) -> Rendered:
+    """Return a whole render."""
+    whole: dict[str, Any] = {"waiting": (), "status": {}, "connection": {}, **fields}
+    return Rendered(children=children, **whole)

@@ -1,0 +1,126 @@
+"""What an expression gives, and what it may not do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from composer.problems import CompositionError, PendingError
+from composer.sandbox import Status
+from composer.template import compile_tree, fill
+
+SCOPE: dict[str, Any] = {
+    "claim": {"metadata": {"name": "orders.db"}, "spec": {"size": "small", "items": [1, 2], "count": 3, "on": True}},
+    "resources": {"net": {"status": Status("net", "resources.net.status", {"id": {"v4": "10.0.0.0"}})}},
+}
+
+
+class Value(msgspec.Struct, frozen=True):
+    text: Any
+    gives: Any
+
+
+VALUES = {
+    "a lone expression keeps its type": Value("{{ claim.spec.count }}", 3),
+    "an expression beside text is text": Value("n-{{ claim.spec.count }}", "n-3"),
+    "a field may be called like a method": Value("{{ claim.spec.items }}", [1, 2]),
+    "a field is read by brackets too": Value("{{ claim['spec']['size'] }}", "small"),
+    "text without braces stays as it is": Value("0x10 {not} an expression", "0x10 {not} an expression"),
+    "a text that looks like a number stays text": Value("{{ '0x10' }}", "0x10"),
+    "a text that says None stays text": Value("{{ 'None' }}", "None"),
+    "closing braces within a quoted text do not end it": Value("{{ claim.spec.size ~ '}}' }}", "small}}"),
+    "a mapping chooses": Value("{{ {'small': 'db.t4g', 'large': 'db.m7g'}[claim.spec.size] }}", "db.t4g"),
+    "a missing field has a default": Value("{{ claim.spec.absent | default('x') }}", "x"),
+    "a missing field is told from a present one": Value("{{ claim.spec.absent is defined }}", False),
+    "a field whose expression is none is left out": Value({"a": "{{ none }}", "b": 1}, {"b": 1}),
+    "a written null stays": Value({"a": None}, {"a": None}),
+    "a status that is there is read": Value("{{ resources.net.status.id.v4 }}", "10.0.0.0"),
+    "a status that is not there may be passed over": Value("{{ resources.net.status.x.y | or_else('z') }}", "z"),
+    "a label is made": Value("{{ claim.metadata.name | dns_label(8) }}", "orders-d"),
+    "a quantity is read in GiB, rounded up": Value("{{ '1500Mi' | gib }}", 2),
+    "a network gets its normal form": Value("{{ '10.1.2.3/8' | cidr }}", "10.0.0.0/8"),
+    "nested texts are filled in": Value({"a": [{"b": "{{ claim.spec.size }}"}]}, {"a": [{"b": "small"}]}),
+}
+
+
+@pytest.mark.parametrize("case", VALUES.values(), ids=VALUES)
+def test_an_expression_gives(case: Value) -> None:
+    assert fill(compile_tree(case.text, "spec.x"), SCOPE) == case.gives
+
+
+PENDING = {
+    "read alone": "{{ resources.net.status.x }}",
+    "beside text": "a-{{ resources.net.status.x }}",
+    "compared": "{{ resources.net.status.x == 1 }}",
+    "with a default": "{{ resources.net.status.x | default(1) }}",
+    "asked whether it is defined": "{{ resources.net.status.x is defined }}",
+    "asked whether it is undefined": "{{ resources.net.status.x is undefined }}",
+    "within a list": "{{ [1, resources.net.status.x] }}",
+    "within a map": "{{ {'a': resources.net.status.x.y} }}",
+    "as a condition": "{{ 1 if resources.net.status.x else 2 }}",
+    "through a filter": "{{ resources.net.status.x | upper }}",
+    "added": "{{ 1 + resources.net.status.x }}",
+    "searched": "{{ 'a' in resources.net.status.x }}",
+    "as a key": "{{ {'a': 1}[resources.net.status.x] }}",
+}
+
+
+@pytest.mark.parametrize("text", PENDING.values(), ids=PENDING)
+def test_a_status_that_is_not_there_makes_its_reader_wait(text: str) -> None:
+    with pytest.raises(PendingError) as caught:
+        fill(compile_tree(text, "spec.x"), SCOPE)
+
+    assert caught.value.waits_for == "net"
+
+
+class Refusal(msgspec.Struct, frozen=True):
+    text: Any
+    reason: str
+    column: int = 4
+    says: str = ""
+
+
+REFUSALS = {
+    "a misspelt field, with the nearest name": Refusal("{{ claim.spec.sise }}", "RenderFailed", says="'size'"),
+    "a misspelt field within a list": Refusal("{{ [claim.spec.sise] }}", "RenderFailed"),
+    "a field of a missing field": Refusal("{{ claim.spec.a.b | default(1) }}", "RenderFailed"),
+    "python's own names": Refusal("{{ ''.__class__ }}", "TemplateForbidden"),
+    "python's own names on data": Refusal("{{ claim.__class__ }}", "TemplateForbidden"),
+    "python's own names by brackets": Refusal("{{ claim['__init__'] }}", "TemplateForbidden"),
+    "a method": Refusal("{{ claim.spec.size.upper }}", "RenderFailed"),
+    "a call": Refusal("{{ range(9) }}", "TemplateForbidden"),
+    "a format": Refusal("{{ '{0.__class__}'.format(1) }}", "TemplateForbidden"),
+    "a statement": Refusal("{% for a in [1] %}{% endfor %}", "TemplateForbidden", 1),
+    "a comment": Refusal("{# hidden #}", "TemplateForbidden", 1),
+    "a global of jinja": Refusal("{{ cycler }}", "RenderFailed"),
+    "an unknown filter": Refusal("{{ 1 | attr('x') }}", "TemplateInvalid"),
+    "a broken expression": Refusal("ab {{ claim. }}", "TemplateInvalid", 7),
+    "an expression that does not end": Refusal("{{ claim", "TemplateInvalid", 3),
+    "a list beside text": Refusal("x {{ claim.spec.items }}", "RenderFailed", 6),
+    "true or false beside text": Refusal("x {{ claim.spec.on }}", "RenderFailed", 6),
+    "a huge text": Refusal("{{ 'a' * 10**10 }}", "RenderLimit"),
+    "a huge list": Refusal("{{ [0] * 10**9 }}", "RenderLimit"),
+    "a power of powers": Refusal("{{ 9 ** 9 ** 9 }}", "RenderLimit"),
+    "a width": Refusal("{{ '%999999999d' % 1 }}", "RenderFailed"),
+    "no number": Refusal("{{ 'nan' | float }}", "NotJson"),
+    "an infinite number": Refusal("{{ 1e308 + 1e308 }}", "NotJson"),
+    "a number beyond 64 bits": Refusal("{{ 2 ** 63 }}", "NotJson"),
+    "a division by zero": Refusal("{{ 1 / 0 }}", "RenderFailed"),
+    "an index beyond the end": Refusal("{{ claim.spec.items[7] }}", "RenderFailed"),
+    "a key that is a number": Refusal("{{ {1: 2} }}", "NotJson"),
+    "deep nesting": Refusal([[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]], "RenderLimit", 0),
+}
+
+
+@pytest.mark.parametrize("case", REFUSALS.values(), ids=REFUSALS)
+def test_what_an_expression_may_not_do(case: Refusal) -> None:
+    with pytest.raises(CompositionError) as caught:
+        fill(compile_tree(case.text, "spec.x"), SCOPE)
+
+    (problem,) = caught.value.problems
+    assert problem.reason == case.reason
+    assert problem.column == case.column
+    assert problem.path.startswith("spec.x")
+    assert case.says in problem.message
