@@ -5,6 +5,7 @@ Linux answers on all of 127.0.0.0/8 without set-up. A lease is a file lock: it e
 
 import contextlib
 import fcntl
+import hashlib
 import ipaddress
 import os
 import re
@@ -16,8 +17,8 @@ from devcloud.errors import DevcloudError
 
 # All users of the machine share the addresses, so the locks lie where all may write.
 _LOCKS = Path("/tmp/fairlead-addresses")  # noqa: S108 - files are opened without following links
-_FIRST, _LAST = 1, 254
-_USUAL = 77
+_LASTING = range(1, 128)
+_PASSING = range(128, 255)
 _LISTEN = "0A"  # of the state column of /proc/net/tcp
 
 
@@ -47,23 +48,54 @@ def address_in(octet: int, number: int) -> str:
     return f"127.{octet}.{number // 256}.{number % 256}"
 
 
-def lease(octet: int | None = None, *, locks: Path = _LOCKS) -> Lease:
-    """Lease a free /16, or exactly the one that is asked for.
+def lease(*, locks: Path = _LOCKS) -> Lease:
+    """Lease a /16 for a run that keeps nothing.
 
     Raises:
-        DevcloudError: It is leased by another run, or all of them are.
+        DevcloudError: All of them are leased.
     """
+    return _first_free(list(_PASSING), locks)
+
+
+def choose_lasting(owner: Path, *, locks: Path = _LOCKS) -> Lease:
+    """Lease a /16 for a platform that stays: out of a range of their own, another one for each owner's folder.
+
+    A platform that is down holds no lock. Passing runs never take its addresses, and another platform hardly ever.
+
+    Raises:
+        DevcloudError: All of them are leased.
+    """
+    digest = hashlib.sha256(os.fsencode(owner.absolute())).digest()
+    start = int.from_bytes(digest[:4]) % len(_LASTING)
+    return _first_free([*_LASTING[start:], *_LASTING[:start]], locks)
+
+
+def lease_again(octet: int, *, locks: Path = _LOCKS) -> Lease:
+    """Lease the /16 that a platform chose before: what it published stays true.
+
+    Raises:
+        DevcloudError: It is leased by another run.
+    """
+    _make_folder(locks)
+    descriptor = _locked(locks / f"127.{octet}")
+    if descriptor is None:
+        raise DevcloudError(f"127.{octet}.0.0/16 is leased by another run (lock {locks}/127.{octet}): end that run")
+    return Lease(octet, descriptor)
+
+
+def _first_free(octets: list[int], locks: Path) -> Lease:
+    _make_folder(locks)
+    for octet in octets:
+        descriptor = _locked(locks / f"127.{octet}")
+        if descriptor is not None:
+            return Lease(octet, descriptor)
+    raise DevcloudError(f"every /16 of 127.0.0.0/8 is leased by a running platform: see the locks in {locks}")
+
+
+def _make_folder(locks: Path) -> None:
     with contextlib.suppress(FileExistsError):
         locks.mkdir()
         locks.chmod(0o1777)
-    candidates = [*range(_USUAL, _LAST + 1), *range(_FIRST, _USUAL)] if octet is None else [octet]
-    for candidate in candidates:
-        descriptor = _locked(locks / f"127.{candidate}")
-        if descriptor is not None:
-            return Lease(candidate, descriptor)
-    if octet is not None:
-        raise DevcloudError(f"127.{octet}.0.0/16 is leased by another run (lock {locks}/127.{octet}): end that run")
-    raise DevcloudError(f"every /16 of 127.0.0.0/8 is leased by a running platform: see the locks in {locks}")
 
 
 def _locked(path: Path) -> int | None:

@@ -19,7 +19,7 @@ from devcloud.errors import DevcloudError
 from devcloud.front import PORT
 from devcloud.paths import private_folder, remove_tree, write_private
 from devcloud.pgprograms import Major
-from devcloud.postgres import Server
+from devcloud.postgres import LogStatement, Server
 from devcloud.scram import scram_verifier
 
 ADMIN_LOGIN = "fairlead_admin"
@@ -30,12 +30,13 @@ _POLL_S = 0.05
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """How to run it: where its files are, how long it lives, whether it syncs to disk, which version."""
+    """How to run it: where its files are, how long it lives, whether it syncs to disk, which version, what it logs."""
 
     folder: Path
     lifetime: Lifetime
     durable: bool
     major: Major = 16
+    log_statement: LogStatement = "all"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +75,11 @@ async def start(options: Options, lease: Lease) -> OnPremServer:
     folder = private_folder(options.folder)
     server = await postgres.start(
         postgres.Options(
-            folder=folder / "server", lifetime=options.lifetime, durable=options.durable, major=options.major
+            folder=folder / "server",
+            lifetime=options.lifetime,
+            durable=options.durable,
+            major=options.major,
+            log_statement=options.log_statement,
         )
     )
     await _prepare(server, _password_in(folder))

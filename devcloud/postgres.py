@@ -26,6 +26,8 @@ from devcloud.paths import private_folder, remove_tree, write_private
 from devcloud.pgprograms import Major, reachable_programs
 
 PORT = 5432
+LogStatement = Literal["none", "ddl", "mod", "all"]
+"""PostgreSQL's setting `log_statement`."""
 _SUPERUSER = "postgres"
 _SOCKET_NAME = f".s.PGSQL.{PORT}"
 _SOCKET_PATH_BYTES = 107  # sun_path of unix(7), less its closing zero
@@ -49,7 +51,7 @@ class Options:
     lifetime: Lifetime
     durable: bool
     major: Major = 16
-    log_statement: Literal["none", "ddl", "mod", "all"] = "all"
+    log_statement: LogStatement = "all"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -138,7 +138,12 @@ async def _start_plane(folder: Path, assets: Assets, binaries: Programs) -> Plan
         await install.install_crds(kubectl, assets)
 
     options = plane.Options(
-        folder=folder / "plane", lifetime=Lifetime.DETACHED, durable=True, before_controllers=install_crds
+        folder=folder / "plane",
+        lifetime=Lifetime.DETACHED,
+        durable=True,
+        # Of two equal flags the last one counts; tests count in a whole log, a platform that stays up needs no more.
+        apiserver_arguments=("--audit-log-maxsize=50",),
+        before_controllers=install_crds,
     )
     return await plane.start(options, binaries)
 
@@ -157,7 +162,7 @@ async def _start_server(folder: Path) -> tuple[OnPremServer, dict[str, int]]:
     running = _find_server(folder, state)
     if running is not None and state is not None:
         return running, state.health_ports
-    lease = addresses.lease(state.octet if state else None)
+    lease = addresses.lease_again(state.octet) if state else addresses.choose_lasting(folder)
     try:
         options = onprem.Options(folder=folder / "onprem", lifetime=Lifetime.DETACHED, durable=True, major=_POSTGRES)
         server = await onprem.start(options, lease)

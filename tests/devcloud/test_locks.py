@@ -66,23 +66,36 @@ def test_runs_lease_different_networks(tmp_path: Path) -> None:
     assert first.address(1) == f"127.{first.octet}.0.1"
     assert first.address(300) == f"127.{first.octet}.1.44"
     with pytest.raises(DevcloudError, match=rf"127\.{first.octet}\.0\.0/16 is leased by another run"):
-        addresses.lease(first.octet, locks=tmp_path)
+        addresses.lease_again(first.octet, locks=tmp_path)
 
     first.release()
-    again = addresses.lease(first.octet, locks=tmp_path)
+    again = addresses.lease_again(first.octet, locks=tmp_path)
 
     assert again.octet == first.octet
     again.release()
     second.release()
 
 
+def test_a_platform_that_stays_gets_its_own_addresses_and_no_passing_run_does(tmp_path: Path) -> None:
+    passing = [addresses.lease(locks=tmp_path) for _ in range(127)]
+    before = addresses.choose_lasting(tmp_path / "one", locks=tmp_path)
+    before.release()
+    after = addresses.choose_lasting(tmp_path / "one", locks=tmp_path)
+    beside = addresses.choose_lasting(tmp_path / "one", locks=tmp_path)
+
+    assert before.octet == after.octet
+    assert len({one.octet for one in (*passing, after, beside)}) == 129
+    for one in (*passing, after, beside):
+        one.release()
+
+
 def test_all_leased_is_one_sentence(tmp_path: Path) -> None:
-    leases = [addresses.lease(locks=tmp_path) for _ in range(254)]
+    leases = [addresses.lease(locks=tmp_path) for _ in range(127)]
 
     with pytest.raises(DevcloudError, match="every /16"):
         addresses.lease(locks=tmp_path)
 
-    assert len({one.octet for one in leases}) == 254
+    assert len({one.octet for one in leases}) == 127
     for one in leases:
         one.release()
 
@@ -95,6 +108,6 @@ async def test_a_lease_lives_on_in_the_program_that_inherited_it(tmp_path: Path)
     lease.release()
 
     with pytest.raises(DevcloudError, match="leased by another run"):
-        addresses.lease(lease.octet, locks=tmp_path)
+        addresses.lease_again(lease.octet, locks=tmp_path)
     await daemons.stop(heir.identity)
-    addresses.lease(lease.octet, locks=tmp_path).release()
+    addresses.lease_again(lease.octet, locks=tmp_path).release()

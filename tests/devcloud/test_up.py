@@ -135,3 +135,15 @@ async def test_down_can_keep_the_data_and_without_that_leaves_nothing(home: Path
     assert await up.down(print, folder=home)
     assert running_of(home) == []
     assert not await up.down(print, folder=home)
+
+
+def damage(home: Path) -> None:
+    home.mkdir()
+    (home / "platform.json").write_bytes(b"{")
+
+
+async def test_a_damaged_state_file_is_named_with_the_way_out(home: Path) -> None:
+    damage(home)
+
+    with pytest.raises(DevcloudError, match=r"platform\.json is damaged: run `fairlead down`"):
+        await up.environment(folder=home)
