@@ -1,8 +1,9 @@
-"""The whole way, as a person takes it: `fairlead demo` on a platform of its own, told twice, then taken down."""
+"""The whole way, as a person takes it: `fairlead demo` on a platform of its own, interrupted, told again, taken down."""
 
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from devcloud.controlplane import Programs
 pytestmark = [pytest.mark.apiserver, pytest.mark.postgres]
 
 _LIMIT_S = 420
+_COMMAND = (sys.executable, "-c", "from fairlead.cli import main; main()")
 
 
 @dataclass(frozen=True)
@@ -25,10 +27,30 @@ class Shell:
     environment: dict[str, str]
 
     def fairlead(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-c", "from fairlead.cli import main; main()", *arguments]
         return subprocess.run(
-            command, env=self.environment, capture_output=True, text=True, check=False, timeout=_LIMIT_S
+            [*_COMMAND, *arguments],
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=_LIMIT_S,
         )
+
+    def interrupted(self, *arguments: str, after: str) -> tuple[int, str]:
+        """Press Ctrl-C when a line with that text is shown; return the exit code and the errors."""
+        with subprocess.Popen(
+            [*_COMMAND, *arguments],
+            env=self.environment | {"PYTHONUNBUFFERED": "1"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as process:
+            assert process.stdout is not None
+            seen = any(after in line for line in process.stdout)
+            process.send_signal(signal.SIGINT)
+            _, errors = process.communicate(timeout=_LIMIT_S)
+            assert seen, errors
+            return process.returncode, errors
 
 
 @pytest.fixture
@@ -40,17 +62,17 @@ def shell(tmp_path: Path, control_plane_programs: Programs) -> Iterator[Shell]:
     made.fairlead("down")
 
 
-def test_the_story_is_told_twice_and_the_platform_taken_down(shell: Shell) -> None:
-    first = shell.fairlead("demo")
-    assert first.returncode == 0, first.stdout + first.stderr
-    assert "Done: every step above was seen to happen" in first.stdout
-    assert "DatabaseLost" in first.stdout
-    assert "did you mean 'postgres-onprem'" in first.stdout
+def test_the_story_is_interrupted_told_again_and_the_platform_taken_down(shell: Shell) -> None:
+    code, errors = shell.interrupted("demo", after="DROP DATABASE")
+    assert (code, errors.splitlines()[-1]) == (130, "fairlead: interrupted")
+    assert "Traceback" not in errors
 
-    # An interrupted or finished telling is no obstacle to the next one.
-    second = shell.fairlead("demo")
-    assert second.returncode == 0, second.stdout + second.stderr
-    assert "the platform is up already" in second.stderr
+    told = shell.fairlead("demo")
+    assert told.returncode == 0, told.stdout + told.stderr
+    assert "the platform is up already" in told.stderr
+    assert "Done: every step above was seen to happen" in told.stdout
+    assert "DatabaseLost" in told.stdout
+    assert "did you mean 'postgres-onprem'" in told.stdout
 
     ready = shell.fairlead("env")
     assert "export KUBECONFIG=" in ready.stdout
