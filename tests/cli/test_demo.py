@@ -1,4 +1,4 @@
-"""The whole way, as a person takes it: `fairlead demo` on a platform of its own, interrupted, told again, taken down."""
+"""The whole way, as a person takes it: `fairlead demo` on its own platform, interrupted, told again, taken down."""
 
 from __future__ import annotations
 
