@@ -122,17 +122,35 @@ def _opened(path: Path) -> int:
     return descriptor
 
 
+def is_listened(host: str, port: int) -> bool:
+    """Tell whether somebody listens on an address, or on all addresses of IPv4, at a port; touches nothing."""
+    return _listener(host, port) is not None
+
+
 def holder_of(host: str, port: int) -> str:
     """Say in words which process listens on an address, or on all addresses, at a port."""
+    found = _listener(host, port)
+    if found is not None:
+        return _owner_of_socket(found.inode, uid=found.uid)
+    if _listens_on_any_ipv6(port):
+        return "a process that listens on all addresses of IPv6 and IPv4"
+    return "no process that this user can see"
+
+
+@dataclass(frozen=True, slots=True)
+class _Listener:
+    inode: str
+    uid: int
+
+
+def _listener(host: str, port: int) -> _Listener | None:
     wanted = {_hexadecimal(host), _hexadecimal("0.0.0.0")}  # noqa: S104 - compared, not bound
     for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
         fields = line.split()
         local, _, local_port = fields[1].partition(":")
         if fields[3] == _LISTEN and local in wanted and int(local_port, 16) == port:
-            return _owner_of_socket(fields[9], uid=int(fields[7]))
-    if _listens_on_any_ipv6(port):
-        return "a process that listens on all addresses of IPv6 and IPv4"
-    return "no process that this user can see"
+            return _Listener(inode=fields[9], uid=int(fields[7]))
+    return None
 
 
 def _hexadecimal(host: str) -> str:

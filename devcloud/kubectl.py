@@ -22,7 +22,9 @@ class Kubectl:
         Raises:
             DevcloudError: It failed, or took longer than the limit; the text is kubectl's own.
         """
-        command = (str(self.program), "--kubeconfig", str(self.kubeconfig), *arguments)
+        # What it learns of the API server is this plane's own, and none of the user's ~/.kube.
+        cache = f"--cache-dir={self.kubeconfig.parent / 'cache'}"
+        command = (str(self.program), f"--kubeconfig={self.kubeconfig}", cache, *arguments)
         sink = asyncio.subprocess.PIPE
         source = asyncio.subprocess.DEVNULL if standard_input is None else sink
         async with _running(command, source) as child:

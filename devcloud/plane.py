@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from devcloud import components, daemons, kubeconfigs
+from devcloud import addresses, components, daemons, kubeconfigs
 from devcloud.certificates import Subject, authority_in, signing_keys_in
 from devcloud.components import HOST, SERVER_HOSTS, Ports, Site
 from devcloud.controlplane import Programs
@@ -155,7 +155,7 @@ async def _start_on(site: Site, options: Options) -> Plane:
     etcd = _launch("etcd", components.etcd(site, durable=options.durable), options)
     apiserver = _launch("kube-apiserver", components.apiserver(site, options.apiserver_arguments), options)
     plane = _plane(site)
-    await _until_ready(plane, (etcd, apiserver))
+    await _until_ready(plane, site.ports.apiserver, (etcd, apiserver))
     if options.before_controllers is not None:
         await options.before_controllers(plane.kubectl)
     _launch("kube-controller-manager", components.controller_manager(site), options)
@@ -202,11 +202,12 @@ def _launch(name: str, arguments: tuple[str, ...], options: Options) -> Daemon:
     return daemon
 
 
-async def _until_ready(plane: Plane, needed: tuple[Daemon, ...]) -> None:
+async def _until_ready(plane: Plane, port: int, needed: tuple[Daemon, ...]) -> None:
     async def ready() -> bool:
         for daemon in needed:
             _raise_if_ended(daemon)
-        return await plane.kubectl.answers("/readyz")
+        # Looking for the listener first: kubectl would take the processor that the API server needs to start.
+        return addresses.is_listened(HOST, port) and await plane.kubectl.answers("/readyz")
 
     await _until(ready, "the API server", plane.folder / "logs" / "kube-apiserver.log")
 
