@@ -146,6 +146,23 @@ async def test_a_provider_config_in_use_is_held_with_the_count(serving: System, 
         await serving.api.until_gone(PROVIDER_CONFIG.path("", namespace))
 
 
+async def test_one_destroy_too_many_within_an_hour_is_braked(serving: System, namespace: str) -> None:
+    async with _config(serving, namespace, Config("", spec={"limits": {"destroysPerHour": 1}})):
+        for name in ("one", "two"):
+            await serving.create(DATABASE, database(namespace, name, config=namespace))
+            await serving.until(DATABASE, namespace, name, is_ready)
+        await serving.delete(DATABASE, namespace, "one")
+        mark = serving.sql.mark()
+        await serving.api.delete(DATABASE.path(namespace, "two"))
+        held = await serving.until(DATABASE, namespace, "two", in_trouble("Brake"))
+        assert condition(held, "Stalled")["status"] == "True"
+        assert serving.sql.changes(mark) == []
+        released = {"fairlead.dev/brake-released": "2999-01-01T00:00:00Z"}
+        await serving.edit(PROVIDER_CONFIG, "", namespace, {"metadata": {"annotations": released}})
+        await serving.ask_for_a_pass(DATABASE, namespace, "two")
+        await serving.api.until_gone(DATABASE.path(namespace, "two"))
+
+
 _PASSWORDS = {
     "an empty password": "",
     "a password of seven characters": "short12",

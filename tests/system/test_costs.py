@@ -7,7 +7,7 @@ import pytest
 import pytest_asyncio
 
 from tests.support.audit import WRITES, Request
-from tests.support.kinds import CLAIM, DATABASE, claim, composition, is_ready
+from tests.support.kinds import CLAIM, COMPOSITION, DATABASE, claim, composition, is_ready
 from tests.support.system import COMPOSER, PROVIDER, System
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
@@ -124,6 +124,14 @@ async def test_a_second_child_costs_one_write_more_at_birth(warm: System, namesp
         for name in ("one", "two")
     ]
     async with warm.composition(composition(f"{namespace}-pair", *resources, connection={"from": "one"})) as name:
+        await warm.until(COMPOSITION, "", name, is_ready)
         requests = await _born(warm, namespace, compositionRef={"name": name})
-        assert len(_steps(requests, COMPOSER)) == 6
+        assert _steps(requests, COMPOSER) == [
+            ("patch", "postgresqlinstances", ""),
+            ("create", "postgresdatabases", ""),
+            ("create", "postgresdatabases", ""),
+            _CLAIM_STATUS,
+            ("create", "secrets", ""),
+            _CLAIM_STATUS,
+        ]
         await warm.delete(CLAIM, namespace, "shop")
