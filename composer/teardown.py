@@ -59,11 +59,10 @@ def tear_down(view: View, policy: DeletionPolicy) -> Teardown:
         return Teardown(kept, (cause("DeletionProtected", text),), done=False, keeps_secret=True)
     spoken = verdict(view, policy)
     remaining = [each for each in view.known if not _is_gone(each, view.identity.uid)]
-    needed = {name for each in remaining for name in each.entry.depends_on}
     steps: list[Step] = []
     causes: list[Cause] = []
     for each in remaining:
-        if each.entry.resource in needed - {each.entry.resource}:
+        if _is_needed(each, remaining):
             steps.append(Keep(each.entry))
             continue
         steps.append(_step(each, spoken))
@@ -74,6 +73,12 @@ def tear_down(view: View, policy: DeletionPolicy) -> Teardown:
         left = ", ".join(f"{each.entry.kind} {each.entry.name}" for each in remaining)
         causes.append(cause("Deleting", f"waits for {left} to go ({spoken})"))
     return Teardown(tuple(steps), tuple(causes), done=not remaining, keeps_secret=spoken in ("Orphan", "Detach"))
+
+
+def _is_needed(each: Known, remaining: list[Known]) -> bool:
+    """Tell whether something that depends on a child is still there: its wave comes first."""
+    name = each.entry.resource
+    return any(name in other.entry.depends_on for other in remaining if other.entry.resource != name)
 
 
 def _is_gone(each: Known, identity: str) -> bool:
