@@ -90,7 +90,10 @@ MAY_NOT = (
     Case(
         "the composer holds no other Lease", COMPOSER, "get create update", "coordination.k8s.io/leases", "kube-system"
     ),
-    Case("the composer reads no other ConfigMap", COMPOSER, "get list", "/configmaps"),
+    Case("the composer lists no other ConfigMap, writes none", COMPOSER, "list watch create update", "/configmaps"),
+    Case("the provider reads no tenant's ConfigMap", ONPREM, "get list watch", "/configmaps"),
+    Case("the composer changes no event", COMPOSER, "get list patch update delete", "events.k8s.io/events"),
+    Case("the provider lists no CRD", ONPREM, "list watch patch", "apiextensions.k8s.io/customresourcedefinitions", ""),
     Case("the composer grants nothing", COMPOSER, "escalate bind create", "rbac.authorization.k8s.io/clusterroles", ""),
     Case("the composer becomes nobody else", COMPOSER, "impersonate", "/users", ""),
     Case("the composer gets no tokens", COMPOSER, "create", "/serviceaccounts/token", "kube-system"),
