@@ -174,7 +174,7 @@ class Actor:
             applied=True,
             resting=resting,
         )
-        return Outcome(entry, written=made, facts=step.facts, cause=fight(entry), notes=notes)
+        return Outcome(entry, written=made, facts=step.facts, notes=notes)
 
     async def _send(self, view: View, step: Apply, body: Object, *, force: bool) -> Object:
         named = {**body, "metadata": {**body["metadata"], "uid": uid_of(step.live)}}
@@ -258,15 +258,6 @@ def _unmarked(step: Create) -> Object:
     if step.entry.marks and "ownerReferences" in meta:
         kept.pop("finalizers", None)
     return {**step.object, "metadata": kept}
-
-
-def fight(entry: Entry) -> Cause | None:
-    """Say which fields rest because another manager keeps taking them."""
-    if not entry.resting:
-        return None
-    fields = ", ".join(f"{each.field} ({each.manager})" for each in entry.resting)
-    text = f"{entry.kind} {entry.name}: another manager keeps changing {fields}; it is left alone for a while"
-    return cause("FieldConflict", text, resource=entry.resource)
 
 
 def annotation_patch(live: Object, wanted: Any) -> list[dict[str, Any]]:

@@ -11,7 +11,17 @@ from composer.act import Actor, Note
 from composer.connect import connect
 from composer.decide import decide, mirrored_pause
 from composer.gather import Gatherer
-from composer.outcomes import after, causes_of, entries_of, in_order, marks_moved, notes_of, raise_first, told_by
+from composer.outcomes import (
+    after,
+    causes_of,
+    entries_of,
+    fights_of,
+    in_order,
+    marks_moved,
+    notes_of,
+    raise_first,
+    told_by,
+)
 from composer.prepare import Prepared, Preparer, kinds_of
 from composer.reasons import Cause, Gravity, gravest
 from composer.report import (
@@ -97,9 +107,10 @@ class ClaimReconciler:
         prepared = replace(prepared, rendered=rendered)
         connected = await connect(self._tools.publisher, view, prepared)
         told = told_by(view, rendered, plan)
+        entries, causes = entries_of(rendered, outcomes), (*plan.causes, *causes_of(outcomes))
         findings = Findings(
-            causes=in_order((*plan.causes, *causes_of(outcomes), *told, *connected.causes), rendered),
-            entries=entries_of(rendered, outcomes),
+            causes=in_order((*causes, *fights_of(entries), *told, *connected.causes), rendered),
+            entries=entries,
             rendered=rendered,
             composition=prepared.composition,
             revision=prepared.revision.name,
@@ -161,9 +172,14 @@ class ClaimReconciler:
 
     async def _let_go(self, view: View, *, keep_secret: bool) -> Result:
         name = (view.status.get("binding") or {}).get("name")
-        orphaned = "orphan" in view.claim["metadata"].get("finalizers", ())
-        if name and (keep_secret or orphaned):
-            await self._tools.publisher.disown(Key(view.key.namespace, name), view.identity.uid, keep=keep_secret)
+        if name:
+            # Under propagation Orphan the collector lets the Secret live, whatever the claim's policy says.
+            orphaned = "orphan" in view.claim["metadata"].get("finalizers", ())
+            collected_with = "" if orphaned else view.uid
+            secret = Key(view.key.namespace, name)
+            await self._tools.publisher.disown(
+                secret, view.identity.uid, keep=keep_secret, collected_with=collected_with
+            )
         operations = finalizers.removal(view.claim, names.TEARDOWN_FINALIZER)
         try:
             await self._tools.kube.json_patch(view.resource, view.key, operations, manager=view.manager)

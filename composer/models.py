@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import msgspec
-from msgspec import UNSET, Meta, UnsetType
+from msgspec import UNSET, UnsetType
 
 from composer.inventory import Entry
 
@@ -190,7 +190,7 @@ class StatusCondition(_Frozen, frozen=True):
 class ClaimStatus(_Frozen, frozen=True):
     """What the composer remembers of a claim; a composition may set `endpoint`, `port` and more beside it."""
 
-    observed_generation: Annotated[int, Meta(ge=-1)] = -1
+    observed_generation: int = -1
     conditions: tuple[StatusCondition, ...] = ()
     identity: str = ""
     composition: CompositionChoice = CompositionChoice()

@@ -9,7 +9,7 @@ import msgspec
 from composer.act import Note, Outcome
 from composer.decide import Create, Keep, Plan, Step
 from composer.inventory import Entry
-from composer.reasons import Cause
+from composer.reasons import Cause, cause
 from composer.render import Rendered
 from composer.report import child_cause
 from composer.view import View
@@ -105,3 +105,14 @@ def raise_first(outcomes: tuple[Outcome, ...]) -> None:
             raise Conflict(str(error)) from error
     if errors:
         raise errors[0]
+
+
+def fights_of(entries: tuple[Entry, ...]) -> tuple[Cause, ...]:
+    """Say which fields rest because another manager keeps taking them."""
+    found: list[Cause] = []
+    for entry in entries:
+        if entry.resting:
+            fields = ", ".join(f"{each.field} ({each.manager})" for each in entry.resting)
+            text = f"{entry.kind} {entry.name}: another manager keeps changing {fields}; it is left alone for a while"
+            found.append(cause("FieldConflict", text, resource=entry.resource))
+    return tuple(found)

@@ -51,16 +51,19 @@ class Publisher:
             self._verified[want.key] = (want.hash, self._monotonic())
         return publication
 
-    async def disown(self, key: Key, identity: str, *, keep: bool) -> None:
-        """End of a claim: the Secret stays without owner, or goes."""
+    async def disown(self, key: Key, identity: str, *, keep: bool, collected_with: str) -> None:
+        """End of a claim: the Secret stays without owner, or goes; one owned by uid `collected_with` goes by itself."""
         self._verified.pop(key, None)
         try:
             stored = await self._kube.get(SECRETS, key)
             if not connection.is_ours(stored, identity):
                 return
+            owners = {owner["uid"] for owner in metadata(stored).get("ownerReferences") or ()}
             if not keep:
+                if collected_with in owners:
+                    return
                 await self._kube.delete(SECRETS, key, uid=uid_of(stored))
-            elif metadata(stored).get("ownerReferences"):
+            elif owners:
                 kept = {name: value for name, value in metadata(stored).items() if name not in _DROPPED}
                 await self._kube.replace(SECRETS, {**stored, "metadata": kept}, manager=self._manager)
         except NotFound:

@@ -65,7 +65,7 @@ def desired(resource: str = "database", facts: KindFacts = DATABASE, *, spec: Ob
             "labels": {names.CLAIM_LABEL: "claim-uid"},
             "annotations": {names.CLAIM_NAME: "orders", names.RESOURCE: resource},
         },
-        "spec": spec or {"limit": 20},
+        "spec": {"limit": 20} if spec is None else spec,
     }
 
 
@@ -98,9 +98,7 @@ def entry(resource: str = "database", facts: KindFacts = DATABASE, **fields: Any
     return Entry(**known)
 
 
-def view(
-    *known: Known, of: Object | None = None, namespace: Object | None = None, kind_deleting: bool = False
-) -> View:
+def view(*known: Known, of: Object | None = None, namespace: Object | None = None, kind_deleting: bool = False) -> View:
     """Return a view of a claim and what it composed."""
     return View(
         claim=of or claim(),
@@ -114,9 +112,7 @@ def view(
 
 def child(obj: Object, resource: str = "database", *, ready: bool = True, depends_on: Iterable[str] = ()) -> Child:
     """Return a rendered child."""
-    return Child(
-        resource=resource, key="", object=obj, depends_on=tuple(depends_on), stateful=None, ready=ready
-    )
+    return Child(resource=resource, key="", object=obj, depends_on=tuple(depends_on), stateful=None, ready=ready)
 
 
 def rendered(*children: Child, **fields: Any) -> Rendered:

@@ -33,7 +33,7 @@ VALUES = {
     "closing braces within a quoted text do not end it": Value("{{ claim.spec.size ~ '}}' }}", "small}}"),
     "a mapping chooses": Value("{{ {'small': 'db.t4g', 'large': 'db.m7g'}[claim.spec.size] }}", "db.t4g"),
     "a missing field has a default": Value("{{ claim.spec.absent | default('x') }}", "x"),
-    "a missing field is told from a present one": Value("{{ claim.spec.absent is defined }}", False),
+    "a missing field is told from a present one": Value("{{ claim.spec.absent is defined }}", gives=False),
     "a field whose expression is none is left out": Value({"a": "{{ none }}", "b": 1}, {"b": 1}),
     "a written null stays": Value({"a": None}, {"a": None}),
     "a status that is there is read": Value("{{ resources.net.status.id.v4 }}", "10.0.0.0"),

@@ -21,7 +21,10 @@ def test_a_name_never_changes() -> None:
     identity = names.Identity("7d1c8f1e-3a8e-4a0e-9d3e-0e7a3f0c1b2a", "shop", "orders")
 
     assert names.child_name(identity, "database") == "orders-database-3exvmfyowm"
-    assert names.manager("database.fairlead.dev", "PostgreSQLInstance", Key("shop", "orders")) == "fairlead.dev/7b7c0b19229fa393"
+    assert (
+        names.manager("database.fairlead.dev", "PostgreSQLInstance", Key("shop", "orders"))
+        == "fairlead.dev/7b7c0b19229fa393"
+    )
 
 
 @given(claim_names, resource_names, st.text(max_size=20))

@@ -1,0 +1,300 @@
+"""What is done with each child of a living claim: every row of the decision."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from composer import names
+from composer.decide import Annotate, Apply, Create, Keep, LetGo, Release, Remove, Step, decide, mirrored_pause
+from composer.hashes import digest, live_hash
+from composer.inventory import Entry, Resting
+from composer.render import Rendered, Waiting
+from composer.view import Known, View
+from runtime.objects import Object
+from tests.composer.factories import (
+    DATABASE,
+    NOW,
+    SETTINGS,
+    VOLUME,
+    annotated,
+    child,
+    claim,
+    desired,
+    entry,
+    live,
+    rendered,
+    view,
+)
+
+WANTED = desired()
+LIVE = live(WANTED)
+MARKS = {"external-name": "orders_x", "incarnation": "16400", "account": "77"}
+MARKED = annotated(LIVE, external_name="orders_x", incarnation="16400", account="77")
+
+
+def _sent(obj: Object, stored: Object, **fields: Any) -> Entry:
+    return entry(desired=digest(obj), live=live_hash(stored, obj, None), applied=True, **fields)
+
+
+def _one(known: View, what: Rendered) -> Step:
+    (step,) = decide(known, what, now=NOW).steps
+    return step
+
+
+def _reasons(known: View, what: Rendered) -> list[str]:
+    return [each.reason for each in decide(known, what, now=NOW).causes]
+
+
+def test_what_is_not_there_is_created() -> None:
+    step = _one(view(), rendered(child(WANTED, ready=False)))
+
+    assert isinstance(step, Create)
+    assert step.object == WANTED
+
+
+def test_what_is_as_sent_is_left_alone() -> None:
+    step = _one(view(Known(_sent(WANTED, LIVE), LIVE, DATABASE)), rendered(child(WANTED)))
+
+    assert isinstance(step, Keep)
+
+
+def test_what_others_add_is_left_alone() -> None:
+    more = {**LIVE, "spec": {**LIVE["spec"], "theirs": 1}, "status": {"observedGeneration": 1}}
+
+    assert isinstance(_one(view(Known(_sent(WANTED, LIVE), more, DATABASE)), rendered(child(WANTED))), Keep)
+
+
+def test_a_value_that_was_normalised_is_not_sent_again() -> None:
+    normalised = {**LIVE, "spec": {"limit": "1"}}
+
+    assert isinstance(_one(view(Known(_sent(WANTED, normalised), normalised, DATABASE)), rendered(child(WANTED))), Keep)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "stored"),
+    [
+        (desired(spec={"limit": 21}), LIVE),
+        (WANTED, {**LIVE, "spec": {"limit": 3}}),
+        (WANTED, {**LIVE, "metadata": {**LIVE["metadata"], "labels": {}}}),
+        (desired(spec={}), LIVE),
+    ],
+    ids=["a new value is wanted", "somebody changed a field", "somebody removed our label", "a field is dropped"],
+)
+def test_what_differs_is_applied(wanted: Object, stored: Object) -> None:
+    step = _one(view(Known(_sent(WANTED, LIVE), stored, DATABASE)), rendered(child(wanted)))
+
+    assert isinstance(step, Apply)
+    assert step.object == wanted
+
+
+def test_a_stranger_of_our_name_is_not_touched() -> None:
+    stranger = live({**WANTED, "metadata": {**WANTED["metadata"], "labels": {}}}, uid="strangers")
+    known = view(Known(entry(uid=""), stranger, DATABASE))
+    what = rendered(child(WANTED))
+
+    assert isinstance(_one(known, what), Keep)
+    assert _reasons(known, what) == ["NotOwned"]
+
+
+def test_a_gone_child_is_made_anew_with_its_marks_and_finalizer() -> None:
+    step = _one(view(Known(entry(marks=MARKS), None, DATABASE)), rendered(child(WANTED, ready=False)))
+
+    assert isinstance(step, Create)
+    assert step.object["metadata"]["finalizers"] == [names.TEARDOWN_FINALIZER]
+    assert names.marks_of(step.object) == MARKS
+
+
+class Dying(msgspec.Struct, frozen=True):
+    recorded: dict[str, str]
+    spoken: str
+    expected: str | None
+
+
+DYING = {
+    "its marks are recorded first": Dying({}, "", None),
+    "then it is let go of": Dying(MARKS, "", "child-uid/Detach"),
+    "a word for another uid is void": Dying(MARKS, "other/Delete", "child-uid/Detach"),
+    "a word that was spoken is taken back": Dying(MARKS, "child-uid/Delete", "child-uid/Detach"),
+    "it is told once": Dying(MARKS, "child-uid/Detach", None),
+}
+
+
+@pytest.mark.parametrize("case", DYING.values(), ids=DYING)
+def test_a_wanted_child_that_somebody_deleted(case: Dying) -> None:
+    dying = live(MARKED, deleted=True)
+    if case.spoken:
+        dying = annotated(dying, teardown=case.spoken)
+
+    step = _one(view(Known(entry(marks=case.recorded), dying, DATABASE)), rendered(child(WANTED, ready=False)))
+
+    if case.expected is None:
+        assert isinstance(step, Keep)
+        assert step.entry.marks == MARKS
+    else:
+        assert isinstance(step, Annotate)
+        assert step.annotations == {names.TEARDOWN: case.expected}
+
+
+def test_a_word_on_a_living_child_is_taken_back() -> None:
+    spoken = annotated(LIVE, teardown="child-uid/Delete")
+
+    step = _one(view(Known(_sent(WANTED, LIVE), spoken, DATABASE)), rendered(child(WANTED)))
+
+    assert isinstance(step, Annotate)
+    assert step.annotations == {names.TEARDOWN: None}
+
+
+def test_a_foreign_child_that_somebody_deleted_is_released() -> None:
+    wanted = desired("data", VOLUME)
+    dying = live(wanted, deleted=True, finalizers=[names.TEARDOWN_FINALIZER])
+
+    step = _one(view(Known(entry("data", VOLUME), dying, VOLUME)), rendered(child(wanted, "data", ready=False)))
+
+    assert isinstance(step, Release)
+
+
+def test_a_kind_that_is_gone_is_named() -> None:
+    gadget = {**WANTED, "kind": "Gadget"}
+
+    assert _reasons(view(), rendered(child(gadget))) == ["KindNotInstalled"]
+
+
+# Prune
+
+OTHER = live(desired("settings", SETTINGS), uid="settings-uid")
+SETTINGS_KNOWN = Known(entry("settings", SETTINGS, uid="settings-uid"), OTHER, SETTINGS)
+DATABASE_KNOWN = Known(_sent(WANTED, LIVE), LIVE, DATABASE)
+
+
+def test_what_holds_no_data_goes() -> None:
+    plan = decide(view(DATABASE_KNOWN, SETTINGS_KNOWN), rendered(child(WANTED)), now=NOW)
+
+    (removed,) = [step for step in plan.steps if isinstance(step, Remove)]
+    assert (removed.entry.resource, removed.word) == ("settings", "")
+    assert plan.causes == ()
+
+
+def test_what_holds_data_is_held_and_the_consent_named() -> None:
+    known = view(DATABASE_KNOWN, SETTINGS_KNOWN)
+    what = rendered(child(desired("settings", SETTINGS), "settings"))
+    plan = decide(known, what, now=NOW)
+
+    assert not [step for step in plan.steps if isinstance(step, Remove)]
+    (held,) = plan.causes
+    assert held.reason == "HeldDeletion"
+    assert "fairlead.dev/consent: database=child-uid" in held.message
+
+
+@pytest.mark.parametrize(
+    ("consent", "goes"),
+    [
+        ("database=child-uid", True),
+        ("settings=x, database=child-uid", True),
+        ("database=other-uid", False),
+        ("database", False),
+        ("child-uid", False),
+    ],
+)
+def test_consent_is_for_one_uid(consent: str, goes: bool) -> None:  # noqa: FBT001 - a column of the table
+    owner = claim(annotations={names.CONSENT: consent}, deletionPolicy="Snapshot")
+    what = rendered(child(desired("settings", SETTINGS), "settings"))
+    plan = decide(view(DATABASE_KNOWN, SETTINGS_KNOWN, of=owner), what, now=NOW)
+
+    assert [step.word for step in plan.steps if isinstance(step, Remove)] == (["child-uid/Snapshot"] if goes else [])
+
+
+def test_a_child_of_another_kind_in_the_same_place_is_held_and_not_doubled() -> None:
+    plan = decide(view(DATABASE_KNOWN), rendered(child(desired("database", SETTINGS))), now=NOW)
+
+    assert [type(step) for step in plan.steps] == [Keep]
+    assert [each.reason for each in plan.causes] == ["HeldDeletion"]
+
+
+def test_most_of_the_children_do_not_go_at_once() -> None:
+    known = [
+        Known(entry(name, SETTINGS, uid=name), live(desired(name, SETTINGS), uid=name), SETTINGS)
+        for name in ("a", "b", "c")
+    ]
+    kept = rendered(child(desired("a", SETTINGS), "a"))
+
+    assert _reasons(view(*known), kept) == ["HeldDeletion", "HeldDeletion"]
+
+
+def test_nothing_goes_while_something_is_unresolved() -> None:
+    what = rendered(child(WANTED), waiting=(Waiting("net", "database", "resources.database.status.x"),))
+    plan = decide(view(DATABASE_KNOWN, SETTINGS_KNOWN), what, now=NOW)
+
+    assert not [step for step in plan.steps if isinstance(step, Remove)]
+    assert {each.reason for each in plan.causes} == {"ResourcePending"}
+
+
+def test_what_waits_again_is_left_as_it_is() -> None:
+    what = rendered(waiting=(Waiting("database", "net", "resources.net.status.x"),))
+
+    assert [type(step) for step in decide(view(DATABASE_KNOWN), what, now=NOW).steps] == [Keep]
+
+
+def test_what_goes_goes_after_what_depends_on_it() -> None:
+    user = Known(
+        entry("user", SETTINGS, uid="user-uid", depends_on=("settings",)),
+        live(desired("user", SETTINGS), uid="user-uid"),
+        SETTINGS,
+    )
+    more = Known(entry("more", SETTINGS, uid="m"), live(desired("more", SETTINGS), uid="m"), SETTINGS)
+    what = rendered(child(WANTED), child(desired("more", SETTINGS), "more"))
+    plan = decide(view(DATABASE_KNOWN, more, SETTINGS_KNOWN, user), what, now=NOW)
+
+    assert [step.entry.resource for step in plan.steps if isinstance(step, Remove)] == ["user"]
+
+
+# Pause and rest
+
+
+@pytest.mark.parametrize(
+    ("on_claim", "on_child", "expected"),
+    [
+        ({"paused": "true", "paused_reason": "audit"}, {}, {"paused": "true", "paused-reason": "audit"}),
+        ({"paused": "true"}, {"paused": "true"}, {}),
+        ({}, {"paused": "true"}, {"paused": None}),
+    ],
+    ids=["a pause is copied down", "once", "its end, too"],
+)
+def test_a_pause_is_the_childrens_too(on_claim: dict[str, str], on_child: dict[str, str], expected: object) -> None:
+    annotations = {names.PREFIX + name.replace("_", "-"): text for name, text in on_claim.items()}
+    known = view(Known(_sent(WANTED, LIVE), annotated(LIVE, **on_child), DATABASE), of=claim(annotations=annotations))
+
+    (step,) = mirrored_pause(known)
+
+    found = step.annotations if isinstance(step, Annotate) else {}
+    assert found == {names.PREFIX + name: text for name, text in dict(expected).items()}  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize(
+    ("until", "generation", "left_out"),
+    [("2026-11-21T12:10:00Z", 1, True), ("2026-11-21T11:00:00Z", 1, False), ("2026-11-21T12:10:00Z", 2, False)],
+    ids=["rests until its time", "is tried again after it", "is tried again for a new generation"],
+)
+def test_a_field_that_rests(until: str, generation: int, left_out: bool) -> None:  # noqa: FBT001 - a column
+    resting = (Resting(".spec.limit", "rival", until),)
+    stored = {**LIVE, "spec": {"limit": 3, "other": 1}}
+    wanted = desired(spec={"limit": 20, "other": 2})
+    owner = claim(status={"observedGeneration": 1}, generation=generation)
+    step = _one(view(Known(entry(resting=resting, applied=True), stored, DATABASE), of=owner), rendered(child(wanted)))
+
+    assert isinstance(step, Apply)
+    assert ("limit" not in step.object["spec"]) == left_out
+    assert step.object["spec"]["other"] == 2
+
+
+def test_no_step_lets_a_living_claims_database_go_unasked() -> None:
+    """Whatever a render says of other things, no word but Detach is ever planned for a database without consent."""
+    for what in (rendered(child(WANTED)), rendered(), rendered(child(desired("x", SETTINGS), "x"))):
+        for stored in (LIVE, live(WANTED, deleted=True), annotated(LIVE, teardown="child-uid/Delete")):
+            plan = decide(view(Known(_sent(WANTED, LIVE), stored, DATABASE)), what, now=NOW)
+
+            assert not [step for step in plan.steps if isinstance(step, Remove | LetGo)]
+            words = [step.annotations.get(names.TEARDOWN) for step in plan.steps if isinstance(step, Annotate)]
+            assert set(words) <= {None, "child-uid/Detach"}
