@@ -33,10 +33,15 @@ def _arguments() -> argparse.ArgumentParser:
         ("resync", 600, "each resource is looked at this often"),
         ("sweep", 30, "each account is listed this often"),
         ("grace", 60, "a database that is not found is believed lost after this"),
-        ("call-budget", 20, "calls of a pass start within this"),
         ("rotation-grace", 3600, "a former login works for this long after a rotation"),
     ):
         parser.add_argument(f"--{name}", type=float, default=seconds, metavar="SECONDS", help=meaning)
+    parser.add_argument(
+        "--call-budget",
+        type=float,
+        metavar="SECONDS",
+        help="calls of a pass start within this; default 20, or less for a shorter lease",
+    )
     return parser
 
 
@@ -65,11 +70,14 @@ def run(arguments: list[str]) -> int:
         elect=not given.no_elect,
         log_level=given.log_level,
     )
+    # With the default lease 20 s and 5 s: who takes over from a killed process waits in proportion to its lease.
+    share = min(1.0, settings.lease.duration / LeaseSettings().duration)
     times = Times(
         resync=seconds["resync"],
         sweep=seconds["sweep"],
         grace=seconds["grace"],
-        call_budget=seconds["call_budget"],
+        call_budget=seconds.get("call_budget", share * timedelta(seconds=20)),
+        skew=share * timedelta(seconds=5),
         rotation_grace=seconds["rotation_grace"],
     )
     return main(settings, build_for(provider, times))

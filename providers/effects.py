@@ -9,16 +9,16 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import timedelta
-from typing import Any, Generic, Literal, assert_never
+from typing import Any, Generic, assert_never
 
 from providers import credentials, reading
 from providers.bounds import Limiter
 from providers.cloud import ConfigT, Credential, Fence, Provider
-from providers.credentials import Stored
 from providers.gather import Snapshot
-from providers.managed import Absent, Change, Observed, Present, SpecT, describe, digest
+from providers.managed import Absent, Change, Observed, Present, SpecT, describe
+from providers.outcome import Outcome, Said, calls_of, marks_missing
 from providers.passwords import Introduce, Keep, Kept, Login, Missing, PutBack, Restore, Retire
 from providers.plan import (
     Adopt,
@@ -35,7 +35,7 @@ from providers.plan import (
     Update,
     Wait,
 )
-from providers.reading import Call, Intent
+from providers.reading import Intent
 from providers.settings import Settings
 from runtime.errors import Blocked, Conflict, NotFound, Transient
 from runtime.finalizers import removal
@@ -44,92 +44,6 @@ from runtime.objects import Object, annotations_of, finalizers_of, key_of, uid_o
 from runtime.store import Store
 
 _LEADERSHIP_LEFT = timedelta(seconds=1)
-
-
-@dataclass(frozen=True, slots=True)
-class Said:
-    """One event to be sent with the report."""
-
-    type: Literal["Normal", "Warning"]
-    reason: str
-    message: str
-
-
-@dataclass(slots=True)
-class Outcome(Generic[SpecT]):
-    """What a pass has done so far: the latest object, the credentials, what is proven, what to say.
-
-    `fresh` is the database as it was seen after the last call; `gone` that the object was let go.
-    """
-
-    obj: Object
-    stored: Stored | None
-    fresh: Present[SpecT] | Absent | None = None
-    events: list[Said] = field(default_factory=list)
-    proven: dict[str, str] = field(default_factory=dict)
-    corrected: tuple[Change, ...] = ()
-    rotated_from: str | None = None
-    retired: bool = False
-    gone: bool = False
-    acted: bool = False
-
-
-def mutates(snapshot: Snapshot[Any], plan: Plan) -> bool:
-    """Tell whether a plan, or the password's step beside it, needs any side effect. Pure."""
-    match plan:
-        case Create() | Update() | Adopt() | Release() | Destroy() | Finish():
-            return True
-        case Settled():
-            return not isinstance(snapshot.step, Keep | Missing) or marks_missing(snapshot)
-        case Rest(reason="DriftHeld" | "WaitingForWindow" | "TranslatorChanged"):
-            return not isinstance(snapshot.step, Keep | Missing)
-        case Rest() | Wait() | Refuse() | Ignore():
-            return False
-        case never:
-            assert_never(never)
-
-
-def marks_missing(snapshot: Snapshot[Any]) -> bool:
-    """Tell whether a mark or the finalizer of a database that is ours is not on its object. Pure."""
-    observed, account = snapshot.observed, snapshot.account
-    if observed is None or account is None:
-        return False
-    annotations = annotations_of(snapshot.obj)
-    wanted = {
-        reading.EXTERNAL_NAME: snapshot.target.name,
-        reading.ACCOUNT: account.id,
-        reading.INCARNATION: observed.incarnation,
-    }
-    return not reading.held(snapshot.obj) or any(annotations.get(key) != value for key, value in wanted.items())
-
-
-def calls_of(snapshot: Snapshot[Any], plan: Plan) -> tuple[Call, ...]:
-    """Name every call to the cloud that a plan and the password's step make, in order. Pure."""
-    target, observed, calls = snapshot.target, snapshot.observed, []
-    incarnation = observed.incarnation if observed is not None else ""
-    match plan:
-        case Create():
-            calls.append(Call("Create", target.name, change_hash=snapshot.scene.desired.spec_hash))
-        case Update(changes=changes):
-            calls.append(Call("Update", target.name, incarnation, digest([repr(change) for change in changes])))
-        case Adopt(incarnation=wanted):
-            calls.append(Call("Adopt", target.name, wanted))
-        case Release(mark=True):
-            calls.append(Call("Release", target.name, incarnation))
-        case Destroy():
-            calls.append(Call("Delete", target.name, incarnation or snapshot.scene.marks.incarnation))
-        case _:
-            pass
-    match snapshot.step:
-        case Introduce(username=username) | PutBack(username=username) if not isinstance(
-            plan, Create | Adopt | Destroy
-        ):
-            calls.append(Call("SetPassword", username, incarnation))
-        case Retire(username=username):
-            calls.append(Call("Disable", username, incarnation))
-        case _:
-            pass
-    return tuple(calls)
 
 
 class Effects(Generic[SpecT, ConfigT]):
@@ -229,10 +143,10 @@ class Effects(Generic[SpecT, ConfigT]):
                 await cloud.set_password(snapshot.target, observed, credential, fence)
                 if await cloud.login(snapshot.target, credential) is Login.REFUSED:
                     raise Transient(f"the server refuses the password that {username} was just given")
-                change = Change("password", "as published", "another one")
+                change = Change(f"roles.{username}.password", "as published", "another one")
                 out.corrected += (change,)
                 out.events.append(
-                    Said("Normal", "DriftCorrected", "password: found another one, set the published one")
+                    Said("Normal", "DriftCorrected", f"{change.path}: found another one, set the published one")
                 )
             case Retire(username=username):
                 await cloud.disable(snapshot.target, username, fence)

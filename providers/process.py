@@ -39,6 +39,7 @@ class Times:
     sweep: timedelta
     grace: timedelta
     call_budget: timedelta
+    skew: timedelta
     rotation_grace: timedelta
 
 
@@ -65,6 +66,7 @@ async def _settings(context: ProcessContext, provider: Provider[Any, Any], times
         takeover=takeover,
         grace=times.grace,
         call_budget=times.call_budget,
+        skew=times.skew,
         rotation_grace=times.rotation_grace,
         sweep=times.sweep,
         resync=times.resync,

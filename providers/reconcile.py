@@ -10,10 +10,11 @@ from providers import reading
 from providers.accounts import Accounts
 from providers.cloud import ConfigT, Credential, Provider
 from providers.decide import decide
-from providers.effects import Effects, Outcome, mutates
+from providers.effects import Effects
 from providers.gather import Gatherer, Snapshot, differences, unknown_of
 from providers.identity import identity_of
 from providers.managed import Present, SpecT, digest
+from providers.outcome import Outcome, mutates
 from providers.passwords import Keep, Login
 from providers.plan import Create, Destroy, Ignore, Plan, Refuse, Settled, Update, Wait
 from providers.reasons import Kind, kind_of

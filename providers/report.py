@@ -7,9 +7,9 @@ from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from providers import credentials, reading
-from providers.effects import Outcome
 from providers.gather import Snapshot, proven_versions
 from providers.managed import Change, Present, describe
+from providers.outcome import Outcome
 from providers.passwords import Kept, Missing, keyed_hash
 from providers.plan import Plan, Refuse, Rest, Settled, Update, Wait
 from providers.reading import status_of

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import secrets
 import time
 from collections.abc import AsyncIterator, Callable
@@ -44,20 +43,19 @@ async def cloud(onprem_server: OnPremServer) -> AsyncIterator[OnPremCloud]:
         yield connected
 
 
+def new_target(**spec: object) -> Where:
+    """Make a target with names that no other test has."""
+    tail = secrets.token_hex(5)
+    given = {"databaseName": "orders", "username": "app", **spec}
+    parameters = msgspec.convert(given, PostgresDatabaseParameters)
+    owner = Owner("installation-1", f"uid-{tail}", f"claim-{tail}", "team-a", "orders", "database")
+    login = f"{parameters.username}_{tail}_a"
+    return Target(f"{parameters.database_name}_{tail}", parameters, owner, tail, active=login)
+
+
 @pytest.fixture
 def target() -> Callable[..., Where]:
-    """Make targets with names that no other test has."""
-    numbers = itertools.count()
-
-    def make(**spec: object) -> Where:
-        tail = f"{secrets.token_hex(4)}{next(numbers):02}"
-        given = {"databaseName": "orders", "username": "app", **spec}
-        parameters = msgspec.convert(given, PostgresDatabaseParameters)
-        owner = Owner("installation-1", f"uid-{tail}", f"claim-{tail}", "team-a", "orders", "database")
-        login = f"{parameters.username}_{tail}_a"
-        return Target(f"{parameters.database_name}_{tail}", parameters, owner, tail, active=login)
-
-    return make
+    return new_target
 
 
 PASSWORD = "Correct1horse2battery3"

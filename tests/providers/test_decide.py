@@ -98,9 +98,13 @@ ROWS: dict[str, Row] = {
     "unknown changes nothing": row(scene(UNKNOWN), Wait, reason="CloudUnreachable"),
     "unknown deletes nothing": row(scene(UNKNOWN, deleting=True), Wait, reason="CloudUnreachable"),
     "unknown lets go of no orphan": row(scene(UNKNOWN, deleting=True, policy=Policy.ORPHAN), Wait),
-    "unknown does not keep a detached one": row(scene(UNKNOWN, deleting=True, policy=Policy.DETACH), Release, mark=False),
+    "unknown does not keep a detached one": row(
+        scene(UNKNOWN, deleting=True, policy=Policy.DETACH), Release, mark=False
+    ),
     # Not ours to move
-    "a namespace that is not allowed creates nothing": row(scene(GONE, FRESH, not_allowed="no"), Refuse, reason="NotAllowed"),
+    "a namespace that is not allowed creates nothing": row(
+        scene(GONE, FRESH, not_allowed="no"), Refuse, reason="NotAllowed"
+    ),
     "a namespace no longer allowed changes nothing": row(
         scene(there(), not_allowed="no", changes=(ONLINE,)), Refuse, reason="NotAllowed"
     ),
@@ -139,8 +143,9 @@ ROWS: dict[str, Row] = {
     "consent does not shorten the grace": row(scene(GONE, JUST_GONE, consent=Consent((("recreate", "oid-1"),))), Wait),
     "observe makes nothing anew": row(
         scene(GONE, LONG_GONE, observe_only=True, consent=Consent((("recreate", "oid-1"),))),
-        Refuse, reason="DatabaseLost",
-    ),  # fmt: skip
+        Refuse,
+        reason="DatabaseLost",
+    ),
     # Present, whose?
     "another incarnation is only read": row(scene(there("oid-2"), changes=(ONLINE,)), Refuse, reason="Replaced"),
     "no tag of ours is not ours": row(scene(there(owner=STRANGER), FRESH), Refuse, reason="NotOwned"),
@@ -148,7 +153,9 @@ ROWS: dict[str, Row] = {
     "a lost tag on a recorded incarnation is drift": row(
         scene(there(owner=None), changes=(ONLINE,)), Update, changes=(ONLINE,)
     ),
-    "a stranger's tag on a recorded incarnation is not ours": row(scene(there(owner=STRANGER)), Refuse, reason="NotOwned"),
+    "a stranger's tag on a recorded incarnation is not ours": row(
+        scene(there(owner=STRANGER)), Refuse, reason="NotOwned"
+    ),
     "an adoption that is not allowed is refused": row(
         scene(there(owner=None), FRESH, consent=Consent(adopt="oid-1")), Refuse, reason="AdoptionRefused"
     ),
@@ -160,8 +167,9 @@ ROWS: dict[str, Row] = {
     ),
     "another installation's is never adopted": row(
         scene(there(owner=STRANGER), FRESH, consent=Consent(adopt="oid-1"), adoption=True),
-        Refuse, reason="AdoptionRefused",
-    ),  # fmt: skip
+        Refuse,
+        reason="AdoptionRefused",
+    ),
     "adoption names the incarnation": row(
         scene(there(owner=None), FRESH, consent=Consent(adopt="oid-7"), adoption=True), Refuse, reason="NotOwned"
     ),
@@ -212,7 +220,9 @@ ROWS: dict[str, Row] = {
         scene(there(), changes=(RESTART, ONLINE), window_open=True, brake="x"), Update, changes=(ONLINE,)
     ),
     "a loss needs consent, whatever else is asked": row(
-        scene(there(), changes=(LOSS,), apply_now=True, correct_drift=True, window_open=True), Refuse, reason="HeldChange"
+        scene(there(), changes=(LOSS,), apply_now=True, correct_drift=True, window_open=True),
+        Refuse,
+        reason="HeldChange",
     ),
     "consent names field and value": row(
         scene(there(), changes=(LOSS,), consent=Consent((("backups", "1"),))), Refuse, reason="HeldChange"
@@ -230,7 +240,9 @@ ROWS: dict[str, Row] = {
     # Deletion
     "never held goes by itself": row(scene(GONE, FRESH, deleting=True, held=False), Ignore),
     "paused deletes nothing": row(scene(there(), deleting=True, paused="x"), Rest, reason="Paused"),
-    "without a word nothing is destroyed": row(scene(there(), deleting=True, policy=None), Wait, reason="AwaitingTeardown"),
+    "without a word nothing is destroyed": row(
+        scene(there(), deleting=True, policy=None), Wait, reason="AwaitingTeardown"
+    ),
     "without a word nothing absent is let go": row(scene(GONE, LONG_GONE, deleting=True, policy=None), Wait),
     "detach touches nothing": row(scene(there(), deleting=True, policy=Policy.DETACH), Release, mark=False),
     "orphan is marked released": row(scene(there(), deleting=True, policy=Policy.ORPHAN), Release, mark=True),
@@ -263,10 +275,8 @@ ROWS: dict[str, Row] = {
     "our own deletion is finished": row(
         scene(Absent(remains=True), deleting=True, delete_intended=True), Destroy, policy=Policy.DELETE
     ),
-    "an orphan's logins stay": row(
-        scene(Absent(remains=True), LONG_GONE, deleting=True, policy=Policy.ORPHAN), Finish
-    ),
-}  # fmt: skip
+    "an orphan's logins stay": row(scene(Absent(remains=True), LONG_GONE, deleting=True, policy=Policy.ORPHAN), Finish),
+}
 
 
 @pytest.mark.parametrize("case", ROWS.values(), ids=ROWS.keys())
@@ -279,8 +289,18 @@ def test_row(case: Row) -> None:
 
 def test_every_plan_has_a_row() -> None:
     assert {case.plan for case in ROWS.values()} == {
-        Settled, Rest, Wait, Create, Update, Adopt, Refuse, Release, Destroy, Finish, Ignore,
-    }  # fmt: skip
+        Settled,
+        Rest,
+        Wait,
+        Create,
+        Update,
+        Adopt,
+        Refuse,
+        Release,
+        Destroy,
+        Finish,
+        Ignore,
+    }
 
 
 def test_messages_name_the_way_on() -> None:

@@ -1,0 +1,236 @@
+"""The rules that every database on the server meets: each breach found, by name, with the statement that mends it."""
+
+# ruff: noqa: FBT003 - rows of catalogs, in the order of their columns
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import msgspec
+import pytest
+
+from providers.managed import Change
+from providers.onprem.facts import Database, Facts, Grant, Inside, Membership, Role, Row, Wanted, broken_rules
+from providers.onprem.models import PostgresDatabaseParameters
+from providers.onprem.names import Names, hash_in, literal, names_of, quoted, retired_name
+from providers.onprem.removal import objection
+from providers.onprem.statements import SETTABLE, statements
+
+DB = "orders_abcdefghij"
+A, B = "app_abcdefghij_a", "app_abcdefghij_b"
+WANTED = Wanted(Names(DB, DB, (A, B)), A, "", SETTABLE)
+
+
+def role(name: str, *, login: bool = True, **changed: object) -> Role:
+    base = Role(name, "7", login, False, False, False, False, False, True, -1, None, (f"role={DB}",) if login else ())
+    return msgspec.structs.replace(base, **changed)
+
+
+GRANTS = tuple(Grant(DB, one) for one in ("CONNECT", "CREATE", "TEMPORARY"))
+DATABASE = Database(DB, "16400", "admin", True, -1, False, "UTF8", "C", "C", GRANTS, ())
+MEMBERSHIPS = (
+    Membership(DB, "admin", True, False, True, "postgres"),
+    Membership(A, "admin", True, False, False, "postgres"),
+    Membership(DB, A, False, True, True, "admin"),
+)
+GOOD = Facts(
+    "admin",
+    "16.4",
+    16,
+    Row(DB, "home", "uid", "claim", "ready", "16400"),
+    DATABASE,
+    (role(DB, login=False), role(A)),
+    MEMBERSHIPS,
+    Inside(DB, ("plpgsql",)),
+)
+
+
+def facts(**changed: object) -> Facts:
+    return msgspec.structs.replace(GOOD, **changed)
+
+
+def database(**changed: object) -> Facts:
+    return facts(database=msgspec.structs.replace(DATABASE, **changed))
+
+
+@dataclass(frozen=True)
+class Breach:
+    """Facts that break one rule, the path it is told by, and what the first statement that mends it says."""
+
+    facts: Facts
+    path: str
+    mended_by: str = ""
+
+
+BREACHES: dict[str, Breach] = {
+    "a lost row": Breach(facts(row=None), "ownership.oid"),
+    "a row of another oid": Breach(facts(row=Row(DB, "home", "uid", "claim", "ready", "9")), "ownership.oid"),
+    "a row that is not ready": Breach(
+        facts(row=Row(DB, "home", "uid", "claim", "creating", "16400")), "ownership.state"
+    ),
+    "another owner": Breach(database(owner="stranger"), "database.owner", "OWNER TO CURRENT_USER"),
+    "closed": Breach(database(allows=False), "database.allowConnections", "ALLOW_CONNECTIONS true"),
+    "a template": Breach(database(template=True), "database.isTemplate", "IS_TEMPLATE false"),
+    "a grant revoked": Breach(database(grants=GRANTS[1:]), f"grants.{DB}.CONNECT", "GRANT CONNECT"),
+    "a grant option": Breach(
+        database(grants=(Grant(DB, "CONNECT", grantable=True), *GRANTS[1:])),
+        f"grants.{DB}.CONNECT",
+        "REVOKE GRANT OPTION FOR CONNECT",
+    ),
+    "a grant to everybody": Breach(
+        database(grants=(*GRANTS, Grant("PUBLIC", "CONNECT"))), "grants.PUBLIC.CONNECT", "FROM PUBLIC"
+    ),
+    "a grant to a stranger": Breach(
+        database(grants=(*GRANTS, Grant("s.t", "CONNECT"))), "grants.s.t.CONNECT", 'FROM "s.t"'
+    ),
+    "a dropped owner": Breach(facts(roles=(role(A),)), f"roles.{DB}", f'CREATE ROLE "{DB}" NOLOGIN'),
+    "a dropped login": Breach(facts(roles=(role(DB, login=False),)), f"roles.{A}", f'CREATE ROLE "{A}" LOGIN'),
+    "a login switched off": Breach(
+        facts(roles=(role(DB, login=False), role(A, login=False, settings=(f"role={DB}",)))),
+        f"roles.{A}.login",
+        f'ALTER ROLE "{A}" LOGIN',
+    ),
+    "an owner that logs in": Breach(
+        facts(roles=(role(DB, settings=()), role(A))), f"roles.{DB}.login", f'ALTER ROLE "{DB}" NOLOGIN'
+    ),
+    "a former login that still works": Breach(
+        facts(
+            roles=(role(DB, login=False), role(A), role(B)),
+            memberships=(*MEMBERSHIPS, Membership(DB, B, False, True, True, "admin")),
+        ),
+        f"roles.{B}.login",
+        "NOLOGIN",
+    ),
+    "a superuser": Breach(facts(roles=(role(DB, login=False), role(A, superuser=True))), f"roles.{A}.superuser"),
+    "createdb": Breach(
+        facts(roles=(role(DB, login=False), role(A, createdb=True))), f"roles.{A}.createdb", "NOCREATEDB"
+    ),
+    "createrole": Breach(
+        facts(roles=(role(DB, login=False), role(A, createrole=True))), f"roles.{A}.createrole", "NOCREATEROLE"
+    ),
+    "no inherit": Breach(facts(roles=(role(DB, login=False), role(A, inherit=False))), f"roles.{A}.inherit", "INHERIT"),
+    "a login's connection limit": Breach(
+        facts(roles=(role(DB, login=False), role(A, limit=0))), f"roles.{A}.connectionLimit", "CONNECTION LIMIT -1"
+    ),
+    "an end of validity": Breach(
+        facts(roles=(role(DB, login=False), role(A, until="2020-01-01"))), f"roles.{A}.validUntil", "infinity"
+    ),
+    "a login that stays itself": Breach(
+        facts(roles=(role(DB, login=False), role(A, settings=("role=none",)))), f"roles.{A}.settings", "RESET ALL"
+    ),
+    "a setting of the owner": Breach(
+        facts(roles=(role(DB, login=False, settings=("search_path=x",)), role(A))), f"roles.{DB}.settings", "RESET ALL"
+    ),
+    "a membership revoked": Breach(facts(memberships=MEMBERSHIPS[:2]), f"members.{DB}.{A}", "GRANT"),
+    "a membership without SET": Breach(
+        facts(memberships=(*MEMBERSHIPS[:2], Membership(DB, A, False, True, False, "admin"))),
+        f"members.{DB}.{A}",
+        "SET TRUE",
+    ),
+    "a stranger in the owner role": Breach(
+        facts(memberships=(*MEMBERSHIPS, Membership(DB, "stranger", False, True, True, "postgres"))),
+        f"members.{DB}.stranger",
+        'FROM "stranger" GRANTED BY "postgres"',
+    ),
+    "the login in another role": Breach(
+        facts(memberships=(*MEMBERSHIPS, Membership("pg_read_all_data", A, False, True, True, "postgres"))),
+        f"members.pg_read_all_data.{A}",
+        'REVOKE "pg_read_all_data"',
+    ),
+    "a stranger in the login": Breach(
+        facts(memberships=(*MEMBERSHIPS, Membership(A, "stranger", False, True, True, "admin"))),
+        f"members.{A}.stranger",
+        "REVOKE",
+    ),
+    "a setting that is not allowed": Breach(database(settings=("search_path=x",)), "settings.search_path", "RESET"),
+    "another owner of the schema": Breach(
+        facts(inside=Inside("admin")), "schemas.public.owner", "ALTER SCHEMA public OWNER TO"
+    ),
+    "a dropped schema": Breach(
+        facts(inside=Inside(None)), "schemas.public.owner", "CREATE SCHEMA IF NOT EXISTS public"
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BREACHES.values(), ids=BREACHES.keys())
+def test_a_breach_is_found_and_mended(case: Breach) -> None:
+    found = broken_rules(WANTED, case.facts)
+
+    assert case.path in {change.path for change in found}
+    mended = [one.sql for one in statements([change for change in found if change.path == case.path], WANTED)]
+    assert (not case.mended_by and case.path.startswith("ownership")) or any(case.mended_by in one for one in mended)
+
+
+def test_a_good_database_breaks_no_rule() -> None:
+    assert broken_rules(WANTED, GOOD) == ()
+
+
+def test_an_allowed_setting_breaks_no_rule() -> None:
+    assert broken_rules(WANTED, database(settings=("work_mem=8MB",))) == ()
+
+
+def test_what_nobody_could_see_breaks_no_rule() -> None:
+    assert broken_rules(WANTED, facts(inside=None)) == ()
+
+
+def test_what_closes_comes_before_what_opens() -> None:
+    changes = (
+        Change("database.allowConnections", want=True, have=False),
+        Change("grants.PUBLIC.CONNECT", None, "granted"),
+        Change(f"roles.{A}", "present", None),
+    )
+
+    found = [one.sql for one in statements(changes, WANTED)]
+
+    assert found[0].startswith("REVOKE")
+    assert "ALLOW_CONNECTIONS" in found[-1]
+
+
+@pytest.mark.parametrize("evil", ['a"; DROP DATABASE x; --', "a'; --", "a\\", 'a"b"'])
+def test_names_and_texts_are_quoted_whatever_they_hold(evil: str) -> None:
+    assert quoted(evil)[1:-1].replace('""', "").count('"') == 0
+    inner = literal(evil).removeprefix("E")[1:-1]
+    assert inner.replace("''", "").replace("\\\\", "").count("'") == 0
+
+
+def test_a_zero_byte_is_refused() -> None:
+    with pytest.raises(ValueError, match="zero byte"):
+        quoted("a\0")
+    with pytest.raises(ValueError, match="zero byte"):
+        literal("a\0")
+
+
+def spec(**fields: object) -> PostgresDatabaseParameters:
+    return msgspec.convert({"databaseName": "orders", "username": "app", **fields}, PostgresDatabaseParameters)
+
+
+def test_names_fit_and_carry_the_hash() -> None:
+    long = names_of(spec(databaseName="d" * 50, username="u" * 50), "abcdefghij")
+
+    for name in (long.database, long.owner, *long.logins):
+        assert len(name) <= 63
+        assert "abcdefghij" in name
+    assert hash_in(spec(), "orders_abcdefghij") == "abcdefghij"
+    assert hash_in(spec(), "legacy") == ""
+    kept = retired_name(long.database, "20261121")
+    assert len(kept) <= 63
+    assert kept.endswith("_abcdefghij")
+
+
+@pytest.mark.parametrize(
+    ("asked", "reason", "word"),
+    [
+        ({"version": "16"}, "", ""),
+        ({"version": "17"}, "UnsupportedVersion", "16"),
+        ({"extensions": ["vector"]}, "", ""),
+        ({"extensions": ["plpython3u"]}, "InvalidValue", "plpython3u"),
+        ({"parameters": {"work_mem": "1MB"}}, "", ""),
+        ({"parameters": {"search_path": "x"}}, "InvalidValue", "search_path"),
+        ({"parameters": {"session_preload_libraries": "x"}}, "InvalidValue", "session_preload_libraries"),
+    ],
+)
+def test_what_a_server_cannot_serve_is_named(asked: dict[str, object], reason: str, word: str) -> None:
+    found = objection(spec(**asked), 16, ("vector",))
+
+    assert (found[0] if found else "") == reason
+    assert word in (found[1] if found else "")

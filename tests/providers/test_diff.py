@@ -1,0 +1,76 @@
+"""What differs, by fields of every kind; the oracle knows the four ways to compare and none of our code."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import msgspec
+from hypothesis import given
+from hypothesis import strategies as st
+
+from providers.managed import Compare, compared, describe, diff, digest
+
+
+class Model(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+    plain_number: int | None = None
+    born_with: Annotated[str, compared(Compare.BIRTH_ONLY)] | None = None
+    members: Annotated[tuple[str, ...], compared(Compare.CONTAINS)] | None = None
+    settings: Annotated[dict[str, str], compared(Compare.WHOLE_MAP)] | None = None
+
+
+WORDS = st.sampled_from(["a", "b", "c"])
+MODELS = st.builds(
+    Model,
+    plain_number=st.none() | st.integers(0, 3),
+    born_with=st.none() | WORDS,
+    members=st.none() | st.lists(WORDS, unique=True).map(tuple),
+    settings=st.none() | st.dictionaries(WORDS, WORDS),
+)
+
+
+@given(MODELS, MODELS)
+def test_every_difference_is_found_and_no_other(want: Model, have: Model) -> None:
+    expected: set[tuple[str, Any, Any]] = set()
+    if want.plain_number is not None and want.plain_number != have.plain_number:
+        expected.add(("plainNumber", want.plain_number, have.plain_number))
+    for member in set(want.members or ()) - set(have.members or ()):
+        expected.add((f"members.{member}", "present", "absent"))
+    if want.settings is not None:
+        there = have.settings or {}
+        for key in set(want.settings) | set(there):
+            if want.settings.get(key) != there.get(key):
+                expected.add((f"settings.{key}", want.settings.get(key), there.get(key)))
+
+    assert {(one.path, one.want, one.have) for one in diff(want, have)} == expected
+
+
+@given(MODELS)
+def test_nothing_differs_from_itself(model: Model) -> None:
+    assert diff(model, model) == ()
+
+
+@given(MODELS, MODELS)
+def test_what_is_ignored_is_no_difference(want: Model, have: Model) -> None:
+    found = diff(want, have, ignore=["settings", "members.a"])
+
+    assert not [one for one in found if one.path.startswith("settings") or one.path == "members.a"]
+    assert {*found} <= {*diff(want, have)}
+
+
+@given(MODELS, MODELS)
+def test_equal_digests_mean_equal_values(one: Model, other: Model) -> None:
+    assert (digest(one) == digest(other)) == (one == other)
+
+
+def test_the_order_of_a_map_does_not_change_its_digest() -> None:
+    assert digest({"a": 1, "b": 2}) == digest({"b": 2, "a": 1})
+
+
+def test_values_are_written_for_people() -> None:
+    assert [describe(one) for one in (None, 5, True, ("a", "b"), "x" * 300)] == [
+        "unset",
+        "5",
+        "True",
+        "a, b",
+        "x" * 256,
+    ]

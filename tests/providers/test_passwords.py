@@ -1,0 +1,156 @@
+"""Every row of the decision about a password, and what passwords must be."""
+
+from __future__ import annotations
+
+import string
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from providers.credentials import new_password
+from providers.passwords import (
+    Introduce,
+    Keep,
+    Kept,
+    Login,
+    Missing,
+    PasswordStep,
+    PasswordView,
+    PutBack,
+    Restore,
+    Retire,
+    decide_password,
+    keyed_hash,
+    refuse_password,
+)
+
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+LOGINS = ("app_a", "app_b")
+KEPT = Kept(current="secret-1", username="app_a")
+VIEW = PasswordView(LOGINS, KEPT, published=True, login=Login.OK, token="t1", done_token="t1")
+
+
+@dataclass(frozen=True)
+class Row:
+    view: PasswordView
+    step: PasswordStep
+
+
+ROWS: dict[str, Row] = {
+    "a working password is kept": Row(VIEW, Keep()),
+    "an untried password is kept": Row(replace(VIEW, login=Login.NOT_TRIED), Keep()),
+    "a login that cannot be tried changes nothing": Row(replace(VIEW, login=Login.UNKNOWN), Keep()),
+    "a first password is made for the first login": Row(
+        replace(VIEW, kept=None, published=False), Introduce("app_a", "")
+    ),
+    "a user's own password is taken": Row(
+        replace(VIEW, kept=None, published=False, given="own-password"), Introduce("app_a", "own-password")
+    ),
+    "a pending first password is used again after a crash": Row(
+        replace(VIEW, kept=Kept(pending="secret-0", username="app_a"), published=False), Introduce("app_a", "secret-0")
+    ),
+    "a refused login gets the published password back": Row(
+        replace(VIEW, login=Login.REFUSED), PutBack("app_a", "secret-1")
+    ),
+    "a new token rotates to the other login": Row(replace(VIEW, token="t2"), Introduce("app_b", "", "app_a")),
+    "a token is not a rotation when none was recorded": Row(replace(VIEW, token="t2", done_token=None), Keep()),
+    "a first token after birth rotates": Row(replace(VIEW, token="t1", done_token=""), Introduce("app_b", "", "app_a")),
+    "a removed token rotates nothing": Row(replace(VIEW, token="", done_token="t1"), Keep()),
+    "a rotation goes on after a crash with the same password": Row(
+        replace(VIEW, token="t2", kept=replace(KEPT, pending="secret-2")), Introduce("app_b", "secret-2", "app_a")
+    ),
+    "a rotation goes before a refused login": Row(
+        replace(VIEW, token="t2", login=Login.REFUSED), Introduce("app_b", "", "app_a")
+    ),
+    "a user's new content rotates": Row(replace(VIEW, given="own-2"), Introduce("app_b", "own-2", "app_a")),
+    "a user's unchanged content rotates nothing": Row(replace(VIEW, given="secret-1"), Keep()),
+    "a token rotates nothing where the user gives the password": Row(
+        replace(VIEW, given="secret-1", token="t2"), Keep()
+    ),
+    "the second login rotates back to the first": Row(
+        replace(VIEW, kept=replace(KEPT, username="app_b"), token="t2"), Introduce("app_a", "", "app_b")
+    ),
+    "a former login works within its grace": Row(
+        replace(VIEW, retiring="app_b", retire_at=NOW + timedelta(seconds=1)), Keep()
+    ),
+    "a former login ends after its grace": Row(replace(VIEW, retiring="app_b", retire_at=NOW), Retire("app_b")),
+    "a lost Secret is taken back": Row(
+        replace(VIEW, kept=None, recovered="secret-1", published_login="app_b"), Restore("app_b", "secret-1")
+    ),
+    "a lost password is nobody's": Row(replace(VIEW, kept=None), Missing()),
+    "an emptied Secret is a lost one": Row(replace(VIEW, kept=Kept(username="app_a")), Missing()),
+    "a lost password is reset by the token": Row(
+        replace(VIEW, kept=None, token="t2", published_login="app_a"), Introduce("app_b", "", "app_a")
+    ),
+    "a lost password is reset by the token where the status was lost too": Row(
+        replace(VIEW, kept=None, token="t2", done_token=None), Introduce("app_a", "")
+    ),
+    "a lost password is replaced by the user's own": Row(
+        replace(VIEW, kept=None, given="own-1", published_login="app_a"), Introduce("app_b", "own-1", "app_a")
+    ),
+}
+
+
+@pytest.mark.parametrize("case", ROWS.values(), ids=ROWS.keys())
+def test_row(case: Row) -> None:
+    assert decide_password(case.view, NOW) == case.step
+
+
+@given(
+    st.builds(
+        PasswordView,
+        logins=st.just(LOGINS),
+        kept=st.none()
+        | st.builds(
+            Kept,
+            current=st.sampled_from(["", "c"]),
+            pending=st.sampled_from(["", "p"]),
+            username=st.sampled_from(["", *LOGINS]),
+        ),
+        published=st.booleans(),
+        login=st.sampled_from(Login),
+        token=st.sampled_from(["", "t1", "t2"]),
+        done_token=st.sampled_from([None, "", "t1"]),
+        given=st.sampled_from(["", "c", "own"]),
+        retiring=st.sampled_from(["", *LOGINS]),
+        retire_at=st.sampled_from([None, NOW, NOW + timedelta(hours=1)]),
+    )
+)
+def test_the_published_login_is_never_given_another_password(view: PasswordView) -> None:
+    step = decide_password(view, NOW)
+
+    if view.kept is not None and view.kept.current and view.kept.username and isinstance(step, Introduce | PutBack):
+        assert step.username != view.kept.username or step.password == view.kept.current
+
+
+@pytest.mark.parametrize("password", ["short-1", "x" * 129, "with a space 1", "umlaut-ä-12345", "tab\there-123", ""])
+def test_unusable_passwords_are_named_by_their_rule_alone(password: str) -> None:
+    rule = refuse_password(password)
+
+    assert rule
+    assert password == "" or password not in rule
+
+
+@pytest.mark.parametrize("password", ["12345678", "x" * 128, "we/ird@:%?&#'\"\\-1"])
+def test_usable_passwords_pass(password: str) -> None:
+    assert refuse_password(password) == ""
+
+
+def test_made_passwords_have_all_classes_and_no_others() -> None:
+    made = {new_password() for _ in range(200)}
+
+    assert len(made) == 200
+    for password in made:
+        assert len(password) == 32
+        assert set(password) <= set(string.ascii_letters + string.digits)
+        for kind in (string.ascii_lowercase, string.ascii_uppercase, string.digits):
+            assert set(password) & set(kind)
+        assert refuse_password(password) == ""
+
+
+def test_the_hash_depends_on_key_and_password() -> None:
+    assert keyed_hash(b"key", "one") == keyed_hash(b"key", "one")
+    assert len({keyed_hash(b"key", "one"), keyed_hash(b"key", "two"), keyed_hash(b"other", "one")}) == 3
