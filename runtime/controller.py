@@ -77,6 +77,7 @@ class ControllerSettings:
     pass_timeout: timedelta = timedelta(minutes=2)
     drain: timedelta = timedelta(seconds=30)
     queue: QueueSettings = field(default_factory=QueueSettings)
+    monotonic: Callable[[], float] = time.monotonic
 
 
 class Controller:
@@ -86,7 +87,7 @@ class Controller:
         self.name = name
         self._reconcile = reconcile
         self._settings = settings or ControllerSettings()
-        self._queue = WorkQueue(name, self._settings.queue)
+        self._queue = self._new_queue()
         self._sources: list[Source] = []
         self._subscriptions: list[tuple[Informer, Subscriber]] = []
         self._replays: set[asyncio.Task[None]] = set()
@@ -127,6 +128,9 @@ class Controller:
             self._running = False
             await self._drain(workers)
 
+    def _new_queue(self) -> WorkQueue:
+        return WorkQueue(self.name, self._settings.queue, monotonic=self._settings.monotonic)
+
     def _connect(self, source: Source) -> None:
         def on_change(change: Change) -> None:
             self._on_change(source, change)
@@ -160,7 +164,7 @@ class Controller:
             _log.warning("passes cut off by the end of the drain", controller=self.name, passes=len(late))
             await asyncio.wait(late)
         # What was queued belongs to a leadership that is over; the next run begins with what the stores hold.
-        self._queue = WorkQueue(self.name, self._settings.queue)
+        self._queue = self._new_queue()
 
     async def _work(self) -> None:
         while (key := await self._queue.get()) is not None:

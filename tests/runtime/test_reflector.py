@@ -91,6 +91,17 @@ async def test_it_converges_after_a_faulty_list(fault: Fault) -> None:
         assert len(informer.store) == 1_200
 
 
+async def test_a_list_too_slow_for_its_tokens_is_read_in_one_piece() -> None:
+    kube = FakeKube(list_faults=deque([Fault.TOKEN_EXPIRED] * 100))
+    for number in range(1_200):
+        kube.put(WIDGETS, f"w{number}")
+    async with informed(kube, VirtualClock()) as informer:
+        await informer.synced.wait()
+
+        assert converged(kube, informer)
+    assert [dial.verb for dial in kube.dials].count("list") == 3
+
+
 async def test_a_relist_reads_pages_of_500() -> None:
     kube = FakeKube()
     for number in range(1_200):
@@ -160,8 +171,9 @@ async def test_an_older_list_is_refused() -> None:
         seen = int(informer.store.seen)
         kube.watch_faults.append(Fault.GONE)
         kube.list_faults.extend([Fault.OLD, Fault.OLD])
-        kube.compact()
         kube.put(WIDGETS, "second")
+        kube.compact()
+        kube.put(WIDGETS, "third")
         await until(lambda: converged(kube, informer))
 
         assert int(informer.store.seen) > seen

@@ -1,0 +1,410 @@
+"""The controller in virtual time: when a key is looked at, how often, and what trouble does to its neighbours."""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+
+import pytest
+from structlog.testing import capture_logs
+
+from runtime.cache import Cache, Informer
+from runtime.controller import Controller, ControllerSettings, Source
+from runtime.errors import (
+    ApiError,
+    Blocked,
+    Conflict,
+    Failure,
+    Forbidden,
+    NoAnswer,
+    Terminal,
+    Throttled,
+    TooManyRequests,
+    Transient,
+    Unavailable,
+    WriteConflict,
+)
+from runtime.objects import Key
+from runtime.queue import Priority
+from runtime.reflector import Clock, Timing
+from runtime.results import SETTLED, Reconcile, Result
+from tests.runtime.fake_kube import WIDGETS, FakeKube
+from tests.runtime.virtual_loop import run
+
+
+@dataclass
+class Stage:
+    """A running controller over a fake cluster."""
+
+    kube: FakeKube
+    informer: Informer
+    controller: Controller
+    passes: list[tuple[float, Key]]
+
+    def times(self, name: str) -> list[float]:
+        return [at for at, key in self.passes if key.name == name]
+
+    def counts(self) -> Counter[str]:
+        return Counter(key.name for _, key in self.passes)
+
+
+@asynccontextmanager
+async def staged(
+    reconcile: Reconcile, kube: FakeKube | None = None, *, workers: int = 4, pass_timeout_s: float = 120
+) -> AsyncIterator[Stage]:
+    loop = asyncio.get_running_loop()
+    kube = kube or FakeKube()
+    cache = Cache(kube, timing=Timing(idle=timedelta(days=9), clock=Clock(monotonic=loop.time, chance=lambda: 0.0)))
+    informer = cache.informer(WIDGETS)
+    passes: list[tuple[float, Key]] = []
+
+    async def noted(key: Key) -> Result:
+        passes.append((loop.time(), key))
+        return await reconcile(key)
+
+    settings = ControllerSettings(workers=workers, pass_timeout=timedelta(seconds=pass_timeout_s), monotonic=loop.time)
+    controller = Controller("widget", noted, settings=settings)
+    controller.source(Source(informer, primary=True))
+    tasks = [asyncio.create_task(cache.run()), asyncio.create_task(controller.run())]
+    try:
+        yield Stage(kube, informer, controller, passes)
+    finally:
+        for task in reversed(tasks):
+            task.cancel()
+            await asyncio.wait((task,))
+
+
+async def settle(_: Key) -> Result:
+    return SETTLED
+
+
+def raising(error: Failure | ApiError | Exception) -> Reconcile:
+    async def reconcile(_: Key) -> Result:
+        raise error
+
+    return reconcile
+
+
+@dataclass(frozen=True)
+class PolicyCase:
+    error: Failure | ApiError | Exception
+    passes: range
+    first_pause_s: tuple[float, float]
+    seconds: int = 3_600
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(PolicyCase(Transient("x"), range(8, 20), (0.5, 0.75)), id="transient backs off"),
+        pytest.param(PolicyCase(Unavailable("x"), range(8, 20), (0.5, 0.75)), id="5xx backs off"),
+        pytest.param(PolicyCase(NoAnswer("x"), range(8, 20), (0.5, 0.75)), id="no answer backs off"),
+        pytest.param(PolicyCase(Forbidden("x"), range(8, 20), (0.5, 0.75)), id="forbidden backs off"),
+        pytest.param(PolicyCase(ValueError("x"), range(8, 20), (0.5, 0.75)), id="a defect backs off"),
+        pytest.param(
+            PolicyCase(Throttled("x", after=timedelta(seconds=100)), range(30, 38), (100, 110)),
+            id="throttled waits as long as it was asked to",
+        ),
+        pytest.param(
+            PolicyCase(TooManyRequests("x", retry_after=timedelta(seconds=100)), range(30, 38), (100, 110)),
+            id="429 waits as long as it was asked to",
+        ),
+        pytest.param(PolicyCase(Blocked("R", "x"), range(11, 14), (300, 330)), id="blocked is polled slowly"),
+        pytest.param(PolicyCase(Terminal("R", "x"), range(11, 14), (300, 330)), id="terminal is polled slowly"),
+        pytest.param(
+            PolicyCase(Conflict("x"), range(600, 615), (0, 0.01), 600), id="a conflict is tried again at once"
+        ),
+        pytest.param(PolicyCase(WriteConflict("x"), range(600, 615), (0, 0.01), 600), id="a write conflict too"),
+    ],
+)
+def test_each_class_of_trouble_has_its_pace(case: PolicyCase) -> None:
+    async def scene() -> list[float]:
+        kube = FakeKube()
+        kube.put(WIDGETS, "w")
+        async with staged(raising(case.error), kube) as stage:
+            await asyncio.sleep(case.seconds)
+            return stage.times("w")
+
+    times = run(scene())
+    low, high = case.first_pause_s
+
+    assert len(times) in case.passes
+    assert low <= times[1] - times[0] <= high
+
+
+def test_a_poisoned_key_is_backed_off_alone_and_told_once() -> None:
+    async def poison(key: Key) -> Result:
+        if key.name == "poison":
+            raise KeyError("spec")
+        return SETTLED
+
+    async def scene() -> tuple[Counter[str], list[dict[str, object]]]:
+        kube = FakeKube()
+        kube.put(WIDGETS, "poison")
+        with capture_logs() as logs:
+            async with staged(poison, kube, workers=1) as stage:
+                await asyncio.sleep(10)
+                for number in range(100):
+                    kube.put(WIDGETS, f"good{number}")
+                await asyncio.sleep(3_590)
+                return stage.counts(), [dict(line) for line in logs if line["log_level"] == "error"]
+
+    counts, errors = run(scene())
+
+    # At the cap of ten minutes it is six an hour; the way there costs the rest.
+    assert counts["poison"] <= 17
+    assert all(counts[f"good{number}"] >= 1 for number in range(100))
+    assert len(errors) == 1
+    assert "InternalError" in str(errors[0]["event"])
+
+
+def test_at_rest_a_key_is_looked_at_once_a_resync_and_one_that_is_gone_never() -> None:
+    async def scene() -> Counter[str]:
+        kube = FakeKube()
+        kube.put(WIDGETS, "stays")
+        kube.put(WIDGETS, "goes")
+        async with staged(settle, kube) as stage:
+            await asyncio.sleep(1)
+            kube.remove(WIDGETS, "goes")
+            await asyncio.sleep(6_000)
+            return stage.counts()
+
+    counts = run(scene())
+
+    assert counts["stays"] in range(10, 12)
+    assert counts["goes"] == 2
+
+
+def test_what_a_pass_asks_for_comes_at_its_time() -> None:
+    async def later(_: Key) -> Result:
+        return Result(requeue_after=timedelta(seconds=60))
+
+    async def scene() -> list[float]:
+        kube = FakeKube()
+        kube.put(WIDGETS, "w")
+        async with staged(later, kube) as stage:
+            await asyncio.sleep(200)
+            return stage.times("w")
+
+    times = run(scene())
+
+    assert [round(at - times[0]) for at in times] == [0, 60, 120, 180]
+
+
+def test_an_edit_ends_a_pause() -> None:
+    async def scene() -> float:
+        kube = FakeKube()
+        kube.put(WIDGETS, "w", spec={"n": 1})
+        async with staged(raising(Terminal("R", "x")), kube) as stage:
+            await asyncio.sleep(10)
+            kube.put(WIDGETS, "w", spec={"n": 2})
+            await asyncio.sleep(1)
+            return stage.times("w")[1]
+
+    assert run(scene()) == pytest.approx(10, abs=0.1)
+
+
+def test_the_echo_of_a_remembered_write_wakes_nobody() -> None:
+    async def scene() -> Counter[str]:
+        kube = FakeKube()
+        kube.put(WIDGETS, "w", spec={"n": 1})
+        stages: list[Stage] = []
+
+        async def writes_status(key: Key) -> Result:
+            stage = stages[0]
+            status = {"passes": len(stage.passes)}
+            stage.informer.store.remember(kube.put(WIDGETS, key.name, spec={"n": 1}, status=status))
+            return SETTLED
+
+        async with staged(writes_status, kube) as stage:
+            stages.append(stage)
+            await asyncio.sleep(300)
+            return stage.counts()
+
+    assert run(scene()) == Counter(w=1)
+
+
+def test_a_controller_that_wakes_itself_is_held_to_one_pass_a_second() -> None:
+    async def scene() -> int:
+        kube = FakeKube()
+        kube.put(WIDGETS, "w", spec={"n": 1})
+
+        async def writes_unremembered(key: Key) -> Result:
+            kube.put(WIDGETS, key.name, spec={"n": 1}, status={"at": kube.version})
+            return SETTLED
+
+        async with staged(writes_unremembered, kube) as stage:
+            await asyncio.sleep(600)
+            return len(stage.passes)
+
+    assert run(scene()) in range(500, 615)
+
+
+def test_a_pass_that_hangs_is_ended_and_the_key_tried_again() -> None:
+    async def hang(_: Key) -> Result:
+        await asyncio.Event().wait()
+        return SETTLED
+
+    async def scene() -> list[float]:
+        kube = FakeKube()
+        kube.put(WIDGETS, "w")
+        async with staged(hang, kube, pass_timeout_s=30) as stage:
+            await asyncio.sleep(70)
+            return stage.times("w")
+
+    times = run(scene())
+
+    assert len(times) == 3
+    assert times[1] - times[0] >= 30
+
+
+def test_a_stop_lets_passes_in_flight_end_and_begins_no_other() -> None:
+    ended: list[str] = []
+
+    async def slow(key: Key) -> Result:
+        await asyncio.sleep(5)
+        ended.append(key.name)
+        return SETTLED
+
+    async def scene() -> tuple[list[str], int]:
+        kube = FakeKube()
+        for number in range(10):
+            kube.put(WIDGETS, f"w{number}")
+        async with staged(slow, kube, workers=3) as stage:
+            await asyncio.sleep(2)
+            begun = [key.name for _, key in stage.passes]
+        return begun, len(stage.passes)
+
+    begun, total = run(scene())
+
+    assert total == len(begun) == 3
+    assert sorted(ended) == sorted(begun)
+
+
+def test_a_pass_that_outlives_the_drain_is_cut_off() -> None:
+    async def endless(_: Key) -> Result:
+        await asyncio.sleep(10_000)
+        return SETTLED
+
+    async def scene() -> float:
+        loop = asyncio.get_running_loop()
+        kube = FakeKube()
+        kube.put(WIDGETS, "w")
+        async with staged(endless, kube, pass_timeout_s=100_000):
+            await asyncio.sleep(1)
+            stopped = loop.time()
+        return loop.time() - stopped
+
+    assert run(scene()) == pytest.approx(30, abs=1)
+
+
+def test_it_runs_again_after_a_stop_with_all_that_is_there() -> None:
+    async def scene() -> list[int]:
+        loop = asyncio.get_running_loop()
+        kube = FakeKube()
+        kube.put(WIDGETS, "one")
+        cache = Cache(kube)
+        passes: list[str] = []
+
+        async def noted(key: Key) -> Result:
+            passes.append(key.name)
+            return SETTLED
+
+        controller = Controller("widget", noted, settings=ControllerSettings(monotonic=loop.time))
+        controller.source(Source(cache.informer(WIDGETS), primary=True))
+        caching = asyncio.create_task(cache.run())
+        counts = []
+        for name in ("two", "three"):
+            running = asyncio.create_task(controller.run())
+            await asyncio.sleep(1)
+            running.cancel()
+            await asyncio.wait((running,))
+            counts.append(len(passes))
+            kube.put(WIDGETS, name)
+            await asyncio.sleep(1)
+            counts.append(len(passes))
+        caching.cancel()
+        await asyncio.wait((caching,))
+        return counts
+
+    assert run(scene()) == [1, 1, 3, 3]
+
+
+def test_nothing_is_reconciled_before_every_source_is_complete() -> None:
+    async def scene() -> tuple[int, int]:
+        loop = asyncio.get_running_loop()
+        kube = FakeKube()
+        kube.put(WIDGETS, "w")
+        cache = Cache(kube)
+        first = cache.informer(WIDGETS)
+        passes = 0
+
+        async def noted(_: Key) -> Result:
+            nonlocal passes
+            passes += 1
+            return SETTLED
+
+        controller = Controller("widget", noted, settings=ControllerSettings(monotonic=loop.time))
+        controller.source(Source(first, primary=True))
+        controller.enqueue(Key("ns", "w"), priority=Priority.URGENT)
+        running = asyncio.create_task(controller.run())
+        await asyncio.sleep(10)
+        before = passes
+        caching = asyncio.create_task(cache.run())
+        await asyncio.sleep(10)
+        for task in (running, caching):
+            task.cancel()
+            await asyncio.wait((task,))
+        return before, passes
+
+    assert run(scene()) == (0, 1)
+
+
+def test_a_source_added_while_running_brings_what_it_holds() -> None:
+    async def scene() -> Counter[str]:
+        kube = FakeKube()
+        async with staged(settle, kube) as stage:
+            await asyncio.sleep(1)
+            kube.put(WIDGETS, "child", spec={"of": "owner"})
+            await asyncio.sleep(1)
+
+            def owner(_: object) -> tuple[Key, ...]:
+                return (Key("ns", "owner"),)
+
+            stage.controller.source(Source(stage.informer, keys=owner))
+            await asyncio.sleep(1)
+            kube.put(WIDGETS, "child", spec={"of": "owner", "n": 2})
+            await asyncio.sleep(1)
+            return stage.counts()
+
+    assert run(scene()) == Counter(child=2, owner=2)
+
+
+def test_work_that_stands_still_is_told() -> None:
+    async def scene() -> list[timedelta]:
+        loop = asyncio.get_running_loop()
+
+        async def stuck(_: Key) -> Result:
+            await asyncio.sleep(100)
+            return SETTLED
+
+        controller = Controller("widget", stuck, settings=ControllerSettings(workers=1, monotonic=loop.time))
+        still = [controller.stands_for()]
+        running = asyncio.create_task(controller.run())
+        for name in ("a", "b"):
+            controller.enqueue(Key("ns", name))
+        await asyncio.sleep(90)
+        still.append(controller.stands_for())
+        await asyncio.sleep(20)
+        still.append(controller.stands_for())
+        running.cancel()
+        await asyncio.wait((running,))
+        return still
+
+    idle, waiting, moved = run(scene())
+
+    assert idle == timedelta()
+    assert waiting >= timedelta(seconds=89)
+    assert moved <= timedelta(seconds=11)

@@ -1,0 +1,132 @@
+import asyncio
+from collections import Counter
+from typing import Any
+
+from runtime.errors import Forbidden
+from runtime.events import EventRecorder, EventSettings
+from runtime.objects import EVENTS, Object
+from tests.runtime.fake_kube import FakeKube
+from tests.runtime.virtual_loop import run
+
+
+def about(name: str = "w", **meta: Any) -> Object:
+    return {
+        "apiVersion": "example.dev/v1",
+        "kind": "Widget",
+        "metadata": {"name": name, "namespace": "ns", "uid": f"uid-{name}", **meta},
+    }
+
+
+def told(kube: FakeKube) -> list[Object]:
+    return [obj for (resource, _), obj in kube.objects.items() if resource == EVENTS]
+
+
+async def while_running(recorder: EventRecorder, seconds: float) -> None:
+    running = asyncio.create_task(recorder.run())
+    await asyncio.sleep(seconds)
+    running.cancel()
+    await asyncio.wait((running,))
+
+
+def test_a_thousand_failing_passes_say_little() -> None:
+    async def scene() -> int:
+        kube = FakeKube()
+        recorder = EventRecorder(kube, controller="c", instance="i")
+        for number in range(1_000):
+            reason = ("CloudUnreachable", "Throttled", "InternalError")[number % 3]
+            recorder.emit(about(), type_="Warning", reason=reason, message=f"attempt {number}")
+        await while_running(recorder, 600)
+        return len(told(kube))
+
+    assert run(scene()) in range(1, 13)
+
+
+def test_the_same_words_are_said_once() -> None:
+    async def scene() -> int:
+        kube = FakeKube()
+        recorder = EventRecorder(kube, controller="c", instance="i")
+        for _ in range(1_000):
+            recorder.emit(about(), type_="Warning", reason="SecretNotFound", message="Secret x is missing")
+        await while_running(recorder, 60)
+        return len(told(kube))
+
+    assert run(scene()) == 1
+
+
+def test_an_event_is_what_the_api_wants() -> None:
+    async def scene() -> Object:
+        kube = FakeKube()
+        recorder = EventRecorder(kube, controller="c", instance="i")
+        recorder.emit(
+            about(resourceVersion="9"), type_="Normal", reason="Created", message="é" * 2_000, action="Create"
+        )
+        await while_running(recorder, 1)
+        return told(kube)[0]
+
+    event = run(scene())
+
+    assert event["regarding"] == {
+        "apiVersion": "example.dev/v1",
+        "kind": "Widget",
+        "name": "w",
+        "namespace": "ns",
+        "uid": "uid-w",
+        "resourceVersion": "9",
+    }
+    assert event["metadata"]["namespace"] == "ns"
+    assert (event["type"], event["reason"], event["action"]) == ("Normal", "Created", "Create")
+    assert len(event["note"].encode()) <= 1024
+    assert event["reportingController"] == "c"
+
+
+def test_one_bucket_holds_back_all_objects_together() -> None:
+    async def scene() -> list[int]:
+        kube = FakeKube()
+        settings = EventSettings(burst=20, per_second=2, queued=500)
+        recorder = EventRecorder(kube, controller="c", instance="i", settings=settings)
+        for number in range(1_000):
+            recorder.emit(about(f"w{number}"), type_="Normal", reason="Created", message="m")
+        running = asyncio.create_task(recorder.run())
+        counts = []
+        for _ in range(2):
+            await asyncio.sleep(10)
+            counts.append(len(told(kube)))
+        running.cancel()
+        await asyncio.wait((running,))
+        return counts
+
+    first, second = run(scene())
+
+    assert first <= 20 + 10 * 2 + 1
+    assert second - first <= 10 * 2 + 1
+
+
+def test_an_api_server_that_takes_no_events_harms_nothing() -> None:
+    async def scene() -> tuple[int, int]:
+        kube = FakeKube(refuse_writes=Forbidden("no", status=403))
+        recorder = EventRecorder(kube, controller="c", instance="i")
+        running = asyncio.create_task(recorder.run())
+        recorder.emit(about("a"), type_="Normal", reason="Created", message="m")
+        await asyncio.sleep(1)
+        kube.refuse_writes = None
+        recorder.emit(about("b"), type_="Normal", reason="Created", message="m")
+        await asyncio.sleep(1)
+        alive = not running.done()
+        running.cancel()
+        await asyncio.wait((running,))
+        return len(told(kube)), alive
+
+    assert run(scene()) == (1, True)
+
+
+def test_about_a_cluster_scoped_object_it_is_said_in_default() -> None:
+    async def scene() -> Counter[str]:
+        kube = FakeKube()
+        recorder = EventRecorder(kube, controller="c", instance="i")
+        obj = about()
+        del obj["metadata"]["namespace"]
+        recorder.emit(obj, type_="Normal", reason="Accepted", message="m")
+        await while_running(recorder, 1)
+        return Counter(event["metadata"]["namespace"] for event in told(kube))
+
+    assert run(scene()) == Counter(default=1)

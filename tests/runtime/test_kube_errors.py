@@ -1,0 +1,97 @@
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+import pytest
+
+from runtime.errors import (
+    AlreadyExists,
+    ApiError,
+    ApplyConflict,
+    Forbidden,
+    Gone,
+    Invalid,
+    NamespaceTerminating,
+    NotFound,
+    TooManyRequests,
+    Unavailable,
+    WriteConflict,
+)
+from runtime.kube_errors import from_answer, from_event, without_values
+
+
+def status(reason: str = "", *causes: dict[str, str], message: str = "words", **details: Any) -> bytes:
+    return msgspec.json.encode(
+        {"kind": "Status", "reason": reason, "message": message, "details": {"causes": list(causes), **details}}
+    )
+
+
+@dataclass(frozen=True)
+class AnswerCase:
+    code: int
+    body: bytes
+    expected: type[ApiError]
+
+
+FIELD = {"reason": "FieldManagerConflict", "message": 'conflict with "kubectl"', "field": ".spec.size"}
+TERMINATING = {"reason": "NamespaceTerminating", "message": "ns is being terminated", "field": "metadata.namespace"}
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(AnswerCase(400, status("BadRequest"), Invalid), id="400"),
+        pytest.param(AnswerCase(401, status("Unauthorized"), Forbidden), id="401"),
+        pytest.param(AnswerCase(403, status("Forbidden"), Forbidden), id="403"),
+        pytest.param(
+            AnswerCase(403, status("Forbidden", TERMINATING), NamespaceTerminating), id="namespace terminating"
+        ),
+        pytest.param(AnswerCase(404, status("NotFound"), NotFound), id="404"),
+        pytest.param(AnswerCase(409, status("AlreadyExists"), AlreadyExists), id="already exists"),
+        pytest.param(AnswerCase(409, status("Conflict"), WriteConflict), id="conflict"),
+        pytest.param(AnswerCase(409, status("Conflict", FIELD), ApplyConflict), id="conflict of field managers"),
+        pytest.param(AnswerCase(410, status("Expired"), Gone), id="410"),
+        pytest.param(AnswerCase(413, b"too large", Invalid), id="413"),
+        pytest.param(AnswerCase(422, status("Invalid"), Invalid), id="422"),
+        pytest.param(AnswerCase(429, status("TooManyRequests"), TooManyRequests), id="429"),
+        pytest.param(AnswerCase(500, status("InternalError"), Unavailable), id="500"),
+        pytest.param(
+            AnswerCase(500, status(message="failed to create typed patch object (x): .spec.y"), Invalid),
+            id="500 of an apply that does not fit the schema",
+        ),
+        pytest.param(AnswerCase(503, b"<html>bad gateway</html>", Unavailable), id="503 of a proxy"),
+        pytest.param(AnswerCase(504, b"", Unavailable), id="504 without a body"),
+        pytest.param(AnswerCase(302, b"", ApiError), id="a redirect is an error"),
+        pytest.param(AnswerCase(418, b"[]", ApiError), id="anything else"),
+    ],
+)
+def test_an_answer_becomes_its_type(case: AnswerCase) -> None:
+    error = from_answer(case.code, case.body)
+
+    assert type(error) is case.expected
+    assert error.status == case.code
+    assert error.message
+
+
+def test_causes_and_pauses_are_kept() -> None:
+    error = from_answer(429, status("TooManyRequests", FIELD, retryAfterSeconds=3))
+
+    assert error.retry_after == timedelta(seconds=3)
+    assert [(cause.field, cause.reason) for cause in error.causes] == [(".spec.size", "FieldManagerConflict")]
+    assert from_answer(429, b"", retry_after="7").retry_after == timedelta(seconds=7)
+    assert from_answer(429, b"", retry_after="Wed, 21 Oct 2026 07:28:00 GMT").retry_after is None
+
+
+def test_an_error_event_is_read_by_its_code() -> None:
+    assert type(from_event(b'{"kind":"Status","code":410,"message":"too old"}')) is Gone
+    assert type(from_event(b"nonsense")) is ApiError
+
+
+def test_a_refused_secret_is_told_without_its_content() -> None:
+    cause = {"reason": "FieldValueInvalid", "message": 'Invalid value: "hunter2"', "field": "data[password]"}
+    error = without_values(from_answer(422, status("Invalid", cause, message='Secret is invalid: "hunter2"')))
+
+    assert type(error) is Invalid
+    assert "hunter2" not in f"{error!r} {error} {error.message} {error.causes}"
+    assert "data[password]" in error.message
