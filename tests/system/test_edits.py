@@ -96,7 +96,7 @@ async def test_a_field_removed_from_the_template_leaves_the_child(
         assert child["spec"]["forProvider"]["parameters"] == {"work_mem": "9MB"}
         if restart:
             (composer,) = [one for one in running.started if one.is_running and one.log.stem.endswith("composer")]
-            await composer.kill9()
+            await composer.terminate()
         await running.apply(COMPOSITION, _with_parameters(name))
         if restart:
             await running.start_composer()
@@ -159,7 +159,7 @@ async def test_a_value_that_the_api_server_normalises_is_never_sent_twice(runnin
 
         audit = running.audit()
         (composer,) = [one for one in running.started if one.is_running and one.log.stem.endswith("composer")]
-        await composer.kill9()
+        await composer.terminate()
         await running.start_composer()
         await _passes_go_by(running, namespace, "normal")
         assert audit.requests(match) == []
