@@ -5,8 +5,10 @@ Each command imports what it needs when it runs: `--help` and `render` load no K
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -31,11 +33,26 @@ Namespace = Annotated[str | None, Parameter(name=["--namespace", "-n"])]
 
 def main() -> None:
     """Run the command line and leave with its exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            # A terminal that lacks the tree's lines still gets the words.
+            stream.reconfigure(errors="replace")
     sys.exit(run(sys.argv[1:]))
 
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command; return its exit code. What went wrong is one sentence on standard error."""
+    try:
+        return _answer(arguments)
+    except BrokenPipeError:
+        # Whoever read our output has seen enough; the interpreter must not try to flush the rest at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return Exit.TOOL_FAILED
+    except KeyboardInterrupt:
+        return _fail("interrupted", Exit.INTERRUPTED)
+
+
+def _answer(arguments: Sequence[str]) -> int:
     from devcloud.errors import DevcloudError
     from runtime.errors import ApiError
 
@@ -47,8 +64,8 @@ def run(arguments: Sequence[str]) -> int:
         return _fail(str(error), error.exit_code)
     except (DevcloudError, ApiError) as error:
         return _fail(str(error), Exit.TOOL_FAILED)
-    except KeyboardInterrupt:
-        return _fail("interrupted", Exit.INTERRUPTED)
+    except ModuleNotFoundError as error:
+        return _fail(f"{error.name} is not installed: install fairlead[cli,devcloud]", Exit.TOOL_FAILED)
     return int(answer or Exit.DONE)
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -60,6 +62,51 @@ def test_an_interrupt_ends_with_130(monkeypatch: pytest.MonkeyPatch, capsys: pyt
 
     assert run(["up"]) == 130
     assert "interrupted" in capsys.readouterr().err
+
+
+def test_a_missing_extra_is_named() -> None:
+    program = (
+        "import sys; sys.modules['cryptography'] = None; sys.modules['psycopg'] = None; "
+        "from fairlead.cli import run; sys.exit(run(['up']))"
+    )
+
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+
+    assert ended.returncode == 1
+    assert "is not installed: install fairlead[cli,devcloud]" in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_a_reader_that_has_seen_enough_is_no_trouble(tmp_path: Path) -> None:
+    claim = tmp_path / "claim.yaml"
+    claim.write_text(
+        "{apiVersion: database.fairlead.dev/v1alpha1, kind: PostgreSQLInstance, metadata: {name: orders}, "
+        "spec: {version: '16', size: small, parameters: {"
+        + ", ".join(f"p{number}: {'v' * 1000}" for number in range(90))
+        + "}}}"
+    )
+    program = "from fairlead.cli import main; main()"
+    shell = '"$0" -c "$1" render "$2" | head -c 10'
+
+    ended = subprocess.run(
+        ["/bin/sh", "-c", shell, sys.executable, program, str(claim)], capture_output=True, text=True, check=False
+    )
+
+    assert (ended.stdout, ended.stderr) == ("# composit", "")
+
+
+def test_a_terminal_without_our_letters_gets_the_words() -> None:
+    program = (
+        "import sys, fairlead.cli as cli; cli.app.command(lambda: print('├─ orders'), name='try'); "
+        "sys.argv = ['fairlead', 'try']; cli.main()"
+    )
+    environment = os.environ | {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
+
+    ended = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False, env=environment
+    )
+
+    assert (ended.returncode, ended.stdout) == (0, "?? orders\n"), ended.stderr
 
 
 def test_help_loads_no_kubernetes_client_and_no_sdk() -> None:
