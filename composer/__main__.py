@@ -51,9 +51,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _serve(options: argparse.Namespace, workshop: Workshop) -> int:
     # After the fork: the Kubernetes client is nothing for the template server.
-    from composer.process import build  # noqa: PLC0415
-    from runtime import serve  # noqa: PLC0415
-    from runtime.lease import LeaseSettings  # noqa: PLC0415
+    from composer.process import build  # noqa: PLC0415 - after the fork, see above
+    from runtime import serve  # noqa: PLC0415 - after the fork, see above
+    from runtime.lease import LeaseSettings  # noqa: PLC0415 - after the fork, see above
 
     async def controllers(context: ProcessContext) -> Sequence[Controller]:
         return await build(context, workshop, resync=timedelta(seconds=options.resync))

@@ -262,14 +262,16 @@ def test_what_goes_goes_after_what_depends_on_it() -> None:
     ],
     ids=["a pause is copied down", "once", "its end, too"],
 )
-def test_a_pause_is_the_childrens_too(on_claim: dict[str, str], on_child: dict[str, str], expected: object) -> None:
+def test_a_pause_is_the_childrens_too(
+    on_claim: dict[str, str], on_child: dict[str, str], expected: dict[str, str | None]
+) -> None:
     annotations = {names.PREFIX + name.replace("_", "-"): text for name, text in on_claim.items()}
     known = view(Known(_sent(WANTED, LIVE), annotated(LIVE, **on_child), DATABASE), of=claim(annotations=annotations))
 
     (step,) = mirrored_pause(known)
 
     found = step.annotations if isinstance(step, Annotate) else {}
-    assert found == {names.PREFIX + name: text for name, text in dict(expected).items()}  # type: ignore[call-overload]
+    assert found == {names.PREFIX + name: text for name, text in expected.items()}
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,170 @@
+"""The connection Secret: what it holds, whose it is, when it is written again."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+from urllib.parse import parse_qs, unquote, urlsplit
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from composer import names
+from composer.connection import (
+    Published,
+    Secretly,
+    Wanted,
+    entries,
+    is_ours,
+    published,
+    replacement,
+    secret_object,
+    wanted,
+)
+from composer.reasons import Cause
+from runtime.objects import Key, Object
+from tests.composer.factories import claim, desired, live
+
+CONNECTION: Object = {
+    "host": "db.example",
+    "port": 5432,
+    "database": "orders_x",
+    "username": "orders_x_a",
+    "sslmode": "verify-full",
+    "passwordRef": {"name": "c-credentials", "key": "current", "hash": "h1"},
+    "caRef": {"name": "ca", "key": "ca.crt", "kind": "ConfigMap"},
+}
+SECRET = Secretly(Key("shop", "orders-connection"), "claim-uid", owned=True)
+
+
+def _source(**changes: Any) -> Object:
+    return {**live(desired()), "status": {"connection": {**CONNECTION, **changes}}}
+
+
+def _wanted(*, secret: Secretly = SECRET, declared: dict[str, Any] | None = None, **changes: Any) -> Wanted:
+    source = _source(**changes)
+    found = published(source)
+    assert isinstance(found, Published)
+    return wanted(claim(), declared or {"from": "database"}, source, found, secret)
+
+
+def _fields(secret: Object) -> dict[str, str]:
+    return {name: base64.b64decode(value).decode() for name, value in secret["data"].items()}
+
+
+def test_the_keys_of_the_service_binding_specification() -> None:
+    secret = secret_object(_wanted(), entries(_wanted(), "pw", "PEM"))
+
+    assert secret["type"] == "servicebinding.io/postgresql"
+    assert _fields(secret) == {
+        "type": "postgresql",
+        "provider": "onprem",
+        "host": "db.example",
+        "port": "5432",
+        "database": "orders_x",
+        "username": "orders_x_a",
+        "password": "pw",
+        "sslmode": "verify-full",
+        "certificates": "PEM",
+        "uri": "postgresql://orders_x_a:pw@db.example:5432/orders_x?sslmode=verify-full",
+        "jdbc-url": "jdbc:postgresql://db.example:5432/orders_x?sslmode=verify-full&user=orders_x_a&password=pw",
+    }
+
+
+def test_without_a_ca_there_are_no_certificates() -> None:
+    assert "certificates" not in entries(_wanted(), "pw", "")
+
+
+def test_an_ipv6_host_is_bracketed() -> None:
+    assert "@[fd00::1]:5432/" in entries(_wanted(host="fd00::1"), "pw", "")["uri"]
+
+
+def test_a_single_key_may_be_set_by_the_composition() -> None:
+    fields = entries(_wanted(declared={"from": "database", "host": "alias", "port": 6432}), "pw", "")
+
+    assert (fields["host"], fields["port"]) == ("alias", "6432")
+    assert "@alias:6432/" in fields["uri"]
+
+
+@given(st.text(min_size=1, max_size=40).filter(lambda text: "\x00" not in text and text.isprintable()))
+def test_a_url_gives_back_what_went_in(text: str) -> None:
+    fields = entries(_wanted(username=text, database=text), text, "")
+    parts = urlsplit(fields["uri"])
+
+    assert unquote(parts.username or "") == unquote(parts.password or "") == unquote(parts.path[1:]) == text
+    query = parse_qs(urlsplit(fields["jdbc-url"].removeprefix("jdbc:")).query)
+    assert (query["user"], query["password"]) == ([text], [text])
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"host": None}, {"port": None}, {"passwordRef": {"name": "x", "key": "y"}}, {"port": "5432"}],
+    ids=["no host", "no port", "no proven password", "a port that is a text"],
+)
+def test_an_incomplete_connection_is_not_published(changes: dict[str, Any]) -> None:
+    found = published(_source(**changes))
+
+    assert isinstance(found, Cause)
+    assert found.reason == "ConnectionIncomplete"
+
+
+def test_everything_that_decides_the_content_decides_the_hash() -> None:
+    rotated = {**CONNECTION["passwordRef"], "hash": "h2"}
+    variants = [
+        _wanted(),
+        _wanted(passwordRef=rotated),
+        _wanted(host="other"),
+        _wanted(declared={"from": "database", "host": "alias"}),
+        _wanted(secret=Secretly(SECRET.key, "claim-uid", owned=False)),
+        _wanted(secret=Secretly(SECRET.key, "other-uid", owned=True)),
+    ]
+
+    assert len({each.hash for each in variants}) == len(variants)
+    assert _wanted().hash == _wanted().hash
+
+
+@pytest.mark.parametrize(("owned", "owners"), [(True, ["claim-uid"]), (False, [])], ids=["goes along", "stays"])
+def test_who_owns_the_secret(owned: bool, owners: list[str]) -> None:  # noqa: FBT001 - a column of the table
+    want = _wanted(secret=Secretly(SECRET.key, "claim-uid", owned=owned))
+    secret = secret_object(want, entries(want, "pw", ""))
+
+    assert [each["uid"] for each in secret["metadata"].get("ownerReferences", [])] == owners
+
+
+FRESH = secret_object(_wanted(), entries(_wanted(), "pw", ""))
+
+
+def _stored(**changes: Any) -> Object:
+    meta = {**FRESH["metadata"], "uid": "s", "resourceVersion": "3", "creationTimestamp": "t", **changes}
+    return {**FRESH, "metadata": meta}
+
+
+def test_a_secret_as_wanted_is_left_alone() -> None:
+    assert replacement(_stored(), FRESH) is None
+
+
+def test_what_others_wrote_on_it_is_kept() -> None:
+    stored = _stored(labels={**FRESH["metadata"]["labels"], "team": "a"}, annotations={"note": "b"})
+    stored = {**stored, "data": {}}
+
+    put = replacement(stored, FRESH)
+
+    assert put is not None
+    assert put["metadata"]["labels"]["team"] == "a"
+    assert put["metadata"]["annotations"] == {"note": "b"}
+    assert put["metadata"]["resourceVersion"] == "3"
+    assert put["data"] == FRESH["data"]
+
+
+@pytest.mark.parametrize(
+    ("labels", "kind", "ours"),
+    [
+        ({names.CLAIM_LABEL: "claim-uid"}, "servicebinding.io/postgresql", True),
+        ({names.CLAIM_LABEL: "other"}, "servicebinding.io/postgresql", False),
+        ({}, "servicebinding.io/postgresql", False),
+        ({names.CLAIM_LABEL: "claim-uid"}, "fairlead.dev/credentials", False),
+    ],
+)
+def test_whose_a_secret_is(labels: dict[str, str], kind: str, ours: bool) -> None:  # noqa: FBT001 - a column
+    assert is_ours({"metadata": {"labels": labels}, "type": kind}, "claim-uid") == ours

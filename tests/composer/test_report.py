@@ -1,0 +1,234 @@
+"""What the conditions of a claim say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+import pytest
+
+from composer.reasons import Cause, Gravity, cause
+from composer.render import Rendered
+from composer.report import Findings, child_cause, only_words_differ, paused_status, report, teardown_status
+from composer.view import Known
+from runtime.objects import Object
+from tests.composer.factories import DATABASE, annotated, child, claim, desired, entry, live, rendered, view
+
+AT = datetime(2026, 11, 21, 12, tzinfo=UTC)
+READY_BEFORE = {
+    "type": "Ready",
+    "status": "True",
+    "reason": "Available",
+    "message": "ready",
+    "observedGeneration": 1,
+    "lastTransitionTime": "2026-11-01T00:00:00Z",
+}
+
+
+def _said(obj: Object, *conditions: tuple[str, str, str], generation: int = 1) -> Object:
+    told = [
+        {"type": kind, "status": status, "reason": reason, "message": f"{reason}!", "observedGeneration": generation}
+        for kind, status, reason in conditions
+    ]
+    return {**obj, "status": {"observedGeneration": generation, "conditions": told}}
+
+
+LIVE = live(desired())
+FINE = _said(LIVE, ("Ready", "True", "Available"), ("Synced", "True", "InSync"))
+
+
+@dataclass(frozen=True)
+class Row:
+    """What was found, and the conditions: (Ready, Synced, Reconciling, Stalled) as status and reason."""
+
+    ready: str
+    synced: str
+    abnormal: str = ""
+    causes: tuple[Cause, ...] = ()
+    stored: Object | None = field(default_factory=lambda: FINE)
+    what: Rendered | None = field(default_factory=lambda: rendered(child(desired())))
+    before: bool = False
+    published: bool = True
+    waited: timedelta = timedelta()
+
+
+CREATING = cause("Creating", "made")
+NOT_FOUND = cause("CompositionNotFound", "absent")
+INVALID = cause("TemplateInvalid", "broken")
+UNREADY = rendered(child(desired(), ready=False))
+ROWS = {
+    "all is well": Row("True Available", "True InSync"),
+    "on its way": Row("False Creating", "True InSync", "Reconciling Creating", (CREATING,), None, UNREADY),
+    "waits for a value": Row(
+        "False ResourcePending", "False ResourcePending", "Reconciling ResourcePending",
+        (cause("ResourcePending", "waits"),), None, UNREADY,
+    ),
+    "a broken template, never ready": Row(
+        "False TemplateInvalid", "False TemplateInvalid", "Stalled TemplateInvalid", (INVALID,), None, None
+    ),
+    "a broken template, ready before": Row(
+        "True Available", "False TemplateInvalid", "Stalled TemplateInvalid", (INVALID,), what=None, before=True
+    ),
+    "something is missing": Row(
+        "False CompositionNotFound", "False CompositionNotFound", "Reconciling CompositionNotFound", (NOT_FOUND,),
+        None, None,
+    ),
+    "something is missing for a minute": Row(
+        "False CompositionNotFound", "False CompositionNotFound", "Stalled CompositionNotFound", (NOT_FOUND,),
+        None, None, waited=timedelta(seconds=61),
+    ),
+    "a held deletion beside a database that works": Row(
+        "True Available", "False HeldDeletion", "Stalled HeldDeletion", (cause("HeldDeletion", "held"),)
+    ),
+    "a field rests beside a database that works": Row(
+        "True Available", "False FieldConflict", "", (cause("FieldConflict", "fight"),)
+    ),
+    "the cloud is away, ready before": Row(
+        "True Available", "False CloudUnreachable", "Reconciling CloudUnreachable",
+        (cause("CloudUnreachable", "away"),), what=UNREADY, before=True,
+    ),
+    "a lost database": Row(
+        "False DatabaseLost", "False DatabaseLost", "Stalled DatabaseLost",
+        (cause("DatabaseLost", "lost", gravity_as=Gravity.STALLED),),
+        _said(LIVE, ("Ready", "False", "DatabaseLost"), ("Stalled", "True", "DatabaseLost")), UNREADY, before=True,
+    ),
+    "the gravest comes first": Row(
+        "False TemplateInvalid", "False TemplateInvalid", "Stalled TemplateInvalid", (CREATING, INVALID), None, UNREADY
+    ),
+    "ready but for the Secret": Row(
+        "False ConnectionIncomplete", "True InSync", "Reconciling ConnectionIncomplete",
+        (cause("ConnectionIncomplete", "no password"),), published=False,
+    ),
+}  # fmt: skip
+
+
+def _conditions(status: Object) -> dict[str, str]:
+    return {each["type"]: f"{each['status']} {each['reason']}" for each in status["conditions"]}
+
+
+@pytest.mark.parametrize("row", ROWS.values(), ids=ROWS)
+def test_the_conditions(row: Row) -> None:
+    owner = claim(status={"conditions": [READY_BEFORE]} if row.before else {})
+    known = view(Known(entry(), row.stored, DATABASE), of=owner)
+    found = Findings(row.causes, (), row.what, published=row.published, waited=row.waited)
+
+    told = _conditions(report(known, found, AT))
+
+    kind, _, reason = row.abnormal.partition(" ")
+    expected = {"Ready": row.ready, "Synced": row.synced} | ({kind: f"True {reason}"} if kind else {})
+    assert told == expected
+
+
+def test_an_edit_that_is_under_way_is_not_ready_for_its_generation() -> None:
+    """`kubectl wait` compares a condition's generation with the object's: the old one keeps it waiting."""
+    owner = claim(generation=2, status={"observedGeneration": 1, "conditions": [READY_BEFORE]})
+    stale = {**FINE, "metadata": {**FINE["metadata"], "generation": 2}}
+    updating = cause("Updating", "on its way")
+
+    status = report(view(Known(entry(), stale, DATABASE), of=owner), Findings((updating,), (), UNREADY), AT)
+
+    ready, synced, working = status["conditions"]
+    assert (ready["status"], ready["observedGeneration"], ready["lastTransitionTime"]) == (
+        "True",
+        1,
+        READY_BEFORE["lastTransitionTime"],
+    )
+    assert synced["observedGeneration"] == working["observedGeneration"] == status["observedGeneration"] == 2
+
+
+class Told(msgspec.Struct, frozen=True):
+    live: Object | None
+    ready: bool
+    gives: tuple[str, Gravity] | None
+
+
+TOLD = {
+    "nothing of a child that is well": Told(FINE, ready=True, gives=None),
+    "of one that is not there": Told(None, ready=False, gives=("Creating", Gravity.PROGRESS)),
+    "of one that nobody has seen": Told(
+        {**LIVE, "status": {"observedGeneration": -1}}, ready=False, gives=("Creating", Gravity.PROGRESS)
+    ),
+    "of one whose edit nobody has seen": Told(
+        {**FINE, "metadata": {**FINE["metadata"], "generation": 2}}, ready=False, gives=("Updating", Gravity.PROGRESS)
+    ),
+    "of one that is going": Told(live(desired(), deleted=True), ready=False, gives=("Creating", Gravity.PROGRESS)),
+    "its own stall": Told(
+        _said(LIVE, ("Ready", "False", "DatabaseLost"), ("Stalled", "True", "DatabaseLost")),
+        ready=False,
+        gives=("DatabaseLost", Gravity.STALLED),
+    ),
+    "its own work while it is usable": Told(
+        _said(LIVE, ("Ready", "True", "Available"), ("Reconciling", "True", "Throttled")),
+        ready=False,
+        gives=("Throttled", Gravity.WAITING),
+    ),
+    "its own work while it is not": Told(
+        _said(LIVE, ("Ready", "False", "Creating"), ("Reconciling", "True", "Creating")),
+        ready=False,
+        gives=("Creating", Gravity.PROGRESS),
+    ),
+    "what it holds back": Told(
+        _said(LIVE, ("Ready", "True", "Available"), ("Synced", "False", "DriftHeld")),
+        ready=True,
+        gives=("DriftHeld", Gravity.HELD),
+    ),
+    "of a foreign one without conditions": Told(LIVE, ready=False, gives=("ChildNotReady", Gravity.PROGRESS)),
+}
+
+
+@pytest.mark.parametrize("case", TOLD.values(), ids=TOLD)
+def test_what_a_child_tells(case: Told) -> None:
+    found = child_cause("database", case.live, ready=case.ready)
+
+    assert (found and (found.reason, found.gravity)) == case.gives
+
+
+def test_a_closed_and_a_missing_provider_config_read_the_same() -> None:
+    closed, missing = (
+        child_cause("database", _said(LIVE, ("Ready", "False", reason), ("Stalled", "True", reason)), ready=False)
+        for reason in ("NotAllowed", "ProviderConfigNotFound")
+    )
+
+    assert closed == missing
+    assert closed is not None
+
+
+def test_nothing_said_anew_is_the_same_status() -> None:
+    owner = claim()
+    known = view(Known(entry(), FINE, DATABASE), of=owner)
+    found = Findings((), (entry(),), rendered(child(desired())), "c", "c-1", "Orphan")
+    first = report(known, found, AT)
+    again = report(view(Known(entry(), FINE, DATABASE), of={**owner, "status": first}), found, AT + timedelta(hours=1))
+
+    assert again == first
+
+
+def test_words_and_marks_may_wait() -> None:
+    def status(**fields: Any) -> Object:
+        whole = {"type": "Ready", "status": "False", "reason": "Creating", "message": "a", **fields}
+        return {"conditions": [whole], "inventory": [{"name": "x", "marks": {}}]}
+
+    assert only_words_differ(status(), status(message="b"))
+    assert only_words_differ(status(), {**status(), "inventory": [{"name": "x", "marks": {"incarnation": "1"}}]})
+    assert not only_words_differ(status(), status(reason="Updating"))
+    assert not only_words_differ(status(), {**status(), "inventory": [{"name": "x", "live": "h", "marks": {}}]})
+
+
+def test_a_pause_keeps_ready_as_it_was() -> None:
+    owner = annotated(claim(status={"conditions": [READY_BEFORE]}), paused="true", paused_reason="audit")
+    status = paused_status(view(of=owner), AT)
+
+    assert _conditions(status) == {"Ready": "True Available", "Synced": "False Paused"}
+    assert "audit" in status["conditions"][1]["message"]
+
+
+def test_a_deletion_says_what_it_waits_for() -> None:
+    status = teardown_status(view(of=claim(deleted=True)), (cause("Deleting", "waits for x"),), AT)
+
+    assert _conditions(status) == {
+        "Ready": "False Deleting",
+        "Synced": "False Deleting",
+        "Reconciling": "True Deleting",
+    }

@@ -1,0 +1,190 @@
+"""How a claim goes: the word, the waves, what is held."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from composer import names
+from composer.decide import Annotate, Keep, LetGo, Release, Remove
+from composer.models import DeletionPolicy
+from composer.teardown import Verdict, effective_policy, tear_down, verdict
+from composer.view import Known, View
+from runtime.objects import Object
+from tests.composer.factories import DATABASE, NOW, SETTINGS, VOLUME, annotated, claim, desired, entry, live, view
+
+LIVE = live(desired())
+DYING = live(desired(), deleted=True)
+
+
+def _namespace(*, deleted: bool, ephemeral: bool = False) -> Object:
+    meta: Object = {"name": "shop", "labels": {names.EPHEMERAL_LABEL: "true"} if ephemeral else {}}
+    if deleted:
+        meta["deletionTimestamp"] = NOW
+    return {"metadata": meta}
+
+
+class Word(msgspec.Struct, frozen=True):
+    policy: DeletionPolicy
+    gives: Verdict
+    namespace: bool = False
+    ephemeral: bool = False
+    kind: bool = False
+
+
+WORDS = {
+    "the claim's own policy": Word("Delete", "Delete"),
+    "a snapshot": Word("Snapshot", "Snapshot"),
+    "left alone": Word("Orphan", "Orphan"),
+    "a namespace's deletion destroys nothing": Word("Delete", "Detach", namespace=True),
+    "unless it is ephemeral": Word("Delete", "Delete", namespace=True, ephemeral=True),
+    "and then by the policy": Word("Orphan", "Orphan", namespace=True, ephemeral=True),
+    "the kind's deletion destroys nothing": Word("Delete", "Detach", kind=True),
+    "the kind's deletion in an ephemeral namespace, too": Word(
+        "Delete", "Detach", kind=True, namespace=True, ephemeral=True
+    ),
+    "an ephemeral namespace that lives changes nothing": Word("Snapshot", "Snapshot", ephemeral=True),
+}
+
+
+@pytest.mark.parametrize("case", WORDS.values(), ids=WORDS)
+def test_the_word(case: Word) -> None:
+    space = _namespace(deleted=case.namespace, ephemeral=case.ephemeral)
+
+    assert verdict(view(namespace=space, kind_deleting=case.kind), case.policy) == case.gives
+
+
+class Policy(msgspec.Struct, frozen=True):
+    wanted: DeletionPolicy
+    supported: tuple[DeletionPolicy, ...] | None
+    last: str
+    gives: DeletionPolicy
+
+
+POLICIES = {
+    "a supported one": Policy("Delete", ("Orphan", "Delete"), "", "Delete"),
+    "one that is not supported": Policy("Snapshot", ("Orphan", "Delete"), "Snapshot", "Orphan"),
+    "the composition is gone and nothing changed": Policy("Delete", None, "Delete", "Delete"),
+    "the composition is gone and it was changed since": Policy("Delete", None, "Orphan", "Orphan"),
+}
+
+
+@pytest.mark.parametrize("case", POLICIES.values(), ids=POLICIES)
+def test_the_policy_in_force(case: Policy) -> None:
+    owner = claim(deletionPolicy=case.wanted, status={"deletionPolicy": case.last})
+
+    assert effective_policy(view(of=owner), case.supported) == case.gives
+
+
+def _going(*known: Known, **fields: Any) -> View:
+    return view(*known, of=claim(deleted=True, **fields))
+
+
+def test_a_protected_claim_is_held_whatever_else() -> None:
+    plan = tear_down(_going(Known(entry(), DYING, DATABASE), deletionProtection=True), "Delete")
+
+    assert [type(step) for step in plan.steps] == [Keep]
+    assert [each.reason for each in plan.causes] == ["DeletionProtected"]
+    assert not plan.done
+
+
+def test_a_managed_child_gets_the_word_and_is_deleted() -> None:
+    (step,) = tear_down(_going(Known(entry(), LIVE, DATABASE)), "Snapshot").steps
+
+    assert isinstance(step, Remove)
+    assert step.word == "child-uid/Snapshot"
+
+
+@pytest.mark.parametrize(
+    ("stored", "spoken"),
+    [
+        (DYING, "child-uid/Delete"),
+        (annotated(DYING, teardown="child-uid/Detach"), "child-uid/Delete"),
+        (annotated(DYING, teardown="other-uid/Delete"), "child-uid/Delete"),
+        (annotated(DYING, teardown="child-uid/Delete"), None),
+    ],
+    ids=["without a word", "with another word", "with a void word", "with the word"],
+)
+def test_a_child_that_is_going_already(stored: Object, spoken: str | None) -> None:
+    (step,) = tear_down(_going(Known(entry(), stored, DATABASE)), "Delete").steps
+
+    if spoken is None:
+        assert isinstance(step, Keep)
+    else:
+        assert isinstance(step, Annotate)
+        assert step.annotations == {names.TEARDOWN: spoken}
+
+
+def test_waves_go_in_reverse() -> None:
+    base = Known(entry("base", SETTINGS, uid="base"), live(desired("base", SETTINGS), uid="base"), SETTINGS)
+    middle = Known(
+        entry("middle", SETTINGS, uid="middle", depends_on=("base",)),
+        live(desired("middle", SETTINGS), uid="middle"),
+        SETTINGS,
+    )
+    top = Known(entry("top", SETTINGS, uid="top", depends_on=("middle",)), live(desired("top", SETTINGS)), SETTINGS)
+
+    def goes(*known: Known) -> list[str]:
+        return [step.entry.resource for step in tear_down(_going(*known), "Delete").steps if isinstance(step, Remove)]
+
+    assert goes(base, middle, top) == ["top"]
+    assert goes(base, middle, Known(top.entry, None, SETTINGS)) == ["middle"]
+    assert goes(base, Known(middle.entry, None, SETTINGS), Known(top.entry, None, SETTINGS)) == ["base"]
+
+
+def test_it_is_done_when_all_are_proven_gone() -> None:
+    plan = tear_down(_going(Known(entry(), None, DATABASE)), "Delete")
+
+    assert plan.done
+    assert plan.steps == ()
+    assert not plan.keeps_secret
+
+
+@pytest.mark.parametrize("policy", ["Orphan", "Detach"])
+def test_the_secret_stays_where_the_database_does(policy: str) -> None:
+    space = _namespace(deleted=policy == "Detach")
+    plan = tear_down(view(of=claim(deleted=True), namespace=space), "Orphan" if policy == "Orphan" else "Delete")
+
+    assert plan.keeps_secret
+
+
+class Foreign(msgspec.Struct, frozen=True):
+    policy: DeletionPolicy
+    deleted: bool
+    expected: type
+
+
+FOREIGN = {
+    "is deleted when told": Foreign("Delete", deleted=False, expected=Remove),
+    "is left alone under Orphan": Foreign("Orphan", deleted=False, expected=LetGo),
+    "is left alone under Snapshot, which it cannot do": Foreign("Snapshot", deleted=False, expected=LetGo),
+    "is released while it goes": Foreign("Delete", deleted=True, expected=Release),
+}
+
+
+@pytest.mark.parametrize("case", FOREIGN.values(), ids=FOREIGN)
+def test_a_foreign_child_with_data(case: Foreign) -> None:
+    stored = live(desired("data", VOLUME), deleted=case.deleted, finalizers=[names.TEARDOWN_FINALIZER])
+    (step,) = tear_down(_going(Known(entry("data", VOLUME), stored, VOLUME)), case.policy).steps
+
+    assert isinstance(step, case.expected)
+
+
+def test_a_foreign_child_that_was_let_go_of_holds_nothing_up() -> None:
+    stored = live(desired("data", VOLUME))
+    stored["metadata"]["labels"] = {}
+
+    assert tear_down(_going(Known(entry("data", VOLUME), stored, VOLUME)), "Orphan").done
+
+
+def test_what_blocks_a_child_is_told() -> None:
+    blocked = {
+        **annotated(DYING, teardown="child-uid/Delete"),
+        "status": {"conditions": [{"type": "Stalled", "status": "True", "reason": "DeleteBlocked", "message": "why"}]},
+    }
+    plan = tear_down(_going(Known(entry(), blocked, DATABASE)), "Delete")
+
+    assert plan.causes[0].reason == "DeleteBlocked"
+    assert "why" in plan.causes[0].message
