@@ -88,16 +88,16 @@ class Accounts(Generic[SpecT, ConfigT]):
                 self._retire(name)
                 entry = self._entries[name] = _Entry(signature)
             if entry.account is None:
-                await self._open(entry, config)
+                await self._open(entry, config, status_of(config_object).get("account", ""))
             assert entry.account is not None  # noqa: S101 - _open raises otherwise
             return self._judged(entry.account, config_object)
 
-    async def _open(self, entry: _Entry, config: ConfigT) -> None:
+    async def _open(self, entry: _Entry, config: ConfigT, recorded: str) -> None:
         if entry.failure is not None and time.monotonic() - entry.failed_at < _AFTER_FAILURE.total_seconds():
             raise entry.failure
         stack = AsyncExitStack()
         try:
-            cloud = await stack.enter_async_context(self._provider.connect(config, self._given(config)))
+            cloud = await stack.enter_async_context(self._provider.connect(config, self._given(config), recorded))
             account_id = await cloud.whoami()
         except Failure as failure:
             await stack.aclose()

@@ -165,7 +165,8 @@ class Cloud(Protocol[SpecT]):
 class Provider(Generic[SpecT, ConfigT]):
     """The one name that a cloud exports: its kinds, its models, its pure rules and how to connect.
 
-    `secrets` names the Secrets of the provider's own namespace that a ProviderConfig needs; `connect` gets their data.
+    `secrets` names the Secrets of the provider's own namespace that a ProviderConfig needs; `connect` gets
+    their data, and the account that was recorded (empty at first): another one is refused before anything is written.
     `hash_of` finds the hash that an external name by rule carries, empty for any other name.
     `guarded` are the differences from what the provider keeps true whatever the spec says.
     """
@@ -184,7 +185,7 @@ class Provider(Generic[SpecT, ConfigT]):
     classify: Callable[[Change], Change]
     login_versions: Callable[[Observed[SpecT]], Mapping[str, str]]
     secrets: Callable[[ConfigT], tuple[str, ...]]
-    connect: Callable[[ConfigT, Mapping[str, Mapping[str, str]]], AbstractAsyncContextManager[Cloud[SpecT]]]
+    connect: Callable[[ConfigT, Mapping[str, Mapping[str, str]], str], AbstractAsyncContextManager[Cloud[SpecT]]]
     window_open: Callable[[SpecT, datetime], bool] = lambda _spec, _now: False
 
 

@@ -40,7 +40,7 @@ from providers.settings import Settings
 from runtime.errors import Blocked, Conflict, NotFound, Transient
 from runtime.finalizers import removal
 from runtime.kube import Kube
-from runtime.objects import Object, annotations_of, finalizers_of, key_of, uid_of, version_of
+from runtime.objects import Object, annotations_of, deleting, finalizers_of, key_of, uid_of, version_of
 from runtime.store import Store
 
 _LEADERSHIP_LEFT = timedelta(seconds=1)
@@ -293,6 +293,9 @@ class Effects(Generic[SpecT, ConfigT]):
 
     async def hold_config(self, config: Object) -> None:
         """Put the in-use finalizer on a ProviderConfig before its first database is made."""
+        if deleting(config):
+            name = key_of(config).name
+            raise Blocked("ProviderConfigNotFound", f"ProviderConfig {name} is being deleted and takes no new database")
         if reading.IN_USE in finalizers_of(config):
             return
         resource = self._provider.config_resource

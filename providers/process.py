@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
 from providers import credentials
 from providers.accounts import Accounts
-from providers.cloud import Provider, decode_config
+from providers.cloud import Provider
 from providers.configs import ConfigReconciler
 from providers.effects import Effects
 from providers.gather import Gatherer
@@ -19,7 +20,7 @@ from providers.settings import Settings
 from providers.sweep import Sweeper
 from runtime.changes import Change
 from runtime.controller import Controller, ControllerSettings, Source
-from runtime.errors import NotFound
+from runtime.errors import Failure, NotFound
 from runtime.kube import Kube, Selection
 from runtime.objects import CONFIG_MAPS, NAMESPACES, Key, Object, key_of, uid_of
 from runtime.queue import Priority
@@ -138,11 +139,9 @@ def _connect(
 ) -> None:
     def users_of_secret(change: Change) -> Iterable[Key]:
         for key in tuple(accounts.configs.store.keys()):
-            config = accounts.configs.store.get(key)
-            if config is None:
-                continue
-            if change.key.name in provider.secrets(decode_config(provider, config.get("spec") or {})):
-                yield key
+            with suppress(Failure):
+                if change.key.name in provider.secrets(accounts.config(key.name)):
+                    yield key
 
     config_controller.source(Source(accounts.configs, primary=True))
     config_controller.source(Source(accounts.secrets, keys=users_of_secret))

@@ -21,7 +21,7 @@ from providers.reasons import Kind, kind_of
 from providers.report import Verdict, requeue_after, status_after, verdict_of
 from providers.settings import Settings
 from runtime.conditions import find
-from runtime.errors import Failure, NamespaceTerminating
+from runtime.errors import Blocked, Failure, NamespaceTerminating, Terminal
 from runtime.events import EventRecorder
 from runtime.kube import Kube
 from runtime.objects import Key, Object, key_of
@@ -133,8 +133,9 @@ class Reconciler(Generic[SpecT, ConfigT]):
                 await self._effects.hold_config(snapshot.account.config_object)
             await self._effects.act(snapshot, plan, outcome, self._gatherer.limiter)
         except NamespaceTerminating:
-            # The namespace goes: its deletion is what decides now.
-            return None
+            return Blocked("ResourcePending", "its namespace is being deleted; nothing is made in it any more")
+        except (Terminal, Blocked) as failure:
+            return failure
         except Failure as failure:
             if not outcome.acted:
                 raise

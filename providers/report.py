@@ -11,7 +11,7 @@ from providers.gather import Snapshot, proven_versions
 from providers.managed import Change, Present, describe
 from providers.outcome import Outcome
 from providers.passwords import Kept, Missing, keyed_hash
-from providers.plan import Plan, Refuse, Rest, Settled, Update, Wait
+from providers.plan import Create, Plan, Refuse, Rest, Settled, Update, Wait
 from providers.reading import status_of
 from providers.reasons import UNUSABLE, Kind, deadline_of, kind_of
 from providers.settings import Settings
@@ -38,6 +38,8 @@ def verdict_of(snapshot: Snapshot[Any], plan: Plan) -> Verdict:  # noqa: PLR0911
             return Verdict(reason, message, held)
         case Wait(reason=reason, message=message):
             return Verdict(reason, message)
+        case Create():
+            return Verdict("Creating", "the database is being made")
         case Update(held=Rest() | Refuse() as held):
             return Verdict(held.reason, held.message, held.held)
         case Update(changes=changes):
@@ -74,6 +76,9 @@ def status_after(
         "converged": _converged(snapshot, verdict, old),
         "rotation": _rotation(snapshot, outcome, settings, now),
     }
+    if verdict.reason == "Deleting":
+        # After a crash it tells whoever goes on that the absence is our own doing.
+        marks["intent"] = old.get("intent")
     status |= {name: value for name, value in marks.items() if value}
     return status
 

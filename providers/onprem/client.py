@@ -310,37 +310,42 @@ def _acceptable(about: About, config: ProviderConfigSpec) -> None:
                        f" {config.database}: GRANT SELECT (rolname, xmin) ON pg_authid TO {about.admin}")  # fmt: skip
 
 
-def _refuse_no_certificate(config: ProviderConfigSpec, ca: str) -> None:
-    reference = config.ca_secret_ref
-    where = "caBundle" if reference is None else f"key {reference.key} of Secret {reference.name}"
+def _login(config: ProviderConfigSpec, given: Mapping[str, Mapping[str, str]]) -> Credential:
+    name = config.admin_secret_ref.name
+    for key in ("username", "password"):
+        if not given[name].get(key):
+            raise Blocked("CredentialsMissing", f"Secret {name} has no key {key}")
+    return Credential(given[name]["username"], given[name]["password"])
+
+
+def _authority(config: ProviderConfigSpec, given: Mapping[str, Mapping[str, str]]) -> str:
+    """Return the PEM that the server's certificate is verified with; refused when it holds no certificate."""
+    ca, where = config.ca_bundle or "", "caBundle"
+    if config.ca_secret_ref is not None:
+        where = f"key {config.ca_secret_ref.key} of Secret {config.ca_secret_ref.name}"
+        ca = given[config.ca_secret_ref.name].get(config.ca_secret_ref.key, "")
+        if not ca:
+            raise Blocked("CredentialsMissing", f"there is no {where}")
     try:
         ssl.create_default_context(cadata=ca)
     except (ssl.SSLError, ValueError):
         text = f"{where} holds no PEM certificate; put the certificates of the server's authority there"
         raise Terminal("CredentialsInvalid", text) from None
+    return ca
 
 
 @asynccontextmanager
-async def connect(config: ProviderConfigSpec, given: Mapping[str, Mapping[str, str]]) -> AsyncIterator[OnPremCloud]:
-    """Log in, check that the login is what it may be, make the ownership table when it is not there."""
-    admin = given[config.admin_secret_ref.name]
-    for key in ("username", "password"):
-        if not admin.get(key):
-            raise Blocked("CredentialsMissing", f"Secret {config.admin_secret_ref.name} has no key {key}")
-    ca = config.ca_bundle or ""
-    if config.ca_secret_ref is not None:
-        ca = given[config.ca_secret_ref.name].get(config.ca_secret_ref.key, "")
-        if not ca:
-            raise Blocked(
-                "CredentialsMissing", f"Secret {config.ca_secret_ref.name} has no key {config.ca_secret_ref.key}"
-            )
-    _refuse_no_certificate(config, ca)
+async def connect(
+    config: ProviderConfigSpec, given: Mapping[str, Mapping[str, str]], recorded: str = ""
+) -> AsyncIterator[OnPremCloud]:
+    """Log in, check that server and login are what they may be, make the ownership table when it is not there."""
+    admin, ca = _login(config, given), _authority(config, given)
     with TemporaryDirectory(prefix="fairlead-") as folder:
         file = Path(folder) / "ca.crt"
         await asyncio.to_thread(file.write_text, ca)
         server = Server(config.host, config.port, ca)
-        account = Account(server, config.database, Credential(admin["username"], admin["password"]), file)
-        sessions = Sessions(account)
+        account = Account(server, config.database, admin, file)
+        sessions = Sessions(account, recorded)
         try:
             async with sessions.own("look at the server") as session:
                 about = await _about(session)

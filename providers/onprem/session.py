@@ -152,9 +152,13 @@ class Sessions:
             try:
                 yield session
             except psycopg.Error as error:
+                # Whatever state it was left in, nobody else meets it.
+                await session.close()
                 raise failure_of(error, what) from None
-            finally:
-                await self._give_back(session)
+            except BaseException:
+                await session.close()
+                raise
+            self._idle.append(session)
 
     @asynccontextmanager
     async def inside(self, database: str, what: str) -> AsyncIterator[Session]:
@@ -189,12 +193,6 @@ class Sessions:
             await session.close()
             raise
         return session
-
-    async def _give_back(self, session: Session) -> None:
-        if session.broken:
-            await session.close()
-        else:
-            self._idle.append(session)
 
     async def close(self) -> None:
         """End all sessions."""
