@@ -97,6 +97,9 @@ def without_values(error: ApiError) -> ApiError:
 
 def _class_of(status: int, answer: _Status, causes: tuple[Cause, ...]) -> type[ApiError]:  # noqa: PLR0911  # a table
     match status:
+        case 422 if any(cause.field == "metadata.uid" for cause in causes):
+            # The name belongs to another object by now; an absent one gets 409 for the same body.
+            return WriteConflict
         case 400 | 413 | 422:
             return Invalid
         case 401 | 403:

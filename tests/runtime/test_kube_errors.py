@@ -54,6 +54,10 @@ TERMINATING = {"reason": "NamespaceTerminating", "message": "ns is being termina
         pytest.param(AnswerCase(410, status("Expired"), Gone), id="410"),
         pytest.param(AnswerCase(413, b"too large", Invalid), id="413"),
         pytest.param(AnswerCase(422, status("Invalid"), Invalid), id="422"),
+        pytest.param(
+            AnswerCase(422, status("Invalid", {"reason": "FieldValueInvalid", "field": "metadata.uid"}), WriteConflict),
+            id="an apply that means another object of that name",
+        ),
         pytest.param(AnswerCase(429, status("TooManyRequests"), TooManyRequests), id="429"),
         pytest.param(AnswerCase(500, status("InternalError"), Unavailable), id="500"),
         pytest.param(

@@ -1,0 +1,242 @@
+"""What the port promises, on the real API server."""
+
+import asyncio
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from runtime.errors import (
+    AlreadyExists,
+    ApiError,
+    ApplyConflict,
+    Gone,
+    Invalid,
+    NamespaceTerminating,
+    NotFound,
+    WriteConflict,
+)
+from runtime.finalizers import removal
+from runtime.kube import Selection
+from runtime.kube_client import KubeClient
+from runtime.objects import (
+    CONFIG_MAPS,
+    NAMESPACES,
+    SECRETS,
+    Key,
+    Object,
+    Resource,
+    finalizers_of,
+    key_of,
+    loads,
+    uid_of,
+    version_of,
+)
+from runtime.status import write_status
+
+PODS_DISRUPTION = Resource("policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets")
+NOWHERE = Resource("nobody.example.dev", "v1", "Nothing", "nothings")
+NO_UID = "00000000-0000-4000-8000-000000000000"
+
+
+def config_map(namespace: str, name: str, **more: Any) -> Object:
+    meta = {"name": name, "namespace": namespace, **more.pop("metadata", {})}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, **more}
+
+
+async def test_a_birth_meets_a_name_that_is_taken(kube: KubeClient, namespace: str) -> None:
+    await kube.create(CONFIG_MAPS, config_map(namespace, "a"), manager="one")
+    with pytest.raises(AlreadyExists):
+        await kube.create(CONFIG_MAPS, config_map(namespace, "a"), manager="one")
+
+
+async def test_an_unknown_field_is_refused_at_birth_and_by_apply(kube: KubeClient, namespace: str) -> None:
+    with pytest.raises(Invalid):
+        await kube.create(CONFIG_MAPS, config_map(namespace, "a", nonsense=1), manager="one")
+    with pytest.raises(Invalid):
+        await kube.apply(CONFIG_MAPS, config_map(namespace, "a", nonsense=1), manager="one")
+
+
+async def test_apply_without_force_names_managers_and_fields(kube: KubeClient, namespace: str) -> None:
+    await kube.create(CONFIG_MAPS, config_map(namespace, "a", data={"x": "1"}), manager="one")
+    with pytest.raises(ApplyConflict) as refusal:
+        await kube.apply(CONFIG_MAPS, config_map(namespace, "a", data={"x": "2"}), manager="two")
+    forced = await kube.apply(CONFIG_MAPS, config_map(namespace, "a", data={"x": "2"}), manager="two", force=True)
+
+    assert [(cause.field, '"one"' in cause.message) for cause in refusal.value.causes] == [(".data.x", True)]
+    assert forced["data"] == {"x": "2"}
+
+
+async def test_apply_with_a_uid_raises_no_dead(kube: KubeClient, namespace: str) -> None:
+    body = config_map(namespace, "never", metadata={"uid": NO_UID})
+    with pytest.raises(WriteConflict):
+        await kube.apply(CONFIG_MAPS, body, manager="one")
+    with pytest.raises(NotFound):
+        await kube.get(CONFIG_MAPS, Key(namespace, "never"))
+
+
+async def test_replace_wants_the_version_it_read(kube: KubeClient, namespace: str) -> None:
+    old = await kube.create(CONFIG_MAPS, config_map(namespace, "a"), manager="one")
+    new = await kube.replace(CONFIG_MAPS, {**old, "data": {"x": "1"}}, manager="one")
+    with pytest.raises(WriteConflict):
+        await kube.replace(CONFIG_MAPS, {**old, "data": {"x": "2"}}, manager="one")
+
+    assert version_of(new) != version_of(old)
+
+
+async def test_a_finalizer_goes_only_from_the_object_that_was_read(kube: KubeClient, namespace: str) -> None:
+    body = config_map(namespace, "a", metadata={"finalizers": ["example.dev/a", "example.dev/b"]})
+    first = await kube.create(CONFIG_MAPS, body, manager="one")
+    second = await kube.apply(CONFIG_MAPS, config_map(namespace, "a", data={"x": "1"}), manager="two")
+    with pytest.raises(WriteConflict):
+        await kube.json_patch(CONFIG_MAPS, key_of(first), removal(first, "example.dev/b"), manager="one")
+    third = await kube.json_patch(CONFIG_MAPS, key_of(second), removal(second, "example.dev/b"), manager="one")
+    fourth = await kube.json_patch(CONFIG_MAPS, key_of(third), removal(third, "example.dev/a"), manager="one")
+
+    assert finalizers_of(third) == ("example.dev/a",)
+    assert finalizers_of(fourth) == ()
+
+
+async def test_a_patch_that_makes_nonsense_is_invalid_and_no_conflict(kube: KubeClient, namespace: str) -> None:
+    obj = await kube.create(CONFIG_MAPS, config_map(namespace, "a"), manager="one")
+    patch: list[dict[str, Any]] = [
+        {"op": "test", "path": "/metadata/uid", "value": uid_of(obj)},
+        {"op": "add", "path": "/data", "value": 7},
+    ]
+    with pytest.raises(Invalid):
+        await kube.json_patch(CONFIG_MAPS, key_of(obj), patch, manager="one")
+
+
+async def test_a_deletion_names_the_object_it_means(kube: KubeClient, namespace: str) -> None:
+    obj = await kube.create(CONFIG_MAPS, config_map(namespace, "a"), manager="one")
+    with pytest.raises(WriteConflict):
+        await kube.delete(CONFIG_MAPS, key_of(obj), uid=NO_UID)
+    await kube.delete(CONFIG_MAPS, key_of(obj), uid=uid_of(obj))
+    with pytest.raises(NotFound):
+        await kube.delete(CONFIG_MAPS, key_of(obj), uid=uid_of(obj))
+
+
+async def test_births_in_a_dying_namespace_end_quietly(kube: KubeClient, namespace: str) -> None:
+    held = config_map(namespace, "held", metadata={"finalizers": ["example.dev/hold"]})
+    held = await kube.create(CONFIG_MAPS, held, manager="one")
+    alive = await kube.get(NAMESPACES, Key("", namespace))
+    await kube.delete(NAMESPACES, Key("", namespace), uid=uid_of(alive))
+    try:
+        with pytest.raises(NamespaceTerminating):
+            await kube.create(CONFIG_MAPS, config_map(namespace, "late"), manager="one")
+    finally:
+        held = await kube.get(CONFIG_MAPS, key_of(held))
+        await kube.json_patch(CONFIG_MAPS, key_of(held), removal(held, "example.dev/hold"), manager="one")
+
+
+async def test_pages_together_are_the_whole(kube: KubeClient, namespace: str) -> None:
+    names = {f"n{number:02}" for number in range(25)}
+    await asyncio.gather(
+        *(kube.create(CONFIG_MAPS, config_map(namespace, name), manager="one") for name in sorted(names))
+    )
+    selection, seen, token, pages = Selection(namespace=namespace), [], "", 0
+    while True:
+        page = await kube.list_page(CONFIG_MAPS, selection, limit=10, next_page=token)
+        seen += [loads(item)["metadata"]["name"] for item in page.items]
+        pages, token = pages + 1, page.next_page
+        if not token:
+            break
+
+    # Beside ours: the ConfigMap with the cluster's CA, where a controller of the cluster puts one.
+    assert sorted(set(seen) & names) == sorted(names)
+    assert len(seen) == len(set(seen))
+    assert pages >= 3
+
+
+async def test_a_token_that_is_nonsense_is_refused(kube: KubeClient, namespace: str) -> None:
+    with pytest.raises((Gone, Invalid)):
+        await kube.list_page(CONFIG_MAPS, Selection(namespace=namespace), next_page="nonsense")
+
+
+async def test_a_watch_tells_every_change_and_ends_at_its_time(kube: KubeClient, namespace: str) -> None:
+    first = await kube.create(CONFIG_MAPS, config_map(namespace, "a"), manager="one")
+    await kube.apply(CONFIG_MAPS, config_map(namespace, "a", data={"x": "1"}), manager="two")
+    await kube.delete(CONFIG_MAPS, key_of(first), uid=uid_of(first))
+    selection = Selection(namespace=namespace, fields="metadata.name=a")
+    version = version_of(first)
+    told = [
+        event.kind
+        async for event in kube.watch(CONFIG_MAPS, selection, resource_version=version, timeout=timedelta(seconds=2))
+        if event.kind != "BOOKMARK"
+    ]
+
+    assert told == ["MODIFIED", "DELETED"]
+
+
+async def test_a_watch_from_long_ago_is_gone(kube: KubeClient, namespace: str) -> None:
+    async def first_event() -> str:
+        stream = kube.watch(
+            CONFIG_MAPS, Selection(namespace=namespace), resource_version="1", timeout=timedelta(seconds=2)
+        )
+        async for event in stream:
+            return event.kind if event.kind != "ERROR" else str(loads(event.raw)["code"])
+        return "nothing"
+
+    try:
+        seen = await first_event()
+    except Gone:
+        seen = "410"
+
+    # A young cluster may still know its first version; what it must not do is anything else.
+    assert seen in ("410", "ADDED", "nothing")
+
+
+async def test_metadata_alone_has_no_data(kube: KubeClient, namespace: str) -> None:
+    await kube.create(CONFIG_MAPS, config_map(namespace, "a", data={"x": "1"}), manager="one")
+    partial = await kube.get(CONFIG_MAPS, Key(namespace, "a"), metadata_only=True)
+    page = await kube.list_page(
+        CONFIG_MAPS, Selection(namespace=namespace, fields="metadata.name=a", metadata_only=True)
+    )
+
+    assert "data" not in partial
+    assert [loads(item).get("data") for item in page.items] == [None]
+
+
+async def test_status_is_written_once_and_by_uid(kube: KubeClient, namespace: str) -> None:
+    body: Object = {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "b", "namespace": namespace},
+        "spec": {"maxUnavailable": 1},
+    }
+    stored = await kube.create(PODS_DISRUPTION, body, manager="one")
+    status = {
+        "observedGeneration": 1,
+        "disruptionsAllowed": 1,
+        "currentHealthy": 1,
+        "desiredHealthy": 1,
+        "expectedPods": 1,
+    }
+    answer = await write_status(kube, PODS_DISRUPTION, stored, status, manager="one/status")
+    again = await write_status(kube, PODS_DISRUPTION, answer or {}, status, manager="one/status")
+    stranger = {**stored, "metadata": {**stored["metadata"], "uid": NO_UID}}
+
+    assert (answer or {})["status"] == status
+    assert again is None
+    with pytest.raises((WriteConflict, NotFound)):
+        await write_status(kube, PODS_DISRUPTION, stranger, {**status, "expectedPods": 2}, manager="one/status")
+
+
+async def test_a_refused_secret_shows_no_value(kube: KubeClient, namespace: str) -> None:
+    meta = {"name": "s", "namespace": namespace}
+    body = {"apiVersion": "v1", "kind": "Secret", "metadata": meta, "data": {"password": "canary!not-base64"}}
+    with pytest.raises(ApiError) as refusal:
+        await kube.create(SECRETS, body, manager="one")
+
+    assert "canary" not in f"{refusal.value!r}{refusal.value.causes}"
+
+
+async def test_a_kind_that_is_not_served_is_not_found(kube: KubeClient, namespace: str) -> None:
+    with pytest.raises(NotFound):
+        await kube.list_page(NOWHERE, Selection(namespace=namespace))
+
+
+async def test_anything_else_goes_raw(kube: KubeClient) -> None:
+    version = loads(await kube.raw("GET", "/version"))
+
+    assert version["major"] == "1"

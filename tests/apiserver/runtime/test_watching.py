@@ -1,0 +1,75 @@
+"""Informers on the real API server, over a line that fails."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from runtime.backoff import Backoff
+from runtime.cache import Cache, Informer
+from runtime.kube import Selection
+from runtime.kube_client import KubeClient
+from runtime.objects import CONFIG_MAPS, Key, uid_of
+from runtime.reflector import Timing
+from tests.apiserver.runtime.test_kube_client import config_map
+from tests.runtime.tcp_proxy import Line, TcpProxy
+from tests.support.waiting import eventually
+
+# The pauses are the promise of tests/runtime/test_reflector.py, on a clock of its own; here they are short.
+HASTY = Timing(idle=timedelta(seconds=3), backoff=Backoff(timedelta(milliseconds=50), timedelta(milliseconds=500)))
+
+
+@asynccontextmanager
+async def informed(kubeconfig: Path, namespace: str) -> AsyncIterator[Informer]:
+    client = await KubeClient.connect(
+        user_agent="informer", kubeconfig=kubeconfig, request_timeout=timedelta(seconds=2)
+    )
+    cache = Cache(client, timing=HASTY)
+    informer = cache.informer(CONFIG_MAPS, selection=Selection(namespace=namespace, labels="watched=yes"))
+    running = asyncio.create_task(cache.run())
+    try:
+        await cache.wait_synced(timedelta(seconds=30))
+        yield informer
+    finally:
+        running.cancel()
+        await asyncio.wait((running,))
+        await client.close()
+
+
+@pytest.mark.parametrize("line", [Line.HUNG, Line.REFUSED, Line.DROPPED])
+async def test_what_happened_behind_a_broken_line_is_caught_up(
+    kube: KubeClient,
+    namespace: str,
+    lines: Callable[[], Awaitable[tuple[TcpProxy, Path]]],
+    line: Line,
+) -> None:
+    labelled = {"labels": {"watched": "yes"}}
+    goes = await kube.create(CONFIG_MAPS, config_map(namespace, "goes", metadata=labelled), manager="m")
+    proxy, kubeconfig = await lines()
+    async with informed(kubeconfig, namespace) as informer:
+        await proxy.become(line)
+        await kube.delete(CONFIG_MAPS, Key(namespace, "goes"), uid=uid_of(goes))
+        comes = await kube.create(CONFIG_MAPS, config_map(namespace, "comes", metadata=labelled), manager="m")
+        again = await kube.create(CONFIG_MAPS, config_map(namespace, "goes", metadata=labelled), manager="m")
+        await proxy.become(Line.OPEN)
+        expected = {Key(namespace, "comes"): uid_of(comes), Key(namespace, "goes"): uid_of(again)}
+
+        async def caught_up() -> bool:
+            return {record.key: record.uid for record in informer.store.records()} == expected
+
+        await eventually(caught_up, "the store equals the cluster", limit_s=60)
+
+
+async def test_our_write_is_read_before_the_watch_tells_it(
+    kube: KubeClient, namespace: str, lines: Callable[[], Awaitable[tuple[TcpProxy, Path]]]
+) -> None:
+    proxy, kubeconfig = await lines()
+    async with informed(kubeconfig, namespace) as informer:
+        await proxy.become(Line.HUNG)
+        body = config_map(namespace, "ours", metadata={"labels": {"watched": "yes"}})
+        informer.store.remember(await kube.create(CONFIG_MAPS, body, manager="m"))
+
+        assert informer.store.get(Key(namespace, "ours")) is not None

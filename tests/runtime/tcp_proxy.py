@@ -1,0 +1,101 @@
+"""A TCP relay before the API server whose line can hang, be refused or be cut. It sees TLS only."""
+
+import asyncio
+from contextlib import suppress
+from enum import Enum, auto
+from pathlib import Path
+
+import msgspec
+from ruamel.yaml import YAML
+
+_CHUNK = 65_536
+
+
+class Line(Enum):
+    """How the line behaves, for open connections and for new ones."""
+
+    OPEN = auto()
+    HUNG = auto()  # accepts and swallows
+    REFUSED = auto()  # nobody listens, open connections are reset
+    DROPPED = auto()  # accepts and resets
+
+
+class TcpProxy:
+    """One listening port in front of one target on this machine."""
+
+    def __init__(self, target_port: int) -> None:
+        self._target_port = target_port
+        self._server: asyncio.Server | None = None
+        self._writers: set[asyncio.StreamWriter] = set()
+        self._open = asyncio.Event()
+        self._line = Line.OPEN
+        self._open.set()
+        self.port = 0
+        self.accepted = 0
+
+    async def start(self) -> None:
+        self._server = await asyncio.start_server(self._relay, "127.0.0.1", self.port)
+        self.port = self._server.sockets[0].getsockname()[1]
+
+    async def close(self) -> None:
+        if self._server:
+            self._server.close()
+        self._reset()
+        self._open.set()
+        await asyncio.sleep(0)
+
+    async def become(self, line: Line) -> None:
+        """Change the line's behaviour, at once."""
+        was, self._line = self._line, line
+        if line is Line.OPEN:
+            self._open.set()
+        else:
+            self._open.clear()
+        if line in (Line.REFUSED, Line.DROPPED) or was is Line.HUNG:
+            # What was swallowed is lost: a connection that hung does not go on in the middle.
+            self._reset()
+        if line is Line.REFUSED and self._server:
+            self._server.close()
+            self._server = None
+        elif line is not Line.REFUSED and self._server is None:
+            await self.start()
+
+    async def _relay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.accepted += 1
+        if self._line is Line.DROPPED:
+            writer.transport.abort()
+            return
+        with suppress(OSError):
+            up_reader, up_writer = await asyncio.open_connection("127.0.0.1", self._target_port)
+            self._writers |= {writer, up_writer}
+            try:
+                await asyncio.gather(self._pump(reader, up_writer), self._pump(up_reader, writer))
+            finally:
+                for each in (writer, up_writer):
+                    self._writers.discard(each)
+                    each.transport.abort()
+
+    async def _pump(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(OSError):
+            while chunk := await reader.read(_CHUNK):
+                await self._open.wait()
+                if writer.transport.is_closing():
+                    return
+                writer.write(chunk)
+                await writer.drain()
+        writer.transport.abort()
+
+    def _reset(self) -> None:
+        for writer in tuple(self._writers):
+            writer.transport.abort()
+
+
+def through(kubeconfig: Path, port: int, folder: Path) -> Path:
+    """Return a copy of `kubeconfig` that leads through the proxy at `port`."""
+    document = YAML(typ="safe").load(kubeconfig.read_text())
+    for cluster in document["clusters"]:
+        cluster["cluster"]["server"] = f"https://127.0.0.1:{port}"
+    copy = folder / f"kubeconfig-{port}"
+    # JSON is YAML.
+    copy.write_bytes(msgspec.json.encode(document))
+    return copy
