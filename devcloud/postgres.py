@@ -4,8 +4,10 @@ Those programs are built without OpenSSL; TLS is the work of `devcloud.front`. T
 """
 
 import asyncio
+import contextlib
 import hashlib
 import os
+import re
 import secrets
 import signal
 import subprocess
@@ -31,6 +33,7 @@ LogStatement = Literal["none", "ddl", "mod", "all"]
 _SUPERUSER = "postgres"
 _SOCKET_NAME = f".s.PGSQL.{PORT}"
 _SOCKET_PATH_BYTES = 107  # sun_path of unix(7), less its closing zero
+_PLAIN = re.compile(r"[\w/.-]+", re.ASCII)
 _READY_LIMIT_S = 60.0
 _POLL_S = 0.05
 
@@ -156,6 +159,10 @@ async def stop(folder: Path, *, grace_s: float = 20.0) -> None:
     if identity is not None:
         await daemons.stop(identity, number=signal.SIGINT, grace_s=grace_s)
     _pid_file(folder).unlink(missing_ok=True)
+    if (folder / "home").exists():
+        account = accounts.choose()
+        # Where the path would not do the socket lies outside, and nobody else would remove its folder.
+        _remove_if_empty(_socket_in(accounts.home_for(folder / "home", account), account).parent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,6 +255,11 @@ def _arguments(site: _Site, options: Options) -> tuple[str, ...]:
     )
 
 
+def _remove_if_empty(folder: Path) -> None:
+    with contextlib.suppress(OSError):
+        folder.rmdir()
+
+
 def _environment() -> dict[str, str]:
     # PGDATA, PGPORT and their kin of the caller are none of this server's business.
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PG")}
@@ -263,7 +275,8 @@ def _password_in(folder: Path) -> str:
 
 def _socket_in(home: Path, account: Account) -> Path:
     socket = home / "run" / _SOCKET_NAME
-    if len(os.fsencode(socket)) > _SOCKET_PATH_BYTES:
+    # The server and libpq take it for a list of folders: a comma would end it.
+    if len(os.fsencode(socket)) > _SOCKET_PATH_BYTES or not _PLAIN.fullmatch(str(socket)):
         digest = hashlib.sha256(os.fsencode(home.absolute())).hexdigest()[:16]
         socket = Path("/tmp") / f"fairlead-{account.uid}-{digest}" / _SOCKET_NAME  # noqa: S108 - proven ours below
     folder = socket.parent

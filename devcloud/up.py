@@ -109,7 +109,8 @@ async def down(progress: Progress, *, keep_data: bool = False, folder: Path | No
     """
     home = folder or state_home()
     async with _alone(home, progress):
-        was_there = _state_file(home).exists()
+        # An interrupted `up` leaves parts, and no state yet.
+        was_there = _state_file(home).exists() or (home / "plane").exists()
         # First those who might still write.
         for program in reversed(PROGRAMS):
             await programs.stop(program, home)

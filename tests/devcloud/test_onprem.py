@@ -1,10 +1,13 @@
 """The platform team's server: verified TLS, an administrator without superuser, a front that can misbehave."""
 
 import asyncio
+from pathlib import Path
 
 import psycopg
 import pytest
 
+from devcloud import postgres
+from devcloud.daemons import Lifetime
 from devcloud.front import Cut, Front, Refuse, Serve, Silence
 from devcloud.onprem import OnPremServer
 from tests.support.waiting import eventually
@@ -129,3 +132,17 @@ async def test_a_fault_of_the_front_reaches_the_client(
 
     async with await login(onprem_server, **here) as connection:
         assert await rows(connection, "SELECT 1") == [(1,)]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param('a b,c"d', id="a name with a blank, a comma, a quote"), pytest.param("x" * 120, id="a long name")],
+)
+@pytest.mark.postgres
+async def test_any_folder_will_do(tmp_path: Path, name: str) -> None:
+    options = postgres.Options(folder=tmp_path / name, lifetime=Lifetime.WITH_PARENT, durable=False)
+
+    async with postgres.ephemeral(options) as server:
+        assert await server.execute("SELECT 1") == [(1,)]
+
+    assert not server.socket.parent.exists()
