@@ -25,6 +25,7 @@ from providers.identity import Owner
 from providers.managed import Absent, Change, Found, Observed, Present, SpecT
 from providers.passwords import Login
 from providers.plan import Policy
+from providers.reading import Operation
 from runtime.errors import Conflict
 from runtime.objects import Resource
 
@@ -70,15 +71,6 @@ class Credential:
 
     username: str
     password: str = field(repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Operation:
-    """A change that the cloud carries out over time, by the cloud's own name for it."""
-
-    id: str
-    kind: str
-    started_at: datetime
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,10 +59,13 @@ def _not_ours_to_move(scene: Scene[SpecT]) -> Plan | None:
 
 
 def _open_intent(scene: Scene[SpecT]) -> Plan | None:
-    """An intent that another process may still be carrying out forbids every call of ours."""
+    """An intent that another process may still carry out, or an operation under way, forbids every call of ours."""
     bounds = scene.bounds
     if bounds.intent_unknown:
         return Refuse("NewerProvider", bounds.intent_unknown)
+    if bounds.operating:
+        reason = {"Create": "Creating", "Delete": "Deleting"}.get(bounds.operating, "CloudBusy")
+        return Wait(reason, "the cloud is carrying out what was asked for", SOON)
     if bounds.intent_until is not None and scene.now < bounds.intent_until:
         left = bounds.intent_until - scene.now
         return Wait("CloudBusy", "another process may still be at work on it until its time is over", left, quiet=True)

@@ -94,7 +94,10 @@ class Effects(Generic[SpecT, ConfigT]):
         out.events.append(Said("Normal", "CreateRequested", f"creating database {snapshot.target.name}"))
         limiter.count_create(snapshot.envelope.provider_config_ref.name)
         target = replace(snapshot.target, active=credential.username)
-        await account.cloud.create(target, credential, fence)
+        out.operation = await account.cloud.create(target, credential, fence)
+        if out.operation is not None:
+            # It takes its time; the password is proven and the incarnation known once it is done.
+            return
         await self._prove(replace(snapshot, target=target), credential, out)
         out.rotated_from = ""
         await self._see(replace(snapshot, target=target), out)
@@ -106,7 +109,7 @@ class Effects(Generic[SpecT, ConfigT]):
         if calls_of(snapshot, plan):
             fence = await self._intend(snapshot, plan, out)
             if isinstance(plan, Update):
-                await account.cloud.update(snapshot.target, observed, plan.changes, fence)
+                out.operation = await account.cloud.update(snapshot.target, observed, plan.changes, fence)
                 self._tell_changes(plan, out)
             await self._password(snapshot, observed, out, fence)
             await self._see(snapshot, out)
@@ -179,7 +182,9 @@ class Effects(Generic[SpecT, ConfigT]):
         if snapshot.observed is not None:
             limiter.count_destroy(snapshot.envelope.provider_config_ref.name)
             out.events.append(Said("Normal", "DeleteRequested", f"{plan.policy.value} of database {target.name}"))
-        await cloud.delete(target, snapshot.observed, plan.policy, fence)
+        out.operation = await cloud.delete(target, snapshot.observed, plan.policy, fence)
+        if out.operation is not None:
+            return
         if plan.policy is Policy.SNAPSHOT and snapshot.observed is not None:
             kept = await cloud.backup_of(target)
             if not kept:

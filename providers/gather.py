@@ -189,16 +189,29 @@ class Gatherer(Generic[SpecT, ConfigT]):
         if account is None:
             return bounds
         namespace = self._namespaces.store.get(Key("", key_of(obj).namespace)) or {}
-        bounds = self._limiter.bounds(bounds, obj, account, namespace)
+        bounds = await self._followed(obj, account, self._limiter.bounds(bounds, obj, account, namespace))
         bounds = replace(
             bounds,
             account_changed=account.changed,
-            refusal=account.cloud.objection(desired.spec),
+            refusal=bounds.refusal or account.cloud.objection(desired.spec),
             window_open=self._provider.window_open(desired.spec, self._settings.now()),
         )
         if account.changed or desired.lifecycle.deleting:
             return bounds
         return await self._searched(account, desired, marks, bounds)
+
+    async def _followed(self, obj: Object, account: Account[SpecT, ConfigT], bounds: Bounds) -> Bounds:
+        """Ask after the operation under way; one that failed is told like a refusal, and asked for again later."""
+        operation = reading.operation_of(obj)
+        if operation is None or account.changed:
+            return bounds
+        try:
+            ended = await account.cloud.poll(operation)
+        except (Terminal, Blocked) as failure:
+            return replace(bounds, refusal=(failure.reason, failure.message))
+        except Failure:
+            ended = False
+        return bounds if ended else replace(bounds, operating=operation.kind)
 
     async def _searched(
         self, account: Account[SpecT, ConfigT], desired: Desired[SpecT], marks: Marks, bounds: Bounds

@@ -24,7 +24,7 @@ from providers.plan import (
     Update,
     Wait,
 )
-from providers.reading import Call
+from providers.reading import Call, Operation
 from runtime.objects import Object, annotations_of
 
 
@@ -54,6 +54,7 @@ class Outcome(Generic[SpecT]):
     retired: bool = False
     gone: bool = False
     acted: bool = False
+    operation: Operation | None = None
 
 
 def mutates(snapshot: Snapshot[Any], plan: Plan) -> bool:

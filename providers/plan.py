@@ -81,6 +81,7 @@ class Bounds:
     intent_until: datetime | None = None
     intent_unknown: str = ""
     delete_intended: bool = False
+    operating: str = ""
     translator: int = 1
 
 

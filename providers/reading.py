@@ -32,6 +32,15 @@ INTENT_FORMAT = 1
 
 
 @dataclass(frozen=True, slots=True)
+class Operation:
+    """A change that the cloud carries out over time, by the cloud's own name for it."""
+
+    id: str
+    kind: str
+    started_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Call:
     """One call of an intent: what it does, to what, expecting which incarnation, making which changes."""
 
@@ -141,6 +150,15 @@ def intent_of(obj: Object) -> Intent | None:
     if not_after is None:
         return None
     return Intent(int(found.get("format", 0)), str(found.get("by", "")), not_after, calls)
+
+
+def operation_of(obj: Object) -> Operation | None:
+    """Read the operation that is being followed."""
+    found = status_of(obj).get("operation")
+    started_at = instant(str(found.get("startedAt", ""))) if found else None
+    if not found or started_at is None:
+        return None
+    return Operation(str(found.get("id", "")), str(found.get("kind", "")), started_at)
 
 
 def written(intent: Intent) -> Object:

@@ -166,6 +166,8 @@ class Reconciler(Generic[SpecT, ConfigT]):
         self._tell(snapshot, outcome)
         if failure is not None:
             raise failure
+        if outcome.operation is not None:
+            return Result(_SOON)
         if isinstance(plan, Destroy):
             await self._effects.finish_deletion(snapshot, outcome)
             self._forget(key_of(snapshot.obj))

@@ -75,6 +75,7 @@ def status_after(
         "drift": _drift(verdict, outcome, old, now),
         "converged": _converged(snapshot, verdict, old),
         "rotation": _rotation(snapshot, outcome, settings, now),
+        "operation": _operation(snapshot, outcome, old),
     }
     if verdict.reason == "Deleting":
         # After a crash it tells whoever goes on that the absence is our own doing.
@@ -198,6 +199,13 @@ def _converged(snapshot: Snapshot[Any], verdict: Verdict, old: Object) -> Object
         "observedHash": snapshot.scene.observed_hash,
         "translator": snapshot.scene.bounds.translator,
     }
+
+
+def _operation(snapshot: Snapshot[Any], outcome: Outcome[Any], old: Object) -> Object | None:
+    begun = outcome.operation
+    if begun is not None:
+        return {"id": begun.id, "kind": begun.kind, "startedAt": timestamp(begun.started_at)}
+    return old.get("operation") if snapshot.scene.bounds.operating else None
 
 
 def _rotation(snapshot: Snapshot[Any], outcome: Outcome[Any], settings: Settings, now: datetime) -> Object | None:

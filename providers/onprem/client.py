@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 
 import msgspec
 
-from providers.cloud import Credential, Endpoint, Fence, Operation, Sweep, Target
+from providers.cloud import Credential, Endpoint, Fence, Sweep, Target
 from providers.identity import Owner
 from providers.managed import Absent, Change, Found, Observed, Present, diff
 from providers.onprem import catalog, removal
@@ -26,6 +26,7 @@ from providers.onprem.statements import Statement, birth, disable, password_stat
 from providers.onprem.translate import observed, target_names, wanted
 from providers.passwords import Login
 from providers.plan import Policy
+from providers.reading import Operation
 from runtime.errors import Blocked, Conflict, Failure, Terminal, Transient
 
 Seen = Observed[PostgresDatabaseParameters]

@@ -114,6 +114,11 @@ ROWS: dict[str, Row] = {
     ),
     "an intent whose time is over is resolved from the cloud": row(scene(GONE, FRESH, intent_until=NOW), Create),
     "an unknown intent format is left alone": row(scene(there(), intent_unknown="x"), Refuse, reason="NewerProvider"),
+    "a create under way is waited for": row(scene(GONE, FRESH, operating="Create"), Wait, reason="Creating"),
+    "an update under way is waited for": row(scene(there(), operating="Update"), Wait, reason="CloudBusy"),
+    "a deletion under way is waited for": row(
+        scene(there(), deleting=True, operating="Delete"), Wait, reason="Deleting"
+    ),
     # Absent, never Ready
     "absent and never Ready is made": row(scene(GONE, FRESH), Create, instead_of=""),
     "absent after a crash of the create is made": row(scene(GONE, Marks("orders_x", "", "account-1")), Create),
