@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from composer import names
 from composer.act import Actor, Note
 from composer.connect import connect
-from composer.decide import decide, mirrored_pause
+from composer.decide import decide, mirrored_pause, speaks
 from composer.gather import Gatherer
 from composer.outcomes import (
     after,
@@ -22,8 +22,8 @@ from composer.outcomes import (
     raise_first,
     told_by,
 )
-from composer.prepare import Prepared, Preparer, kinds_of
-from composer.reasons import Cause, Gravity, gravest
+from composer.prepare import Prepared, Preparer, kinds_of, untouched
+from composer.reasons import Cause, Gravity, cause, gravest
 from composer.report import (
     MISSING_PATIENCE,
     Findings,
@@ -37,7 +37,7 @@ from composer.teardown import effective_policy, tear_down
 from composer.view import View, is_paused, recorded_kinds
 from runtime import finalizers
 from runtime.conditions import find, timestamp
-from runtime.errors import Conflict, NotFound
+from runtime.errors import Conflict, Invalid, NotFound
 from runtime.events import EventRecorder, EventType
 from runtime.kube import Kube
 from runtime.objects import Key, Object
@@ -46,6 +46,7 @@ from runtime.status import write_status
 
 _EARLY = timedelta(seconds=1)
 _WORDS_PACE = timedelta(seconds=2)
+_SOON = Result(requeue_after=timedelta(milliseconds=200))
 _AT_ONCE = Result(requeue_after=timedelta())
 
 
@@ -100,8 +101,18 @@ class ClaimReconciler:
         prepared = await self._tools.preparer.prepare(view)
         if isinstance(prepared, Findings):
             return await self._publish(view, prepared, ())
-        view = await self._mark_claim(view, prepared)
+        marked = await self._mark_claim(view, prepared)
+        if isinstance(marked, Cause):
+            return await self._publish(view, replace(untouched(view, marked), composition=prepared.composition), ())
+        view = marked
         plan = decide(view, prepared.rendered, now=timestamp(self._tools.now()))
+        if speaks(plan):
+            live = await self._tools.gatherer.gather_live(view)
+            if live is None or live.deleting:
+                # The cache will know in a moment, and then the claim's own deletion decides.
+                return _SOON
+            view = replace(view, namespace=live.namespace, kind_deleting=live.kind_deleting)
+            plan = decide(view, prepared.rendered, now=timestamp(self._tools.now()))
         outcomes = await self._tools.actor.act(view, plan.steps)
         view, rendered = after(view, prepared.rendered, plan.steps, outcomes)
         prepared = replace(prepared, rendered=rendered)
@@ -123,7 +134,7 @@ class ClaimReconciler:
         raise_first(outcomes)
         return _AT_ONCE if marks_moved(view, plan) else result
 
-    async def _mark_claim(self, view: View, prepared: Prepared) -> View:
+    async def _mark_claim(self, view: View, prepared: Prepared) -> View | Cause:
         """Record finalizer, identity, choice and kinds, before anything is created."""
         kinds = recorded_kinds(view.claim) | kinds_of(prepared.revision.composition)
         wanted_annotations = {
@@ -148,6 +159,10 @@ class ClaimReconciler:
             claim = await self._tools.kube.apply(view.resource, body, manager=view.manager, force=True)
         except NotFound as error:
             raise Conflict(f"claim {view.key} is gone") from error
+        except Invalid as error:
+            return cause(
+                "InvalidValue", f"the claim has no room for what Fairlead records on it: {error.message}"[:400]
+            )
         self._tools.gatherer.claims.store.remember(claim)
         claim["metadata"].pop("managedFields", None)
         return replace(view, claim=claim)

@@ -161,7 +161,7 @@ def _wanted(  # noqa: PLR0911 - one return for each row of the table
     if stranger:
         return stranger
     if deleting(live):
-        return _rebirth(entry, facts, live)
+        return _rebirth(view, entry, facts, live)
     entry = msgspec.structs.replace(entry, marks=names.marks_of(live) or entry.marks)
     corrections = _corrections(view, live)
     if corrections:
@@ -212,12 +212,15 @@ def _not_ours(view: View, child: Child, entry: Entry, live: Object) -> Cause | N
     return cause("NotOwned", what, resource=child.resource)
 
 
-def _rebirth(entry: Entry, facts: KindFacts, live: Object) -> Step:
+def _rebirth(view: View, entry: Entry, facts: KindFacts, live: Object) -> Step:
     """Let go of a wanted child that somebody deleted; it is made anew when it is gone.
 
     Its marks must be in the stored inventory before the word is given: they are all that leads back to the database.
+    Where the namespace or the kind goes, the claim goes too, and its own deletion decides.
     """
     marks = names.marks_of(live)
+    if view.namespace_deleting or view.kind_deleting:
+        return Keep(msgspec.structs.replace(entry, marks=marks or entry.marks))
     if facts.managed:
         detach = names.word(uid_of(live), "Detach")
         if marks != entry.marks or annotations_of(live).get(names.TEARDOWN) == detach:
@@ -237,6 +240,15 @@ def _corrections(view: View, live: Object) -> dict[str, str | None]:
     if theirs.get(names.TEARDOWN, "").startswith(f"{uid_of(live)}/"):
         found[names.TEARDOWN] = None
     return found
+
+
+def speaks(plan: Plan) -> bool:
+    """Tell whether a plan holds a teardown word, which may rest on live reads alone."""
+    return any(
+        (isinstance(step, Annotate) and step.annotations.get(names.TEARDOWN))
+        or (isinstance(step, Remove) and step.word)
+        for step in plan.steps
+    )
 
 
 def mirrored_pause(view: View) -> tuple[Step, ...]:
@@ -303,7 +315,7 @@ def _prune(view: View, each: Known, *, needed: bool) -> Iterator[Step]:
     entry, live = each.entry, each.live
     if live is None:
         return
-    if needed or each.facts is None:
+    if needed or each.facts is None or view.namespace_deleting or view.kind_deleting:
         yield Keep(entry)
         return
     if not each.facts.managed and deleting(live) and names.TEARDOWN_FINALIZER in finalizers_of(live):

@@ -66,8 +66,9 @@ def load(status: Mapping[str, Any]) -> tuple[Entry, ...]:
 
 def dump(entries: Iterable[Entry]) -> list[Object]:
     """Write the inventory as it goes into a status."""
-    found: list[Object] = msgspec.to_builtins(tuple(entries))
-    return list(found)
+    # By way of JSON, so that it equals what is read back: lists, no tuples.
+    found: list[Object] = msgspec.json.decode(msgspec.json.encode(tuple(entries)))
+    return found
 
 
 def entry_of(child: Object, *, stateful: bool) -> Entry | None:

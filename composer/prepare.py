@@ -77,11 +77,11 @@ class Preparer:
         """Choose and render. Raises Transient when the worker is lost."""
         chosen = self._choose(view)
         if isinstance(chosen, Cause):
-            return _told(view, chosen)
+            return untouched(view, chosen)
         if isinstance(chosen, _Unchecked):
-            return replace(_told(view, chosen.cause), is_early=True)
+            return replace(untouched(view, chosen.cause), is_early=True)
         base = replace(
-            _told(view),
+            untouched(view),
             composition=chosen.composition,
             deletion_policy=effective_policy(view, chosen.spec.deletion_policies),
         )
@@ -141,7 +141,7 @@ class Preparer:
         return {name: data for name, data in found.items() if data is not None}
 
 
-def _told(view: View, *causes: Cause) -> Findings:
+def untouched(view: View, *causes: Cause) -> Findings:
     """Return findings that leave everything as it was."""
     return Findings(
         causes=causes,
