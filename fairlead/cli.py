@@ -165,7 +165,7 @@ def trace(
     Args:
         reference: A claim's name, or KIND/NAME (`pgi/orders`, `postgresdatabase/orders-db-4x2k7`).
         namespace: Its namespace. Default: the current context's.
-        kubeconfig: Which API server. Default: $KUBECONFIG, then ~/.kube/config.
+        kubeconfig: Which API server. Default: $KUBECONFIG, then ~/.kube/config, then the platform of `up`.
         output: `table` for people, `json` for programs.
         exit_status: Answer 0 when ready, 5 when not yet, 6 when only a person's change helps.
     """
@@ -197,7 +197,7 @@ def psql(
         reference: A claim's name, or KIND/NAME.
         *arguments: What follows `--` goes to psql.
         namespace: Its namespace. Default: the current context's.
-        kubeconfig: Which API server. Default: $KUBECONFIG, then ~/.kube/config.
+        kubeconfig: Which API server. Default: $KUBECONFIG, then ~/.kube/config, then the platform of `up`.
     """
     import asyncio
 

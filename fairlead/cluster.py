@@ -11,6 +11,7 @@ from typing import Any
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
+from devcloud.paths import state_home
 from fairlead.exits import CommandError
 from runtime.errors import NoAnswer, NotFound
 from runtime.kube import Kube
@@ -42,9 +43,14 @@ async def connected(kubeconfig: Path | None) -> AsyncIterator[Kube]:
 
 
 def default_kubeconfig() -> Path | None:
-    """Return kubectl's own default file, unless $KUBECONFIG names another one or there is none."""
-    usual = Path.home() / ".kube" / "config"
-    return usual if not os.environ.get("KUBECONFIG") and usual.exists() else None
+    """Return the file to use when nothing names one: kubectl's own default, else that of the platform of `up`.
+
+    None where $KUBECONFIG or a Pod's own account is to be used, or nothing is there.
+    """
+    if os.environ.get("KUBECONFIG") or "KUBERNETES_SERVICE_HOST" in os.environ:
+        return None
+    candidates = (Path.home() / ".kube" / "config", state_home() / "plane" / "kubeconfigs" / "admin")
+    return next((each for each in candidates if each.exists()), None)
 
 
 def current_namespace(kubeconfig: Path | None) -> str:

@@ -64,23 +64,32 @@ def test_the_namespace_follows_the_variable_too(tmp_path: Path, monkeypatch: pyt
     assert current_namespace(None) == "shop"
 
 
-def test_without_the_variable_the_usual_file_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The home of a person who has nothing yet."""
     monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.delenv("KUBECONFIG", raising=False)
+    for name in ("KUBECONFIG", "KUBERNETES_SERVICE_HOST", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    return tmp_path
+
+
+def test_without_the_variable_the_usual_file_is_taken_else_the_platforms(bare: Path) -> None:
+    platform = bare / ".cache" / "fairlead" / "platform" / "plane" / "kubeconfigs" / "admin"
     assert default_kubeconfig() is None
 
-    (tmp_path / ".kube").mkdir()
-    (tmp_path / ".kube" / "config").write_text(CONFIG)
+    platform.parent.mkdir(parents=True)
+    platform.write_text(CONFIG)
+    assert default_kubeconfig() == platform
 
-    assert default_kubeconfig() == tmp_path / ".kube" / "config"
+    (bare / ".kube").mkdir()
+    (bare / ".kube" / "config").write_text(CONFIG)
+
+    assert default_kubeconfig() == bare / ".kube" / "config"
     assert current_namespace(None) == "shop"
 
 
-async def test_no_api_server_at_all_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.delenv("KUBECONFIG", raising=False)
-    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
-
+@pytest.mark.usefixtures("bare")
+async def test_no_api_server_at_all_says_what_to_do() -> None:
     with pytest.raises(CommandError, match=r"fairlead env"):
         async with connected(None):
             pass
