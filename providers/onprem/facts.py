@@ -11,6 +11,7 @@ from providers.managed import Change
 from providers.onprem.names import Names
 
 PRIVILEGES = ("CONNECT", "CREATE", "TEMPORARY")
+TO_SET = "granted for SET ROLE"
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -205,6 +206,10 @@ def _members(wanted: Wanted, facts: Facts) -> Iterable[Change]:
                 rightful.add(grant.member)
             continue
         yield Change(path, None, f"granted by {grant.grantor}")
+    seats = [grant for grant in facts.memberships if (grant.role, grant.member) == (names.owner, admin)]
+    if facts.role(names.owner) is not None and not any(grant.set for grant in seats):
+        # What ALTER SCHEMA ... OWNER TO asks of the administrator.
+        yield Change(f"members.{names.owner}.{admin}", TO_SET, None)
     for login in names.logins:
         known = facts.role(login) is not None or login == wanted.active
         if known and login not in rightful:

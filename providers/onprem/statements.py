@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from providers.identity import Owner
 from providers.managed import Change, Value
-from providers.onprem.facts import PRIVILEGES, Wanted
+from providers.onprem.facts import PRIVILEGES, TO_SET, Wanted
 from providers.onprem.models import PostgresDatabaseParameters
 from providers.onprem.names import Names, literal, quoted
 
@@ -150,6 +150,8 @@ def _member(role: str, member: str, change: Change, names: Names) -> str:
     if change.want is None:
         grantor = str(change.have).removeprefix("granted by ")
         return f"REVOKE {quoted(role)} FROM {quoted(member)} GRANTED BY {quoted(grantor)}"
+    if change.want == TO_SET:
+        return f"GRANT {quoted(names.owner)} TO CURRENT_USER WITH INHERIT FALSE, SET TRUE"
     return f"GRANT {quoted(names.owner)} TO {quoted(member)} WITH ADMIN FALSE, INHERIT TRUE, SET TRUE"
 
 

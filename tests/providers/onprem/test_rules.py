@@ -127,6 +127,11 @@ BREACHES: dict[str, Breach] = {
         f"members.{DB}.{A}",
         "SET TRUE",
     ),
+    "an administrator without SET": Breach(
+        facts(memberships=(Membership(DB, "admin", True, False, False, "postgres"), *MEMBERSHIPS[1:])),
+        f"members.{DB}.admin",
+        "TO CURRENT_USER WITH INHERIT FALSE, SET TRUE",
+    ),
     "a stranger in the owner role": Breach(
         facts(memberships=(*MEMBERSHIPS, Membership(DB, "stranger", False, True, True, "postgres"))),
         f"members.{DB}.stranger",

@@ -1,0 +1,147 @@
+"""Every statement of a create, a change of password, a retirement and a deletion may be the last one that was sent."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
+from functools import partial
+
+import pytest
+import pytest_asyncio
+
+from devcloud.onprem import OnPremServer
+from providers.cloud import Credential, Fence, FenceClosed
+from providers.managed import Absent, Present, diff
+from providers.onprem.client import OnPremCloud, connect
+from providers.onprem.facts import broken_rules
+from providers.onprem.translate import wanted
+from providers.passwords import Login
+from providers.plan import Policy
+from tests.postgres.conftest import FENCE, Where, config_of, credential, new_target, secrets_of
+
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.postgres]
+
+_MOST_STATEMENTS = 60
+_ROUNDS = 4
+
+
+@dataclass
+class Countdown:
+    """Lets so many statements through, then none: what was sent is done, what follows never leaves."""
+
+    left: int
+
+    def __call__(self) -> bool:
+        self.left -= 1
+        return self.left >= 0
+
+    def fence(self) -> Fence:
+        return Fence(until=time.monotonic() + 600, leads=self)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def cloud(onprem_server: OnPremServer) -> AsyncIterator[OnPremCloud]:
+    async with connect(config_of(onprem_server), secrets_of(onprem_server)) as connected:
+        yield connected
+
+
+async def interrupted(act: Callable[[Fence], Awaitable[object]], after: int) -> bool:
+    """Tell whether the act was cut off before its end."""
+    try:
+        await act(Countdown(after).fence())
+    except FenceClosed:
+        return True
+    return False
+
+
+async def converged(cloud: OnPremCloud, where: Where) -> int:
+    """Do what the reconciler does until nothing is left to do; return in how many rounds."""
+    for number in range(_ROUNDS):
+        seen = await cloud.observe(where)
+        if isinstance(seen, Absent):
+            await cloud.create(where, credential(where), FENCE)
+            continue
+        changes = (*diff(where.spec, seen.observed.spec), *broken_rules(wanted(where), seen.observed.facts))
+        if not changes and await cloud.login(where, credential(where)) is Login.OK:
+            return number
+        await cloud.update(where, seen.observed, changes, FENCE)
+        await cloud.set_password(where, seen.observed, credential(where), FENCE)
+    raise AssertionError(f"not converged after {_ROUNDS} rounds: {changes}")
+
+
+async def databases(server: OnPremServer, where: Where) -> list[str]:
+    rows = await server.server.execute("SELECT datname FROM pg_catalog.pg_database")
+    return [str(name) for (name,) in rows if where.hash in str(name)]
+
+
+async def test_a_create_cut_off_anywhere_is_finished(cloud: OnPremCloud, onprem_server: OnPremServer) -> None:
+    for after in itertools.count():
+        where = new_target(connectionLimit=7, parameters={"work_mem": "8MB"})
+        cut = await interrupted(partial(cloud.create, where, credential(where)), after)
+        await converged(cloud, where)
+
+        assert await databases(onprem_server, where) == [where.name], after
+        if not cut:
+            break
+        assert after < _MOST_STATEMENTS
+    assert after > 10
+
+
+async def test_a_deletion_cut_off_anywhere_is_finished(cloud: OnPremCloud, onprem_server: OnPremServer) -> None:
+    for after in itertools.count():
+        where = new_target()
+        await cloud.create(where, credential(where), FENCE)
+        seen = await cloud.observe(where)
+        assert isinstance(seen, Present)
+        cut = await interrupted(partial(cloud.delete, where, seen.observed, Policy.DELETE), after)
+        again = await cloud.observe(where)
+        if isinstance(again, Present) or again.remains:
+            observed = again.observed if isinstance(again, Present) else None
+            await cloud.delete(where, observed, Policy.DELETE, FENCE)
+
+        assert await cloud.observe(where) == Absent(), after
+        assert await databases(onprem_server, where) == []
+        roles = await onprem_server.server.execute("SELECT rolname FROM pg_catalog.pg_roles")
+        assert [name for (name,) in roles if where.hash in str(name)] == []
+        if not cut:
+            break
+    assert after > 5
+
+
+async def test_a_retirement_cut_off_anywhere_keeps_the_data_and_its_row(
+    cloud: OnPremCloud, onprem_server: OnPremServer
+) -> None:
+    for after in itertools.count():
+        where = new_target()
+        await cloud.create(where, credential(where), FENCE)
+        seen = await cloud.observe(where)
+        assert isinstance(seen, Present)
+        cut = await interrupted(partial(cloud.delete, where, seen.observed, Policy.SNAPSHOT), after)
+        again = await cloud.observe(where)
+        if isinstance(again, Present) or again.remains:
+            observed = again.observed if isinstance(again, Present) else None
+            await cloud.delete(where, observed, Policy.SNAPSHOT, FENCE)
+
+        assert await cloud.observe(where) == Absent(), after
+        kept = await cloud.backup_of(where)
+        assert await databases(onprem_server, where) == [kept]
+        if not cut:
+            break
+    assert after > 5
+
+
+async def test_a_rotation_cut_off_anywhere_takes_no_login_away(cloud: OnPremCloud) -> None:
+    where = new_target()
+    await cloud.create(where, credential(where), FENCE)
+    for after in itertools.count():
+        seen = await cloud.observe(where)
+        assert isinstance(seen, Present)
+        other = Credential(where.active.removesuffix("_a") + "_b", f"Another1password{after:02}")
+        cut = await interrupted(partial(cloud.set_password, where, seen.observed, other), after)
+
+        assert await cloud.login(where, credential(where)) is Login.OK, after
+        if not cut:
+            assert await cloud.login(where, other) is Login.OK
+            break
