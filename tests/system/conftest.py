@@ -7,6 +7,7 @@ import pytest
 import pytest_asyncio
 
 from devcloud.controlplane import Programs
+from tests.support.kinds import PROVIDER_CONFIG, is_ready
 from tests.support.staff import Staff, employ
 from tests.support.system import System, rig
 
@@ -23,6 +24,8 @@ async def running(system: System) -> System:
     """The rig with composer and provider at work."""
     await system.start_composer()
     await system.start_provider()
+    # The server was met and prepared: from here on a bad input changes nothing there.
+    await system.until(PROVIDER_CONFIG, "", "default", is_ready)
     return system
 
 
