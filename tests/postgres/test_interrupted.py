@@ -13,7 +13,7 @@ import pytest_asyncio
 
 from devcloud.onprem import OnPremServer
 from providers.cloud import Credential, Fence, FenceClosed
-from providers.managed import Absent, Present, diff
+from providers.managed import Absent, Change, Present, diff
 from providers.onprem.client import OnPremCloud, connect
 from providers.onprem.facts import broken_rules
 from providers.onprem.translate import wanted
@@ -58,6 +58,7 @@ async def interrupted(act: Callable[[Fence], Awaitable[object]], after: int) -> 
 
 async def converged(cloud: OnPremCloud, where: Where) -> int:
     """Do what the reconciler does until nothing is left to do; return in how many rounds."""
+    changes: tuple[Change, ...] = ()
     for number in range(_ROUNDS):
         seen = await cloud.observe(where)
         if isinstance(seen, Absent):
