@@ -1,0 +1,125 @@
+"""What the shipped compositions make of claims: golden files, reviewed like code.
+
+`GOLDEN=write pytest tests/composer/test_golden.py` writes them anew.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from ruamel.yaml import YAML
+
+from composer.check import CheckRequest, check
+from composer.hashes import digest
+from composer.kinds import catalog
+from composer.render import Observed, Rendered, Request, render
+from composer.schema import defaulted, mismatches
+from runtime.objects import Object
+
+ROOT = Path(__file__).resolve().parents[2]
+GOLDEN = Path(__file__).parent / "golden"
+IDENTITY = "00000000-0000-4000-8000-000000000000@shop/orders"
+
+
+def _load(path: Path) -> Any:
+    return YAML(typ="safe", pure=True).load(path)
+
+
+CRDS = [_load(path) for path in sorted((ROOT / "crds").glob("*.yaml"))]
+CATALOG = catalog(CRDS)
+COMPOSITIONS = {path.stem: _load(path) for path in sorted((ROOT / "compositions").glob("*.yaml"))}
+
+CLAIMS: dict[str, dict[str, Any]] = {
+    "small": {"version": "16", "size": "small"},
+    "by-cpu": {"version": "17", "cpu": 6, "memoryGiB": 24},
+    "everything": {
+        "version": "16",
+        "size": "large",
+        "storageGiB": 100,
+        "highAvailability": True,
+        "backup": {"retentionDays": 14, "startTime": "02:30"},
+        "maintenanceWindow": {"day": "Sunday", "hour": 5},
+        "network": {"allowedCIDRs": ["10.0.0.0/8"]},
+        "databaseName": "orders",
+        "username": "orders_app",
+        "extensions": ["pgcrypto", "citext"],
+        "parameters": {"work_mem": "64MB"},
+        "deletionPolicy": "Snapshot",
+        "connectionSecretName": "orders-db",
+        "passwordRotation": {"token": "2026-11"},
+    },
+}
+
+
+def _request(composition: str, spec: dict[str, Any], observed: tuple[Observed, ...] = ()) -> Request:
+    schema = CATALOG["PostgreSQLInstance.database.fairlead.dev"].schema or {}
+    claim: Object = {
+        "apiVersion": "database.fairlead.dev/v1alpha1",
+        "kind": "PostgreSQLInstance",
+        "metadata": {"name": "orders", "namespace": "shop", "uid": "00000000-0000-4000-8000-000000000000"},
+        "spec": defaulted(spec, schema["properties"]["spec"]),
+    }
+    return Request(composition, COMPOSITIONS[composition]["spec"], claim, IDENTITY, observed=observed)
+
+
+def _text(rendered: Rendered) -> str:
+    yaml, out = YAML(), io.StringIO()
+    yaml.dump_all([child.object for child in rendered.children], out)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("composition", COMPOSITIONS)
+@pytest.mark.parametrize("name", CLAIMS)
+def test_a_claim_becomes(composition: str, name: str) -> None:
+    path = GOLDEN / f"{composition}-{name}.yaml"
+    found = _text(render(_request(composition, CLAIMS[name])))
+    if os.environ.get("GOLDEN") == "write":
+        path.write_text(found, encoding="utf-8")
+
+    assert found == path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("composition", COMPOSITIONS)
+def test_a_shipped_composition_is_accepted(composition: str) -> None:
+    assert check(CheckRequest(COMPOSITIONS[composition]["spec"], CATALOG)) == ()
+
+
+@pytest.mark.parametrize("composition", COMPOSITIONS)
+@pytest.mark.parametrize("name", CLAIMS)
+def test_what_is_made_fits_the_childs_schema(composition: str, name: str) -> None:
+    for child in render(_request(composition, CLAIMS[name])).children:
+        group = child.object["apiVersion"].partition("/")[0]
+        schema = (CATALOG[f"{child.object['kind']}.{group}"].schema or {})["properties"]["spec"]
+
+        assert list(mismatches(child.object["spec"], schema, "spec")) == []
+
+
+def test_a_render_depends_on_its_input_alone() -> None:
+    once = msgspec.json.encode(render(_request("postgres-onprem", CLAIMS["everything"])))
+    again = msgspec.json.encode(render(_request("postgres-onprem", dict(reversed(CLAIMS["everything"].items())))))
+
+    assert once == again
+
+
+def test_the_status_fields_come_with_the_childs() -> None:
+    (child,) = render(_request("postgres-onprem", CLAIMS["small"])).children
+    live = {
+        **child.object,
+        "status": {
+            "observedGeneration": 1,
+            "conditions": [{"type": "Ready", "status": "True"}],
+            "connection": {"host": "db.example", "port": 5432},
+        },
+    }
+    live["metadata"] = {**child.object["metadata"], "generation": 1}
+
+    rendered = render(_request("postgres-onprem", CLAIMS["small"], (Observed("database", "", live),)))
+
+    assert rendered.status == {"endpoint": "db.example", "port": 5432}
+    assert rendered.children[0].ready
+    assert digest(rendered.children[0].object) == digest(child.object)

@@ -1,0 +1,193 @@
+"""Templates are rendered where they can do no harm: real worker processes, killed and confined for real."""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import errno
+import os
+import socket
+import sys
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from composer import jail
+from composer.check import CheckRequest
+from composer.problems import CompositionError
+from composer.render import Request, render
+from composer.workshop import Workshop
+from tests.composer.factories import claim
+
+IDENTITY = "claim-uid@shop/orders"
+
+
+@pytest.fixture
+async def workshop() -> AsyncIterator[Workshop]:
+    made = Workshop(workers=1)
+    await asyncio.to_thread(made.prove)
+    yield made
+    await made.close()
+
+
+def _request(text: Any, **variables: str) -> Request:
+    template = {"apiVersion": "onprem.fairlead.dev/v1alpha1", "kind": "PostgresDatabase", "spec": {"x": text}}
+    composition = {
+        "compositeTypeRef": {"apiVersion": "db/v1", "kind": "K"},
+        "resources": [{"name": "database", "template": template}],
+        "variables": variables,
+    }
+    return Request("c", composition, claim(), IDENTITY)
+
+
+async def _reason(workshop: Workshop, request: Request) -> str:
+    with pytest.raises(CompositionError) as caught:
+        await workshop.render(request)
+    return caught.value.problems[0].reason
+
+
+async def test_a_worker_renders_the_same_bytes(workshop: Workshop) -> None:
+    request = _request("{{ claim.spec.size | upper }}-{{ {'a': 1}['a'] }}")
+
+    assert msgspec.json.encode(await workshop.render(request)) == msgspec.json.encode(render(request))
+
+
+async def test_a_worker_tells_what_is_wrong(workshop: Workshop) -> None:
+    assert await _reason(workshop, _request("{{ claim.spec.sise }}")) == "RenderFailed"
+    assert await _reason(workshop, _request("{{ ''.__class__ }}")) == "TemplateForbidden"
+    assert [each.reason for each in await workshop.check(CheckRequest({"resources": 3}, {}))] == ["SchemaMismatch"]
+
+
+_TWICE = {f"v{n}": f"{{{{ vars.v{n - 1} ~ vars.v{n - 1} }}}}" for n in range(1, 31)}
+_LONG = "{{ '" + "a" * 30 + "' | replace('a', '" + "b" * 2000 + "') | replace('b', '" + "c" * 2000 + "') }}"
+BOMBS: dict[str, tuple[str, dict[str, str]]] = {
+    "memory": ("{{ vars.v30 }}", {"v0": "x" * 1000} | _TWICE),
+    "output": (_LONG, {}),
+}
+
+
+@pytest.mark.parametrize("bomb", BOMBS.values(), ids=BOMBS)
+async def test_a_bomb_costs_its_own_render_and_is_refused_after_three(
+    workshop: Workshop, bomb: tuple[str, dict[str, str]]
+) -> None:
+    text, variables = bomb
+    for _ in range(4):
+        assert await _reason(workshop, _request(text, **variables)) == "RenderLimit"
+
+    assert (await workshop.render(_request("fine"))).children
+
+
+async def test_a_killed_worker_is_replaced(workshop: Workshop) -> None:
+    await workshop.render(_request("fine"))
+    idle = workshop._idle
+    assert idle is not None
+    one = idle.get_nowait()
+    workshop._end(one)
+    idle.put_nowait(one)
+
+    assert await _reason(workshop, _request("fine")) == "RenderLimit"
+    assert (await workshop.render(_request("fine"))).children
+
+
+async def test_a_cancelled_render_does_not_answer_the_next(workshop: Workshop) -> None:
+    await workshop.render(_request("fine"))
+    slow = asyncio.create_task(workshop.render(_request("{{ 'slow' }}")))
+    await asyncio.sleep(0)
+    slow.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await slow
+
+    (child,) = (await workshop.render(_request("{{ 'next' }}"))).children
+
+    assert child.object["spec"]["x"] == "next"
+
+
+# What a process can do once it is confined, each in a process of its own.
+
+
+def _read() -> None:
+    Path("/etc/passwd").read_bytes()
+
+
+def _create() -> None:
+    os.open("/tmp/fairlead-escape", os.O_CREAT | os.O_WRONLY, 0o600)  # noqa: S108 - refused, which is the point
+
+
+def _connect() -> None:
+    socket.socket(socket.AF_INET)
+
+
+def _fork() -> None:
+    if os.fork() == 0:
+        os._exit(0)
+
+
+def _execute() -> None:
+    os.execv("/bin/true", ["true"])  # noqa: S606 - refused, which is the point
+
+
+def _kill() -> None:
+    os.kill(os.getppid(), 0)
+
+
+def _trace() -> None:
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.ptrace(16, os.getppid(), 0, 0) == -1:
+        raise OSError(ctypes.get_errno(), "ptrace")
+
+
+ATTEMPTS = {each.__name__: each for each in (_read, _create, _connect, _fork, _execute, _kill, _trace)}
+_ALLOWED, _REFUSED, _OTHER = 0, 7, 9
+
+
+def _outcome(attempt: Callable[[], None], *, user: int) -> int:
+    """Try something in a confined child of this user; return how it ended."""
+    pid = os.fork()
+    if pid == 0:
+        status = _OTHER
+        try:
+            if user and os.geteuid() == 0:
+                os.setgid(user)
+                os.setuid(user)
+            jail.confine(system_calls=True)
+            attempt()
+            status = _ALLOWED
+        except OSError as error:
+            status = _REFUSED if error.errno == errno.EPERM else _OTHER
+        finally:
+            os._exit(status)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+@pytest.mark.parametrize("user", [0, 65534], ids=["as whoever runs the tests", "as nobody"])
+@pytest.mark.parametrize("attempt", ATTEMPTS.values(), ids=ATTEMPTS)
+def test_a_confined_process_cannot(attempt: Callable[[], None], user: int) -> None:
+    assert _outcome(attempt, user=user) == _REFUSED
+
+
+def test_the_filter_refuses_a_foreign_convention() -> None:
+    """On x86_64 the x32 calls share the audit number; the program must end them before it compares."""
+    program = jail.filter_program(1, 0x40000000, (0,))
+    bare = jail.filter_program(1, 0, (0,))
+
+    assert len(program) - len(bare) == 2 * 8
+
+
+async def test_the_composer_does_not_start_where_workers_cannot_be_confined(tmp_path: Path) -> None:
+    """A kernel without seccomp is played by a machine name that the jail does not know."""
+    program = (
+        "import platform, sys; platform.machine = lambda: 'unknown'\n"
+        "from composer.__main__ import main\n"
+        f"sys.exit(main(['--kubeconfig', {str(tmp_path / 'absent')!r}]))\n"
+    )
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", program, stderr=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
+    )
+    _, said = await asyncio.wait_for(process.communicate(), 60)
+
+    assert process.returncode == 1
+    assert b"--unsafe-render" in said
