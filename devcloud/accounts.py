@@ -71,15 +71,21 @@ def _some_named_uid() -> int:
     return next(others, _NOBODY)
 
 
+def home_path(folder: Path, account: Account) -> Path:
+    """Return the folder that an account may really use in place of `folder`."""
+    if not account.is_foreign:
+        return folder
+    return _NOBODY_HOME / hashlib.sha256(os.fsencode(folder.absolute())).hexdigest()[:16]
+
+
 def home_for(folder: Path, account: Account) -> Path:
     """Return the folder that an account may really use in place of `folder`, made when absent."""
-    if not account.is_foreign:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return folder
-    _foreign_home()
-    home = _NOBODY_HOME / hashlib.sha256(os.fsencode(folder.absolute())).hexdigest()[:16]
-    home.mkdir(mode=0o700, exist_ok=True)
-    os.chown(home, account.uid, account.uid)
+    home = home_path(folder, account)
+    if account.is_foreign:
+        _foreign_home()
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if account.is_foreign:
+        os.chown(home, account.uid, account.uid)
     return home
 
 

@@ -100,6 +100,11 @@ def find(folder: Path, major: Major, host: str) -> OnPremServer | None:
     return _describe(folder, host, server)
 
 
+def discard(folder: Path) -> None:
+    """Delete a stopped server's data where they lie outside its temporary folder."""
+    postgres.discard(folder / "server")
+
+
 def erase(folder: Path) -> None:
     """Delete a stopped server with all its databases for good."""
     postgres.erase(folder / "server")

@@ -111,6 +111,7 @@ async def ephemeral(options: Options) -> AsyncIterator[Server]:
         yield server
     finally:
         await stop(options.folder, grace_s=5.0)
+        discard(options.folder)
 
 
 async def start(options: Options) -> Server:
@@ -159,10 +160,19 @@ async def stop(folder: Path, *, grace_s: float = 20.0) -> None:
     if identity is not None:
         await daemons.stop(identity, number=signal.SIGINT, grace_s=grace_s)
     _pid_file(folder).unlink(missing_ok=True)
-    if (folder / "home").exists():
-        account = accounts.choose()
-        # Where the path would not do the socket lies outside, and nobody else would remove its folder.
-        _remove_if_empty(_socket_in(accounts.home_for(folder / "home", account), account).parent)
+    account = accounts.choose()
+    # Where the path would not do the socket lies outside, and nobody else would remove its folder.
+    _remove_if_empty(_socket_path(accounts.home_path(folder / "home", account), account).parent)
+
+
+def discard(folder: Path) -> None:
+    """Delete a stopped server's data where they lie outside its folder, which is left for others to delete.
+
+    For servers in temporary folders: those run as `nobody` keep their data elsewhere.
+    """
+    account = accounts.choose()
+    if account.is_foreign:
+        remove_tree(accounts.home_path(folder / "home", account))
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,10 +203,7 @@ def _server(folder: Path, site: _Site, identity: daemons.Identity) -> Server:
 
 def erase(folder: Path) -> None:
     """Delete a stopped server's data for good."""
-    if not folder.exists():
-        return
-    account = accounts.choose()
-    remove_tree(accounts.home_for(folder / "home", account))
+    discard(folder)
     remove_tree(folder)
 
 
@@ -273,12 +280,17 @@ def _password_in(folder: Path) -> str:
     return path.read_text()
 
 
-def _socket_in(home: Path, account: Account) -> Path:
+def _socket_path(home: Path, account: Account) -> Path:
     socket = home / "run" / _SOCKET_NAME
-    # The server and libpq take it for a list of folders: a comma would end it.
-    if len(os.fsencode(socket)) > _SOCKET_PATH_BYTES or not _PLAIN.fullmatch(str(socket)):
-        digest = hashlib.sha256(os.fsencode(home.absolute())).hexdigest()[:16]
-        socket = Path("/tmp") / f"fairlead-{account.uid}-{digest}" / _SOCKET_NAME  # noqa: S108 - proven ours below
+    # The server and libpq take the folder for a list of folders: a comma would end it.
+    if len(os.fsencode(socket)) <= _SOCKET_PATH_BYTES and _PLAIN.fullmatch(str(socket)):
+        return socket
+    digest = hashlib.sha256(os.fsencode(home.absolute())).hexdigest()[:16]
+    return Path("/tmp") / f"fairlead-{account.uid}-{digest}" / _SOCKET_NAME  # noqa: S108 - proven ours before use
+
+
+def _socket_in(home: Path, account: Account) -> Path:
+    socket = _socket_path(home, account)
     folder = socket.parent
     if not account.is_foreign:
         private_folder(folder)

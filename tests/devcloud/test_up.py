@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from devcloud import daemons, plane, up
+from devcloud import accounts, daemons, plane, up
 from devcloud.daemons import Identity
 from devcloud.errors import DevcloudError
 from devcloud.up import Environment, Options
@@ -65,10 +65,11 @@ async def bring_up(home: Path) -> Environment:
 def running_of(home: Path) -> list[str]:
     """Return the programs whose command line names the platform's folder, by name."""
     found: list[str] = []
+    data = f"-D{accounts.home_for(home / 'onprem' / 'server' / 'home', accounts.choose()) / 'data'}"
     for entry in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             words = (entry / "cmdline").read_bytes().decode(errors="replace").split("\0")
-            if any(f"={home}/" in word or word.startswith(f"-D{home}/") for word in words):
+            if any(f"={home}/" in word or word == data for word in words):
                 found.append(Path(words[0]).name)
     return sorted(found)
 

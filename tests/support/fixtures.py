@@ -91,6 +91,7 @@ def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[postgr
     folder = tmp_path_factory.mktemp("pg")
     yield asyncio.run(postgres.start(postgres.Options(folder=folder, lifetime=Lifetime.WITH_PARENT, durable=False)))
     asyncio.run(postgres.stop(folder, grace_s=5.0))
+    postgres.discard(folder)
 
 
 @pytest.fixture(scope="session")
@@ -101,6 +102,7 @@ def onprem_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OnPremSe
     lease = addresses.lease()
     yield asyncio.run(onprem.start(options, lease))
     asyncio.run(onprem.stop(folder, grace_s=5.0))
+    onprem.discard(folder)
     lease.release()
 
 
