@@ -12,7 +12,7 @@ import asyncio
 import os
 import time
 from collections.abc import Awaitable, Callable
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, TypeAlias
@@ -248,14 +248,24 @@ class Elector:
         return True
 
     async def _release(self) -> None:
-        if self._lease is None:
+        """Free the Lease, best effort: who cannot be told waits for its end."""
+        try:
+            async with asyncio.timeout(self._settings.duration.total_seconds() / 2):
+                try:
+                    await self._free()
+                except WriteConflict:
+                    # A renewal that was cancelled on its way has arrived all the same.
+                    await self._read()
+                    await self._free()
+        except (ApiError, TimeoutError) as error:
+            _log.warning("lease not released", lease=str(self._key), error=str(error) or type(error).__name__)
+
+    async def _free(self) -> None:
+        if self._lease is None or self._seen is None or self._seen.holder != self._identity:
             return
-        with suppress(ApiError, TimeoutError):
-            async with self._limit():
-                await self._kube.replace(
-                    LEASES, released(self._lease, self._key, self._hooks.now()), manager=self._key.name
-                )
-            _log.info("lease released", lease=str(self._key), identity=self._identity)
+        body = released(self._lease, self._key, self._hooks.now())
+        await self._kube.replace(LEASES, body, manager=self._key.name)
+        _log.info("lease released", lease=str(self._key), identity=self._identity)
 
     async def _read(self) -> None:
         try:

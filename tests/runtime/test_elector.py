@@ -317,6 +317,21 @@ def test_a_clean_stop_drains_first_and_hands_over_at_once() -> None:
     assert overlaps(world.calls) == []
 
 
+def test_a_stop_in_the_middle_of_a_renewal_frees_the_lease_all_the_same() -> None:
+    async def scene(stop_after_s: float) -> str:
+        world = World(1)
+        world.start("a")
+        await world.until_leads("a")
+        world.links["a"].weather = Weather.LATE
+        await asyncio.sleep(stop_after_s)
+        world.links["a"].weather = Weather.FAIR
+        world.tasks["a"].cancel()
+        await asyncio.wait(world.tasks.values())
+        return str(world.server.objects[LEASES, LEASE]["spec"]["holderIdentity"])
+
+    assert {run(scene(each / 10)) for each in range(15)} == {""}
+
+
 def test_work_that_outlives_the_lease_ends_the_process() -> None:
     async def scene() -> World:
         world = World(1)
