@@ -19,6 +19,7 @@ from composer.decide import Annotate, Apply, Create, Effect, Keep, LetGo, Releas
 from composer.hashes import digest, live_hash
 from composer.inventory import Entry
 from composer.kinds import KindFacts
+from composer.outcomes import Note, Outcome
 from composer.reasons import Cause, cause
 from composer.resting import Conflict, conflicts, settle, without
 from composer.view import View
@@ -35,27 +36,6 @@ from runtime.errors import (
 )
 from runtime.kube import Kube
 from runtime.objects import Key, Object, annotations_of, key_of, labels_of, uid_of
-
-
-@dataclass(frozen=True, slots=True)
-class Note:
-    """Something that happened, for an event."""
-
-    reason: str
-    message: str
-    is_warning: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What became of one step: the entry as it is now (None when it is gone), the object if it was written."""
-
-    entry: Entry | None
-    written: Object | None = None
-    facts: KindFacts | None = None
-    cause: Cause | None = None
-    error: ApiError | None = None
-    notes: tuple[Note, ...] = ()
 
 
 @dataclass(slots=True)

@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from composer import names
-from composer.act import Actor, Note
+from composer.act import Actor
 from composer.connect import connect
 from composer.decide import decide, mirrored_pause, speaks
 from composer.gather import Gatherer
 from composer.outcomes import (
+    Note,
     after,
     causes_of,
     entries_of,

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from composer import names
-from composer.act import Note
 from composer.connection import Secretly, published, wanted
-from composer.outcomes import live_of
+from composer.outcomes import Note, live_of
 from composer.prepare import Prepared
 from composer.reasons import Cause
 from composer.secrets import Publisher

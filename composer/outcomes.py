@@ -2,19 +2,40 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import msgspec
 
-from composer.act import Note, Outcome
 from composer.decide import Create, Keep, Plan, Step
 from composer.inventory import Entry
+from composer.kinds import KindFacts
 from composer.reasons import Cause, cause
 from composer.render import Rendered
 from composer.report import child_cause
 from composer.view import View
 from runtime.errors import ApiError, Conflict, NotFound, WriteConflict
 from runtime.objects import Object, generation_of
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Something that happened, for an event."""
+
+    reason: str
+    message: str
+    is_warning: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one step: the entry as it is now (None when it is gone), the object if it was written."""
+
+    entry: Entry | None
+    written: Object | None = None
+    facts: KindFacts | None = None
+    cause: Cause | None = None
+    error: ApiError | None = None
+    notes: tuple[Note, ...] = ()
 
 
 def after(
