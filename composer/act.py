@@ -21,7 +21,7 @@ from composer.inventory import Entry
 from composer.kinds import KindFacts
 from composer.outcomes import Note, Outcome
 from composer.reasons import Cause, cause
-from composer.resting import Conflict, conflicts, settle, without
+from composer.resting import WINDOW, Conflict, conflicts, settle, without
 from composer.view import View
 from runtime import finalizers
 from runtime.errors import (
@@ -197,8 +197,11 @@ class Actor:
         return {(path, who): when for (about, path, who), when in self.memory.offences.items() if about == uid}
 
     def _taken_back(self, uid: str, entry: Entry, taken: Sequence[Conflict]) -> tuple[Note, ...]:
+        now = self._now()
         for each in taken:
-            self.memory.offences[uid, each.field, each.manager].append(self._now())
+            place = (uid, each.field, each.manager)
+            recent = [when for when in self.memory.offences[place] if now - when < WINDOW]
+            self.memory.offences[place] = [*recent, now]
         return tuple(
             Note(
                 "FieldTakenBack",

@@ -35,7 +35,7 @@ from composer.report import (
 )
 from composer.secrets import Publisher
 from composer.teardown import effective_policy, tear_down
-from composer.view import View, is_paused, recorded_kinds
+from composer.view import View, is_paused, pause_end, recorded_kinds
 from runtime import finalizers
 from runtime.conditions import find, timestamp
 from runtime.errors import Conflict, Invalid, NotFound
@@ -87,7 +87,7 @@ class ClaimReconciler:
         if view is None:
             self._recollections.pop(key, None)
             return SETTLED
-        if is_paused(view.annotations, timestamp(self._tools.now())):
+        if is_paused(view.annotations, self._tools.now()):
             return await self._paused(view)
         if view.deleting:
             return await self._tear_down(view)
@@ -95,8 +95,10 @@ class ClaimReconciler:
 
     async def _paused(self, view: View) -> Result:
         await self._tools.actor.act(view, mirrored_pause(view))
-        await self._write(view, paused_status(view, self._tools.now()))
-        return SETTLED
+        now = self._tools.now()
+        await self._write(view, paused_status(view, now))
+        end = pause_end(view.annotations)
+        return Result(requeue_after=max(end - now, timedelta(seconds=1))) if end else SETTLED
 
     async def _compose(self, view: View) -> Result:
         prepared = await self._tools.preparer.prepare(view)

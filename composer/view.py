@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 
 import msgspec
 
@@ -112,12 +113,21 @@ def recorded_kinds(claim: Object) -> frozenset[str]:
     return frozenset(filter(None, listed.split(","))) | inventory.kinds(inventory.load(claim.get("status") or {}))
 
 
-def is_paused(annotations: Mapping[str, str], now: str) -> bool:
-    """Tell whether a pause is on: "true", or an end (RFC 3339, UTC) that is not past; anything else is on, too.
+def is_paused(annotations: Mapping[str, str], now: datetime) -> bool:
+    """Tell whether a pause is on: "true", or an end (RFC 3339) that is not past.
 
-    `now` is an instant in the same form. A value that is neither is taken as a pause: to stop is the safe reading.
+    A value that is neither is taken as a pause: to stop is the safe reading.
     """
-    paused = annotations.get(names.PAUSED, "")
-    if paused in ("", "false"):
+    if annotations.get(names.PAUSED, "") in ("", "false"):
         return False
-    return not (paused[:4].isdigit() and paused.endswith("Z") and paused < now)
+    end = pause_end(annotations)
+    return end is None or end > now
+
+
+def pause_end(annotations: Mapping[str, str]) -> datetime | None:
+    """Return when a pause ends by itself, or None."""
+    try:
+        end = datetime.fromisoformat(annotations.get(names.PAUSED, ""))
+    except ValueError:
+        return None
+    return end if end.tzinfo else None

@@ -325,6 +325,10 @@ CHECKS = {
     "an unknown field of the claim's status": Refusal(
         _composition(_resource("a"), status={"endpont": "x"}), "SchemaMismatch", "spec.status.endpont"
     ),
+    "a rollout that would not be kept": Refusal(
+        _composition(_resource("a"), rollout={"waves": ["1"]}), "TemplateInvalid"
+    ),
+    "a move that would not be made": Refusal(_composition(_resource("a", movedFrom=["b"])), "TemplateInvalid"),
     "no resources": Refusal(_composition(), "EmptyResult"),
     "another shape": Refusal({"resources": 3}, "SchemaMismatch"),
 }  # fmt: skip

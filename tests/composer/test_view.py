@@ -1,0 +1,84 @@
+"""What is read off a claim."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from composer import names
+from composer.inventory import Entry, dump, entry_of, load
+from composer.view import identity_of, is_paused, pause_end, recorded_kinds
+from tests.composer.factories import annotated, claim, desired, entry, live
+
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("value", "paused"),
+    [
+        ("", False),
+        ("false", False),
+        ("true", True),
+        ("2026-11-21T11:59:59Z", False),
+        ("2026-11-21T12:00:01Z", True),
+        ("2026-11-21T14:00:00+03:00", False),
+        ("2026-11-21T11:00:00-03:00", True),
+        ("2026-11-21", True),
+        ("until monday", True),
+    ],
+)
+def test_whether_a_pause_is_on(value: str, paused: bool) -> None:  # noqa: FBT001 - a column of the table
+    assert is_paused({names.PAUSED: value}, NOW) == paused
+
+
+def test_a_pause_without_an_end_has_none() -> None:
+    assert pause_end({names.PAUSED: "true"}) is None
+    assert pause_end({names.PAUSED: "2026-11-21T12:00:00Z"}) == NOW
+
+
+def test_either_record_of_the_identity_counts() -> None:
+    recorded = "old@shop/orders"
+
+    assert str(identity_of(claim(annotations={names.IDENTITY: recorded}))) == recorded
+    assert str(identity_of(claim(status={"identity": recorded}))) == recorded
+    assert str(identity_of(claim())) == "claim-uid@shop/orders"
+    assert str(identity_of(claim(annotations={names.IDENTITY: "x@other/orders"}))) == "claim-uid@shop/orders"
+
+
+def test_either_record_of_the_kinds_counts() -> None:
+    listed = claim(annotations={names.KINDS: "A.x,B"}, status={"inventory": dump([entry()])})
+
+    assert recorded_kinds(listed) == {"A.x", "B", "PostgresDatabase.onprem.fairlead.dev"}
+    assert recorded_kinds(claim()) == frozenset()
+
+
+def test_an_inventory_reads_back_as_it_was_written() -> None:
+    entries = (entry(marks={"account": "7"}, depends_on=("a", "b"), desired="d", live="l", applied=True), entry("x"))
+    written = dump(entries)
+
+    assert load({"inventory": written}) == entries
+    assert dump(load({"inventory": written})) == written
+    # What the API server gives back are lists.
+    assert isinstance(written[0]["dependsOn"], list)
+
+
+def test_a_broken_entry_is_passed_over() -> None:
+    assert load({"inventory": [{"name": 3}, *dump([entry()])]}) == (entry(),)
+    assert load({}) == ()
+
+
+def test_a_child_found_by_its_label_alone_is_known_again() -> None:
+    child = annotated(live(desired()), incarnation="5")
+
+    assert entry_of(child, stateful=True) == Entry(
+        resource="database",
+        api_version="onprem.fairlead.dev/v1alpha1",
+        kind="PostgresDatabase",
+        name=child["metadata"]["name"],
+        uid="child-uid",
+        stateful=True,
+        marks={"incarnation": "5"},
+    )
+    bare = {**child, "metadata": {**child["metadata"], "annotations": {}}}
+    assert entry_of(bare, stateful=True) is None
