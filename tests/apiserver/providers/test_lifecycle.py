@@ -2,39 +2,15 @@
 
 from __future__ import annotations
 
-import base64
-from typing import Any
-
 import pytest
 
-from providers.cloud import Credential
-from providers.onprem.login import Server, try_login
 from providers.passwords import Login
-from tests.support.api import JsonObject
+from tests.apiserver.providers.actions import login, made, ready
 from tests.support.audit import WRITES, Match, Request
-from tests.support.kinds import DATABASE, SECRET, database, is_ready
+from tests.support.kinds import DATABASE, SECRET
 from tests.support.system import PROVIDER, System
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
-
-
-async def ready(system: System, namespace: str, name: str) -> JsonObject:
-    return await system.until(DATABASE, namespace, name, is_ready)
-
-
-async def made(system: System, namespace: str, name: str, **spec: Any) -> JsonObject:
-    await system.create(DATABASE, database(namespace, name, **spec))
-    return await ready(system, namespace, name)
-
-
-async def login(system: System, obj: JsonObject) -> Login:
-    connection = obj["status"]["connection"]
-    meta = obj["metadata"]
-    secret = await system.api.get(SECRET.path(meta["namespace"], connection["passwordRef"]["name"]))
-    kept = {key: base64.b64decode(value).decode() for key, value in secret["data"].items()}
-    server = Server(connection["host"], connection["port"], kept["ca.crt"])
-    answer, _ = await try_login(server, connection["database"], Credential(kept["username"], kept["current"]))
-    return answer
 
 
 def writes(requests: list[Request]) -> tuple[list[Request], list[Request]]:
