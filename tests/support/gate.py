@@ -75,17 +75,15 @@ class Gate:
         """Return the effects at which traps have sprung, by scope."""
         return {scope: armed.sprung for scope, armed in self._armed.items() if armed.sprung is not None}
 
-    async def until_sprung(self, *, limit_s: float, after_first_s: float) -> dict[str, Effect]:
-        """Wait until all traps have sprung, or a limit has passed; return those that have.
+    @property
+    def all_sprung(self) -> bool:
+        """Whether no trap is left to spring."""
+        return len(self.sprung()) == len(self._armed)
 
-        `after_first_s` bounds how long the first parked request waits: its sender's time-out must not come first.
-        """
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + limit_s
-        is_first = True
-        while len(self.sprung()) < len(self._armed):
-            if is_first and self.sprung():
-                is_first, deadline = False, min(deadline, loop.time() + after_first_s)
+    async def until_sprung(self, *, limit_s: float) -> dict[str, Effect]:
+        """Wait until all traps have sprung, or the limit has passed; return those that have."""
+        deadline = asyncio.get_running_loop().time() + limit_s
+        while not self.all_sprung:
             self._news.clear()
             try:
                 async with asyncio.timeout_at(deadline):

@@ -86,7 +86,7 @@ def composition(name: str, *resources: JsonObject, labels: dict[str, str] | None
 
 def condition(obj: JsonObject, type_: str) -> JsonObject:
     """Return one condition of an object, an empty dictionary when it has none of that type."""
-    for found in obj.get("status", {}).get("conditions", []):
+    for found in (obj.get("status") or {}).get("conditions") or ():
         if found["type"] == type_:
             return dict(found)
     return {}

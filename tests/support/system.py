@@ -48,6 +48,7 @@ _SERVER = "onprem"
 _ROOT = Path(__file__).resolve().parents[2]
 COMPOSER = "system:serviceaccount:fairlead-system:fairlead-composer"
 PROVIDER = "system:serviceaccount:fairlead-onprem:fairlead-provider-onprem"
+_OURS = "system:serviceaccount:fairlead-"
 ADMIN_SECRET = "onprem-admin"
 _CHANGES = re.compile(
     r"(?:\A|;)\s*(CREATE|ALTER|DROP|GRANT|REVOKE|INSERT|UPDATE|DELETE|COMMENT|TRUNCATE|REASSIGN"
@@ -190,12 +191,14 @@ class System:
     async def binding(self, namespace: str, claim_name: str) -> dict[str, str]:
         """Return the decoded connection Secret that a claim's status names."""
         claim = await self.api.get(CLAIM.path(namespace, claim_name))
-        secret = await self.api.get(SECRET.path(namespace, claim["status"]["binding"]["name"]))
-        return {key: base64.b64decode(value).decode() for key, value in secret["data"].items()}
+        return decoded(await self.api.get(SECRET.path(namespace, claim["status"]["binding"]["name"])))
 
     async def login(self, namespace: str, claim_name: str, *, connect_host: str = "") -> psycopg.AsyncConnection:
         """Log in as the application does, with what the Secret says and nothing else, verify-full."""
-        found = await self.binding(namespace, claim_name)
+        return await self.login_by(await self.binding(namespace, claim_name), connect_host=connect_host)
+
+    async def login_by(self, found: dict[str, str], *, connect_host: str = "") -> psycopg.AsyncConnection:
+        """Log in with the content of a connection Secret, verify-full."""
         assert found["sslmode"] == "verify-full"
         authority = self.folder / f"ca-{secrets.token_hex(4)}.pem"
         await asyncio.to_thread(authority.write_text, found["certificates"])
@@ -212,8 +215,12 @@ class System:
         )
 
     async def logs_in(self, namespace: str, claim_name: str) -> bool:
+        return await self.logs_in_by(await self.binding(namespace, claim_name))
+
+    async def logs_in_by(self, found: dict[str, str]) -> bool:
+        """Tell whether the content of a connection Secret logs in."""
         try:
-            async with await self.login(namespace, claim_name) as connection:
+            async with await self.login_by(found) as connection:
                 await connection.execute("SELECT 1")
         except psycopg.OperationalError:
             return False
@@ -239,6 +246,7 @@ class System:
             yield SqlLog(stranger.server.log, stranger.username)
         finally:
             await onprem.stop(other)
+            onprem.discard(other)
             await onprem.start(_server_options(ours), self.lease)
 
     @asynccontextmanager
@@ -290,22 +298,15 @@ class System:
 
     # Rest
 
-    async def at_rest(self, *, for_s: float = 2.0, limit_s: float = 120.0) -> None:
-        """Wait until neither process has written anything for a while."""
-        audit = self.audit()
+    async def at_rest(self, *, for_s: float = 1.5, limit_s: float = 120.0) -> None:
+        """Wait until no process of ours has written anything for a while."""
+        await self.audit().until_quiet(Match(user=_OURS, verbs=WRITES), for_s=for_s, limit_s=limit_s)
 
-        async def both() -> None:
-            for user in (COMPOSER, PROVIDER):
-                await audit.until_quiet(Match(user=user, verbs=WRITES), for_s=for_s, limit_s=limit_s)
-
-        await both()
-
-    async def writes_until_rest(self, act: Callable[[], Awaitable[Any]], *, for_s: float = 2.0) -> list[Request]:
+    async def writes_until_rest(self, act: Callable[[], Awaitable[Any]], *, for_s: float = 1.5) -> list[Request]:
         """Do something, wait for rest, return what the two processes requested meanwhile, in order."""
         audit = self.audit()
         await act()
-        for user in (COMPOSER, PROVIDER):
-            await audit.until_quiet(Match(user=user, verbs=WRITES), for_s=for_s)
+        await audit.until_quiet(Match(user=_OURS, verbs=WRITES), for_s=for_s)
         return [one for one in audit.requests(Match()) if one.user in {COMPOSER, PROVIDER}]
 
 
@@ -330,6 +331,7 @@ async def rig(folder: Path, programs: Programs) -> AsyncIterator[System]:
                         await program.kill9()
     finally:
         await onprem.stop(server_options.folder, grace_s=5.0)
+        onprem.discard(server_options.folder)
         await planes.stop(options.folder, grace_s=2.0)
         lease.release()
 
@@ -380,6 +382,11 @@ async def passes(port: int) -> int:
     for found in _PASSES.finditer(text):
         ended[found["controller"]] += int(float(found["count"]))
     return max(ended.values(), default=0)
+
+
+def decoded(secret: JsonObject) -> dict[str, str]:
+    """Return the content of a Secret."""
+    return {key: base64.b64decode(value).decode() for key, value in secret["data"].items()}
 
 
 def free_port() -> int:

@@ -89,7 +89,7 @@ async def test_nothing_passes_a_sprung_trap(moment: Moment, sent: list[str], del
 
     gate.arm({"k001z": Trap(2, moment)})
     tasks = [asyncio.create_task(carry(text)) for text in ("first", "second", "third")]
-    sprung = await gate.until_sprung(limit_s=60, after_first_s=60)
+    sprung = await gate.until_sprung(limit_s=60)
     await asyncio.sleep(0)
 
     assert sprung == {"k001z": Effect("k001z", "second")}

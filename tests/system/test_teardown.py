@@ -266,8 +266,9 @@ async def test_the_claims_definition_deleted_leaves_every_database_and_secret(st
 
 def _two_waves(name: str) -> JsonObject:
     def resource(label: str, suffix: str, **more: object) -> JsonObject:
-        login = "{{ claim.spec.username }}" + suffix
-        spec = {"forProvider": {"databaseName": "{{ claim.spec.databaseName }}" + suffix, "username": login}}
+        login = "{{ claim.spec.username | default('waves') }}" + suffix
+        database = "{{ claim.spec.databaseName | default('waves') }}" + suffix
+        spec = {"forProvider": {"databaseName": database, "username": login}}
         template = {"apiVersion": DATABASE.api_version, "kind": DATABASE.kind, "spec": spec}
         return {"name": label, "template": template, **more}
 
