@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -9,7 +11,7 @@ import pytest
 
 from composer.problems import CompositionError, PendingError
 from composer.sandbox import Status
-from composer.template import compile_tree, fill
+from composer.template import SANDBOX, compile_tree, fill
 
 SCOPE: dict[str, Any] = {
     "claim": {"metadata": {"name": "orders.db"}, "spec": {"size": "small", "items": [1, 2], "count": 3, "on": True}},
@@ -124,3 +126,10 @@ def test_what_an_expression_may_not_do(case: Refusal) -> None:
     assert problem.column == case.column
     assert problem.path.startswith("spec.x")
     assert case.says in problem.message
+
+
+def test_the_filters_of_the_page_are_those_of_the_language() -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "compositions.md").read_text(encoding="utf-8")
+    section = page.partition("## Filters")[2].partition("##")[0]
+
+    assert sorted(re.findall(r"`(\w+)", section)) == sorted(SANDBOX.filters)
