@@ -9,11 +9,12 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import aiohttp
+import msgspec
 from kubernetes_asyncio.client import Configuration
 from kubernetes_asyncio.client.rest import RESTClientObject
 from kubernetes_asyncio.config import ConfigException, load_incluster_config, load_kube_config
@@ -46,10 +47,46 @@ class Session:
     options: Mapping[str, str]
 
 
+class _Cluster(msgspec.Struct):
+    server: str
+
+
+class _NamedCluster(msgspec.Struct):
+    name: str
+    cluster: _Cluster
+
+
+class _NamedUser(msgspec.Struct):
+    name: str
+    user: dict[str, object]
+
+
+class _Chosen(msgspec.Struct):
+    cluster: str
+    user: str
+
+
+class _NamedContext(msgspec.Struct):
+    name: str
+    context: _Chosen
+
+
+class _KubeConfig(msgspec.Struct, rename="kebab"):
+    """The least that a kubeconfig must have (v1.Config of client-go)."""
+
+    current_context: str
+    clusters: list[_NamedCluster]
+    users: list[_NamedUser]
+    contexts: list[_NamedContext]
+
+
 class SessionSource:
     """Gives the current `Session`; builds a new one when address, trust or client certificate changed."""
 
-    def __init__(self, *, user_agent: str, kubeconfig: Path | None = None) -> None:
+    def __init__(
+        self, *, user_agent: str, kubeconfig: Path | None = None, monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._monotonic = monotonic
         self._user_agent = user_agent
         self._kubeconfig = kubeconfig or _kubeconfig_of_environment()
         self._identity: _Identity | None = None
@@ -64,10 +101,10 @@ class SessionSource:
         Raises NoAnswer when there never was a readable configuration.
         """
         limit = _REREAD_AFTER_REFUSAL_SECONDS if refused else _REREAD_SECONDS
-        if self._session is not None and time.monotonic() - self._read_at < limit:
+        if self._session is not None and self._monotonic() - self._read_at < limit:
             return self._session
         async with self._lock:
-            if self._session is None or time.monotonic() - self._read_at >= limit:
+            if self._session is None or self._monotonic() - self._read_at >= limit:
                 await self._read()
             if self._session is None:
                 raise NoAnswer("no readable Kubernetes configuration; set KUBECONFIG or run in a Pod")
@@ -84,19 +121,13 @@ class SessionSource:
         try:
             configuration = await self._configuration()
             identity = _identity_of(configuration)
-        except (ConfigException, OSError) as error:
+            http = self._pool(configuration, identity)
+        except (ConfigException, OSError, msgspec.DecodeError) as error:
             if self._session is None:
                 raise NoAnswer(f"cannot read the Kubernetes configuration: {error}") from error
             # A file in the middle of its rotation: what was read before serves until the next look.
-            self._read_at = time.monotonic()
+            self._read_at = self._monotonic()
             return
-        if self._session is None or identity != self._identity:
-            http = _open(configuration)
-            if self._session is not None:
-                # Streams in flight end by themselves; the old pool is closed with the client.
-                self._retired.append(self._session.http)
-        else:
-            http = self._session.http
         self._identity = identity
         self._session = Session(
             http=http,
@@ -104,7 +135,16 @@ class SessionSource:
             headers=self._headers(configuration),
             options=_options(configuration),
         )
-        self._read_at = time.monotonic()
+        self._read_at = self._monotonic()
+
+    def _pool(self, configuration: Configuration, identity: _Identity) -> aiohttp.ClientSession:
+        if self._session is not None and identity == self._identity:
+            return self._session.http
+        fresh: aiohttp.ClientSession = RESTClientObject(configuration).pool_manager
+        if self._session is not None:
+            # Streams in flight end by themselves; the old pool is closed with the client.
+            self._retired.append(self._session.http)
+        return fresh
 
     async def _configuration(self) -> Configuration:
         configuration = Configuration()
@@ -116,6 +156,8 @@ class SessionSource:
             return configuration
         if not self._kubeconfig.is_file():
             raise ConfigException(f"kubeconfig {self._kubeconfig} does not exist")
+        # The loader below fails in many ways on a file of another shape, or one in the middle of a write.
+        msgspec.yaml.decode(self._kubeconfig.read_bytes(), type=_KubeConfig)
         await load_kube_config(
             config_file=str(self._kubeconfig), client_configuration=configuration, persist_config=False
         )
@@ -145,11 +187,6 @@ def _identity_of(configuration: Configuration) -> _Identity:
         server_name=configuration.tls_server_name,
         proxy=configuration.proxy,
     )
-
-
-def _open(configuration: Configuration) -> aiohttp.ClientSession:
-    session: aiohttp.ClientSession = RESTClientObject(configuration).pool_manager
-    return session
 
 
 def _options(configuration: Configuration) -> Mapping[str, str]:

@@ -1,0 +1,236 @@
+"""The client against servers that answer badly or not at all, and against credentials that rotate."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from runtime.errors import ApiError, Forbidden, NoAnswer
+from runtime.kube import Selection
+from runtime.kube_client import KubeClient
+from runtime.kube_session import SessionSource
+from runtime.objects import CONFIG_MAPS, Key
+from tests.runtime.virtual_clock import VirtualClock
+
+KEY = Key("ns", "a")
+EVERYTHING = Selection()
+HASTE = timedelta(milliseconds=300)
+MINUTE = timedelta(minutes=1)
+Script = Callable[[str, asyncio.StreamWriter], None]
+
+
+@asynccontextmanager
+async def server(answer: Script) -> AsyncIterator[int]:
+    """Serve one answer per connection; `answer` gets the request's head and may leave the line open."""
+    lines: list[asyncio.StreamWriter] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        lines.append(writer)
+        answer((await reader.readuntil(b"\r\n\r\n")).decode(), writer)
+
+    listening = await asyncio.start_server(serve, "127.0.0.1", 0)
+    yield listening.sockets[0].getsockname()[1]
+    listening.close()
+    for line in lines:
+        line.transport.abort()
+
+
+def kubeconfig(folder: Path, port: int) -> Path:
+    (folder / "token").touch()
+    path = folder / "kubeconfig"
+    document = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "c", "cluster": {"server": f"http://127.0.0.1:{port}"}}],
+        "users": [{"name": "u", "user": {"tokenFile": str(folder / "token")}}],
+        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
+        "current-context": "x",
+    }
+    path.write_bytes(msgspec.json.encode(document))
+    return path
+
+
+@asynccontextmanager
+async def client(folder: Path, port: int, clock: VirtualClock | None = None) -> AsyncIterator[KubeClient]:
+    monotonic = (clock or VirtualClock()).monotonic
+    sessions = SessionSource(user_agent="me/1", kubeconfig=kubeconfig(folder, port), monotonic=monotonic)
+    kube = KubeClient(sessions, request_timeout=HASTE)
+    try:
+        yield kube
+    finally:
+        await kube.close()
+
+
+def head(status: str, length: int, more: str = "") -> bytes:
+    return f"HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n{more}\r\n".encode()
+
+
+def nothing(_: str, writer: asyncio.StreamWriter) -> None:
+    """Leave the line open and say nothing."""
+    del writer
+
+
+def half(_: str, writer: asyncio.StreamWriter) -> None:
+    writer.write(head("200 OK", 1_000) + b'{"metadata":')
+
+
+def cut(_: str, writer: asyncio.StreamWriter) -> None:
+    writer.write(head("200 OK", 1_000) + b'{"metadata":')
+    writer.close()
+
+
+def reset(_: str, writer: asyncio.StreamWriter) -> None:
+    writer.transport.abort()
+
+
+def empty(_: str, writer: asyncio.StreamWriter) -> None:
+    writer.write(head("200 OK", 0))
+
+
+def page_of_a_proxy(_: str, writer: asyncio.StreamWriter) -> None:
+    writer.write(head("200 OK", 6) + b"<html>")
+
+
+@pytest.mark.parametrize("answer", [nothing, half, cut, reset, empty, page_of_a_proxy])
+async def test_every_bad_answer_is_no_answer_within_the_time_out(tmp_path: Path, answer: Script) -> None:
+    async with server(answer) as port, client(tmp_path, port) as kube:
+        async with asyncio.timeout(10):
+            with pytest.raises(NoAnswer):
+                await kube.get(CONFIG_MAPS, KEY)
+            with pytest.raises(NoAnswer):
+                await kube.list_page(CONFIG_MAPS, EVERYTHING)
+            with pytest.raises(NoAnswer):
+                await kube.create(CONFIG_MAPS, {"metadata": {"name": "a", "namespace": "ns"}}, manager="m")
+
+
+async def test_nobody_listening_is_no_answer(tmp_path: Path) -> None:
+    async with server(nothing) as port:
+        pass
+    async with client(tmp_path, port) as kube:
+        with pytest.raises(NoAnswer):
+            await kube.get(CONFIG_MAPS, KEY)
+
+
+async def test_a_redirect_is_not_followed(tmp_path: Path) -> None:
+    def redirect(_: str, writer: asyncio.StreamWriter) -> None:
+        writer.write(head("302 Found", 0, "Location: http://127.0.0.1:1/elsewhere\r\n"))
+
+    async with server(redirect) as port, client(tmp_path, port) as kube:
+        with pytest.raises(ApiError) as refusal:
+            await kube.get(CONFIG_MAPS, KEY)
+
+    assert refusal.value.status == 302
+
+
+def stream(*chunks: bytes, close: bool = True) -> Script:
+    def answer(_: str, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n")
+        for chunk in chunks:
+            writer.write(b"%x\r\n%b\r\n" % (len(chunk), chunk))
+        if close:
+            writer.write(b"0\r\n\r\n")
+        else:
+            writer.transport.abort()
+
+    return answer
+
+
+async def watched(kube: KubeClient) -> list[tuple[str, bytes]]:
+    events = kube.watch(CONFIG_MAPS, EVERYTHING, resource_version="1", timeout=MINUTE)
+    return [(event.kind, event.raw) async for event in events]
+
+
+async def test_a_stream_is_split_at_its_lines_wherever_the_chunks_end(tmp_path: Path) -> None:
+    big = b'{"data":"%b"}' % (b"x" * 1_600_000)
+    text = b'{"type":"ADDED","object":{"a":1}}\n{"type":"MODIFIED","object":%b}\n' % big
+    chunks = [text[:7], text[7:40], text[40:900_000], text[900_000:]]
+    async with server(stream(*chunks)) as port, client(tmp_path, port) as kube:
+        events = await watched(kube)
+
+    assert events == [("ADDED", b'{"a":1}'), ("MODIFIED", big)]
+
+
+async def test_a_cut_line_is_unreadable(tmp_path: Path) -> None:
+    async with server(stream(b'{"type":"ADDED","obj')) as port, client(tmp_path, port) as kube:
+        with pytest.raises(ApiError) as error:
+            await watched(kube)
+
+    assert error.value.reason == "Unreadable"
+
+
+async def test_a_stream_that_breaks_is_no_answer(tmp_path: Path) -> None:
+    whole = b'{"type":"ADDED","object":{}}\n'
+    async with server(stream(whole, close=False)) as port, client(tmp_path, port) as kube:
+        with pytest.raises(NoAnswer):
+            await watched(kube)
+
+
+async def test_a_watch_may_be_silent_longer_than_a_request(tmp_path: Path) -> None:
+    def silent(_: str, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+
+    async with server(silent) as port, client(tmp_path, port) as kube:
+        waiting = asyncio.create_task(watched(kube))
+        done, _ = await asyncio.wait((waiting,), timeout=3 * HASTE.total_seconds())
+        waiting.cancel()
+        await asyncio.wait((waiting,))
+
+    assert not done
+
+
+async def test_a_rotated_token_is_taken_up_after_a_minute_and_sooner_after_a_refusal(tmp_path: Path) -> None:
+    accepted = "first"
+    seen: list[str] = []
+
+    def guarded(request: str, writer: asyncio.StreamWriter) -> None:
+        token = next(line for line in request.splitlines() if line.lower().startswith("authorization:")).split()[-1]
+        seen.append(token)
+        status = "200 OK" if token == accepted else "401 Unauthorized"
+        writer.write(head(status, 2, "Connection: close\r\n") + b"{}")
+        writer.close()
+
+    clock = VirtualClock()
+    async with server(guarded) as port, client(tmp_path, port, clock) as kube:
+        (tmp_path / "token").write_text("first\n")
+        await kube.get(CONFIG_MAPS, KEY)
+        (tmp_path / "token").write_text("second\n")
+        clock.seconds += 61
+        accepted = "second"
+        await kube.get(CONFIG_MAPS, KEY)
+        (tmp_path / "token").write_text("third\n")
+        accepted = "third"
+        clock.seconds += 6
+        await kube.get(CONFIG_MAPS, KEY)
+        accepted = "nobody's"
+        with pytest.raises(Forbidden):
+            await kube.get(CONFIG_MAPS, KEY)
+
+    assert seen == ["first", "second", "second", "third", "third", "third"]
+
+
+async def test_a_kubeconfig_that_is_half_written_leaves_the_old_one_in_force(tmp_path: Path) -> None:
+    clock = VirtualClock()
+
+    def fine(_: str, writer: asyncio.StreamWriter) -> None:
+        writer.write(head("200 OK", 2, "Connection: close\r\n") + b"{}")
+        writer.close()
+
+    async with server(fine) as port, client(tmp_path, port, clock) as kube:
+        await kube.get(CONFIG_MAPS, KEY)
+        (tmp_path / "kubeconfig").write_text("clusters: [{")
+        clock.seconds += 61
+
+        assert await kube.get(CONFIG_MAPS, KEY) == {}
+
+
+@pytest.mark.parametrize("content", [None, "", "[]", "clusters: [{", "current-context: nobody"])
+async def test_a_kubeconfig_that_cannot_be_read_is_told_as_no_answer(tmp_path: Path, content: str | None) -> None:
+    path = tmp_path / "kubeconfig"
+    if content is not None:
+        path.write_text(content)
+    with pytest.raises(NoAnswer, match="Kubernetes configuration"):
+        await KubeClient.connect(user_agent="me/1", kubeconfig=path)
