@@ -100,11 +100,6 @@ def find(folder: Path, major: Major, host: str) -> OnPremServer | None:
     return _describe(folder, host, server)
 
 
-def discard(folder: Path) -> None:
-    """Delete a stopped server's data where they lie outside its temporary folder."""
-    postgres.discard(folder / "server")
-
-
 def erase(folder: Path) -> None:
     """Delete a stopped server with all its databases for good."""
     postgres.erase(folder / "server")
@@ -130,13 +125,15 @@ def _front_runs(folder: Path) -> bool:
     return front is not None and daemons.is_alive(front)
 
 
-async def stop(folder: Path, *, grace_s: float = 20.0) -> None:
-    """Stop front and server; the data stay."""
+async def stop(folder: Path, *, grace_s: float = 20.0, is_temporary: bool = False) -> None:
+    """Stop front and server; the data stay, but for those of a temporary folder that had to lie outside it."""
     front = daemons.load(_pid_file(folder))
     if front is not None:
         await daemons.stop(front, number=signal.SIGTERM, grace_s=5.0)
     _pid_file(folder).unlink(missing_ok=True)
     await postgres.stop(folder / "server", grace_s=grace_s)
+    if is_temporary:
+        postgres.discard(folder / "server")
 
 
 async def _prepare(server: Server, password: str) -> None:

@@ -42,8 +42,7 @@ async def test_a_taken_address_stops_the_start_with_one_line(tmp_path: Path) -> 
     finally:
         server.close()
         await server.wait_closed()
-        await onprem.stop(tmp_path, grace_s=5.0)
-        onprem.discard(tmp_path)
+        await onprem.stop(tmp_path, grace_s=5.0, is_temporary=True)
         lease.release()
 
     assert f"{lease.address(1)}:5432 is taken by pid {os.getpid()} (" in str(refused.value)

@@ -101,8 +101,7 @@ def onprem_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OnPremSe
     options = onprem.Options(folder=folder, lifetime=Lifetime.WITH_PARENT, durable=False)
     lease = addresses.lease()
     yield asyncio.run(onprem.start(options, lease))
-    asyncio.run(onprem.stop(folder, grace_s=5.0))
-    onprem.discard(folder)
+    asyncio.run(onprem.stop(folder, grace_s=5.0, is_temporary=True))
     lease.release()
 
 

@@ -245,8 +245,7 @@ class System:
         try:
             yield SqlLog(stranger.server.log, stranger.username)
         finally:
-            await onprem.stop(other)
-            onprem.discard(other)
+            await onprem.stop(other, is_temporary=True)
             await onprem.start(_server_options(ours), self.lease)
 
     @asynccontextmanager
@@ -330,8 +329,7 @@ async def rig(folder: Path, programs: Programs) -> AsyncIterator[System]:
                     if program.is_running:
                         await program.kill9()
     finally:
-        await onprem.stop(server_options.folder, grace_s=5.0)
-        onprem.discard(server_options.folder)
+        await onprem.stop(server_options.folder, grace_s=5.0, is_temporary=True)
         await planes.stop(options.folder, grace_s=2.0)
         lease.release()
 
