@@ -123,7 +123,9 @@ class Controller:
                 for number in range(self._settings.workers)
             ]
             # Not gather: a cancellation must reach this task, and not the passes in flight.
-            await asyncio.wait(workers)
+            done, _ = await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)
+            for worker in done:
+                worker.result()
         finally:
             self._running = False
             await self._drain(workers)
@@ -144,8 +146,13 @@ class Controller:
     def _on_change(self, source: Source, change: Change) -> None:
         if change.own and not source.echoes:
             return
-        priority = Priority.URGENT if source.urgent(change) else Priority.NORMAL
-        for key in source.keys(change):
+        try:
+            priority = Priority.URGENT if source.urgent(change) else Priority.NORMAL
+            keys = tuple(source.keys(change))
+        except Exception as defect:  # noqa: BLE001  # one odd object must not stop the watch for all others
+            self._defect(change.key, defect)
+            return
+        for key in keys:
             self._queue.add(key, priority=priority)
 
     async def _drain(self, workers: list[asyncio.Task[None]]) -> None:
@@ -189,13 +196,22 @@ class Controller:
 
     async def _attempt(self, key: Key) -> Result | Failure | ApiError | None:
         """Make one pass; return its result, its failure, or None for a defect of ours."""
+        limit = asyncio.timeout(self._settings.pass_timeout.total_seconds())
         try:
-            async with asyncio.timeout(self._settings.pass_timeout.total_seconds()):
+            async with limit:
                 result = await self._reconcile(key)
         except (Failure, ApiError) as failure:
             return failure
-        except TimeoutError:
-            return Transient(f"the pass took longer than {self._settings.pass_timeout}")
+        except TimeoutError as error:
+            late = f"the pass took longer than {self._settings.pass_timeout}"
+            return Transient(late if limit.expired() else f"a call timed out: {error}")
+        except asyncio.CancelledError as defect:
+            task = asyncio.current_task()
+            if task and task.cancelling():
+                raise
+            # Not us: something that the pass waited for was cancelled. That must not end the worker.
+            self._defect(key, defect)
+            return None
         except Exception as defect:  # noqa: BLE001  # the one place: a defect of ours must not end the controller
             self._defect(key, defect)
             return None
@@ -249,7 +265,7 @@ class Controller:
         if result == "error":
             metrics.RECONCILE_ERRORS.labels(self.name).inc()
 
-    def _defect(self, key: Key, defect: Exception) -> None:
+    def _defect(self, key: Key, defect: BaseException) -> None:
         trace = defect.__traceback__
         while trace and trace.tb_next:
             trace = trace.tb_next

@@ -110,9 +110,17 @@ def record_of(raw: bytes, resource: Resource, indexes: Mapping[str, Index], head
     # A copy is right-sized; the encoder's own buffer keeps its slack.
     compact = bytes(memoryview(encoded))
     obj = loads(compact) if indexes else {}
-    indexed = tuple(tuple(sorted(set(index(obj)))) for index in indexes.values())
+    indexed = tuple(_values(index, obj) for index in indexes.values())
     head = head or head_of(raw)
     return Record(head.key, head.uid, head.version, head.generation, head.deleting, compact, indexed)
+
+
+def _values(index: Index, obj: Object) -> tuple[str, ...]:
+    try:
+        return tuple(sorted(set(index(obj))))
+    except (AttributeError, LookupError, TypeError, ValueError):
+        # An object of odd shape, let in by an older schema: found by its key alone, and no harm to the others.
+        return ()
 
 
 def newer(version: str, than: str) -> bool:

@@ -11,6 +11,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from runtime.cache import Cache, Informer
+from runtime.changes import Change
 from runtime.controller import Controller, ControllerSettings, Source
 from runtime.errors import (
     ApiError,
@@ -380,6 +381,41 @@ def test_a_source_added_while_running_brings_what_it_holds() -> None:
             return stage.counts()
 
     assert run(scene()) == Counter(child=2, owner=2)
+
+
+def test_something_cancelled_inside_a_pass_is_a_defect_and_not_the_end_of_a_worker() -> None:
+    async def waits_for_the_cancelled(_: Key) -> Result:
+        task = asyncio.create_task(asyncio.sleep(1))
+        task.cancel()
+        await task
+        return SETTLED
+
+    async def scene() -> int:
+        kube = FakeKube()
+        kube.put(WIDGETS, "w")
+        async with staged(waits_for_the_cancelled, kube, workers=1) as stage:
+            await asyncio.sleep(60)
+            return len(stage.passes)
+
+    assert run(scene()) in range(5, 10)
+
+
+def test_a_mapping_that_fails_on_one_object_stops_nothing() -> None:
+    async def scene() -> Counter[str]:
+        kube = FakeKube()
+        async with staged(settle, kube) as stage:
+
+            def odd(change: Change) -> tuple[Key, ...]:
+                return (Key("ns", (change.new() or {})["spec"]["owner"]),)
+
+            stage.controller.source(Source(stage.informer, keys=odd))
+            await asyncio.sleep(1)
+            kube.put(WIDGETS, "poison")
+            kube.put(WIDGETS, "good", spec={"owner": "someone"})
+            await asyncio.sleep(1)
+            return stage.counts()
+
+    assert run(scene()) == Counter(poison=1, good=1, someone=1)
 
 
 def test_work_that_stands_still_is_told() -> None:

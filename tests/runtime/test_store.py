@@ -208,6 +208,15 @@ def test_an_index_added_late_knows_what_is_stored() -> None:
     assert store.by_index("colour", "red") == (Key("ns", "a"),)
 
 
+def test_an_object_that_an_index_cannot_read_is_stored_all_the_same() -> None:
+    kube, store = FakeKube(), Store(WIDGETS)
+    store.add_index("size", lambda obj: (obj["spec"]["size"].lower(),))
+    relist(store, [kube.put(WIDGETS, "odd", spec={"size": 7}), kube.put(WIDGETS, "good", spec={"size": "XL"})], "102")
+
+    assert store.by_index("size", "xl") == (Key("ns", "good"),)
+    assert Key("ns", "odd") in store
+
+
 def test_one_index_name_means_one_function() -> None:
     store = new_store()
     with pytest.raises(ValueError, match="another function"):
