@@ -93,6 +93,7 @@ class Controller:
         self._replays: set[asyncio.Task[None]] = set()
         self._defects: dict[Key, str] = {}
         self._running = False
+        self._working = False
 
     def source(self, source: Source) -> None:
         """Add a source, also while running; what its store holds already is enqueued too."""
@@ -105,8 +106,9 @@ class Controller:
         self._queue.add(key, priority=priority, after=after)
 
     def stands_for(self) -> timedelta:
-        """Return how long due work has not moved; for health."""
-        return self._queue.stands_for()
+        """Return how long due work has not moved although there are workers; for health."""
+        still = self._queue.stands_for()
+        return still if self._working else timedelta()
 
     async def run(self) -> None:
         """Work until cancelled, then drain: passes in flight end (at most `drain`), no new one begins."""
@@ -118,6 +120,7 @@ class Controller:
                 self._connect(source)
             for source in tuple(self._sources):
                 await source.informer.synced.wait()
+            self._working = True
             workers = [
                 asyncio.create_task(self._work(), name=f"{self.name} worker {number}")
                 for number in range(self._settings.workers)
@@ -127,7 +130,7 @@ class Controller:
             for worker in done:
                 worker.result()
         finally:
-            self._running = False
+            self._running = self._working = False
             await self._drain(workers)
 
     def _new_queue(self) -> WorkQueue:
@@ -185,9 +188,8 @@ class Controller:
         active.inc()
         began = time.monotonic()
         reconcile_id = uuid.uuid4().hex
-        with bound_contextvars(
-            controller=self.name, namespace=key.namespace, object=key.name, reconcileID=reconcile_id
-        ):
+        about = {"namespace": key.namespace, "name": key.name, "generation": self._generation(key)}
+        with bound_contextvars(controller=self.name, reconcileID=reconcile_id, **about):
             try:
                 self._after(key, await self._attempt(key))
             finally:
@@ -274,6 +276,10 @@ class Controller:
             return
         self._defects[key] = place
         _log.error("InternalError: a defect of the controller; the key is backed off", exc_info=defect)
+
+    def _generation(self, key: Key) -> int | None:
+        found = (source.informer.store.generation(key) for source in self._sources if source.primary)
+        return next((generation for generation in found if generation is not None), None)
 
     def _owned(self, key: Key) -> bool:
         return any(key in source.informer.store for source in self._sources if source.primary)

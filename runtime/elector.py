@@ -99,6 +99,8 @@ class Elector:
         self._identity = identity
         self._settings = settings or LeaseSettings()
         self._hooks = hooks or ElectorHooks()
+        # A slow answer is better than none, and one attempt that hangs must leave time for another.
+        self._attempt_seconds = self._settings.renew_deadline.total_seconds() / 2
         self._lease: Object | None = None
         self._seen: Observation | None = None
 
@@ -223,7 +225,7 @@ class Elector:
             if began + _GRAIN_SECONDS >= leadership.deadline():
                 return
             try:
-                async with asyncio.timeout(min(retry, leadership.deadline() - began)):
+                async with asyncio.timeout(min(self._attempt_seconds, leadership.deadline() - began)):
                     if not await self._renew(leadership):
                         return
             except (ApiError, TimeoutError, msgspec.DecodeError) as error:
@@ -292,4 +294,4 @@ class Elector:
         self._seen = observe(lease, self._seen, self._settings, self._hooks.monotonic())
 
     def _limit(self) -> asyncio.Timeout:
-        return asyncio.timeout(self._settings.retry.total_seconds())
+        return asyncio.timeout(self._attempt_seconds)

@@ -1,6 +1,6 @@
 """JSON logs on stderr, one object a line; no secret value in them.
 
-Keys follow the field's habit: `controller`, `namespace`, `object`, `generation`, `reconcileID`, `ts`, `level`, `msg`.
+Keys follow the field's habit: `controller`, `namespace`, `name`, `generation`, `reconcileID`, `ts`, `level`, `msg`.
 """
 
 from __future__ import annotations

@@ -61,6 +61,10 @@ class Record(msgspec.Struct, frozen=True, gc=False):
     raw: bytes
     indexed: tuple[tuple[str, ...], ...]
 
+    def __repr__(self) -> str:
+        # Never the content: it may be a Secret's, and a record may end in a log line.
+        return f"Record({self.key}, uid={self.uid}, version={self.version})"
+
     def decode(self) -> Object:
         """Return a fresh dictionary."""
         return loads(self.raw)

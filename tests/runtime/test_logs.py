@@ -36,7 +36,7 @@ import logging, structlog
 from runtime import logs
 logs.configure(level="DEBUG")
 log = structlog.get_logger("mine")
-with structlog.contextvars.bound_contextvars(controller="c", namespace="ns", object="w", reconcileID="r"):
+with structlog.contextvars.bound_contextvars(controller="c", namespace="ns", name="w", reconcileID="r"):
     log.info("hello", generation=3, password="{CANARY}")
     try:
         raise ValueError("postgresql://u:{CANARY}@h/d")
@@ -53,5 +53,5 @@ def test_a_process_writes_one_json_object_a_line_and_no_secret() -> None:
 
     assert CANARY not in done.stderr
     assert [line["msg"] for line in lines] == ["hello", "broke", "from elsewhere"]
-    assert {"controller", "namespace", "object", "generation", "reconcileID", "ts", "level"} <= set(lines[0])
+    assert {"controller", "namespace", "name", "generation", "reconcileID", "ts", "level"} <= set(lines[0])
     assert "ValueError" in lines[1]["exception"]
