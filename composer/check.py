@@ -85,13 +85,19 @@ def api_gaps(schema: Schema) -> tuple[str, ...]:
 
 def _of_resource(resource: CompiledResource, catalog: Catalog) -> Iterator[Problem]:
     path, tree = f"{resource.path}.template", resource.template
+    if not isinstance(tree, Mapping):
+        yield Problem("TemplateInvalid", "must be a manifest", path, resource=resource.name)
+        return
     api_version, kind = tree.get("apiVersion"), tree.get("kind")
     if not isinstance(api_version, str) or not isinstance(kind, str):
         yield Problem(
             "TemplateInvalid", "apiVersion and kind must be given as plain texts", path, resource=resource.name
         )
         return
-    yield from _of_metadata(resource, tree.get("metadata") or {})
+    faults = tuple(_of_metadata(resource, tree.get("metadata") or {}))
+    if faults:
+        yield from faults
+        return
     group, _, version = api_version.rpartition("/")
     group_kind = f"{kind}.{group}" if group else kind
     facts = catalog.get(group_kind)
@@ -116,8 +122,14 @@ def _of_resource(resource: CompiledResource, catalog: Catalog) -> Iterator[Probl
             yield msgspec.structs.replace(each, resource=resource.name)
 
 
-def _of_metadata(resource: CompiledResource, meta: Mapping[str, Any]) -> Iterator[Problem]:
+def _of_metadata(resource: CompiledResource, meta: Any) -> Iterator[Problem]:
     path = f"{resource.path}.template.metadata"
+    parts = {name: meta.get(name) for name in ("labels", "annotations")} if isinstance(meta, Mapping) else {"": meta}
+    for name, part in parts.items():
+        if part is not None and not isinstance(part, Mapping):
+            what = "must be a map whose values may be expressions"
+            yield Problem("TemplateInvalid", what, f"{path}.{name}".rstrip("."), resource=resource.name)
+            return
     for name in _SET_BY_US:
         if name in meta:
             what = f"{name} follows from the claim and cannot be set"

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+import msgspec
+
 from composer import names
 from composer.act import Actor
 from composer.connect import connect
@@ -47,6 +49,7 @@ from runtime.status import write_status
 
 _EARLY = timedelta(seconds=1)
 _WORDS_PACE = timedelta(seconds=2)
+_LIMIT_PACE = timedelta(minutes=1)
 _SOON = Result(requeue_after=timedelta(milliseconds=200))
 _AT_ONCE = Result(requeue_after=timedelta())
 
@@ -220,7 +223,12 @@ class ClaimReconciler:
         pause = timedelta(seconds=memory.written + _WORDS_PACE.total_seconds() - monotonic)
         if status != view.status and only_words_differ(view.status, status) and pause > timedelta():
             return Result(requeue_after=pause)
-        await self._write(view, status)
+        try:
+            await self._write(view, status)
+        except Invalid as error:
+            await self._write(view, report(view, _without_extras(findings, error), self._tools.now()))
+        if first and first.reason == "RenderLimit":
+            return Result(requeue_after=_LIMIT_PACE)
         if first and first.gravity is Gravity.MISSING and findings.waited < MISSING_PATIENCE:
             return Result(requeue_after=MISSING_PATIENCE - findings.waited)
         rests = [each.until for entry in findings.entries for each in entry.resting]
@@ -251,3 +259,10 @@ class ClaimReconciler:
         before = find(view.claim, "Stalled")
         if first and first.gravity is Gravity.STALLED and (before is None or before.get("reason") != first.reason):
             self._tools.events.emit(view.claim, type_="Warning", reason=first.reason, message=first.message)
+
+
+def _without_extras(findings: Findings, error: Invalid) -> Findings:
+    """Leave out what the composition adds to the status, which the schema of the claim refused."""
+    why = cause("SchemaMismatch", f"what the composition puts into the status is refused: {error.message}"[:400])
+    rendered = findings.rendered and msgspec.structs.replace(findings.rendered, status={})
+    return replace(findings, causes=(*findings.causes, why), rendered=rendered)

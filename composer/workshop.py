@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import socket
 import struct
 import time
@@ -27,7 +28,8 @@ from composer.render import Rendered, Request
 from composer.worker import Answer, Order
 from runtime.errors import Transient
 
-WALL = timedelta(seconds=2)
+# Bombs end by processor time or memory; this is for a worker that gets no processor at all.
+WALL = timedelta(seconds=10)
 KILLS = 3
 REFUSED_FOR = timedelta(minutes=5)
 _SERVES = 10_000
@@ -118,10 +120,13 @@ class Workshop:
             one.served += 1
             if one.served >= _SERVES:
                 replacement = None
-        except (TimeoutError, asyncio.IncompleteReadError, OSError, msgspec.DecodeError) as error:
+        except TimeoutError as error:
+            replacement = None
+            raise Transient(f"a render had no answer within {WALL.total_seconds():g} s") from error
+        except (asyncio.IncompleteReadError, OSError, msgspec.DecodeError) as error:
             replacement = None
             self._count_kill(about)
-            limits = f"cpu {worker.CPU_SECONDS:g} s, {WALL.total_seconds():g} s in all, or memory"
+            limits = f"{worker.CPU_SECONDS:g} s of processor time, or memory"
             raise CompositionError(Problem("RenderLimit", f"the render used up its limit: {limits}")) from error
         except asyncio.CancelledError:
             # Its answer would be taken for the next one's.
@@ -159,6 +164,8 @@ class Workshop:
         self._control.send(worker.SPAWN)
         said, descriptors, _, _ = socket.recv_fds(self._control, 64, 1)
         if not descriptors:
+            # It cannot be forked again: credentials exist by now. A new process can.
+            signal.raise_signal(signal.SIGTERM)
             raise ConnectionError("the template server has ended")
         return int(said), socket.socket(fileno=descriptors[0])
 

@@ -292,6 +292,14 @@ CHECKS = {
     "an owner of its own": Refusal(
         _composition(_resource("a", {**DATABASE, "metadata": {"ownerReferences": []}})), "SchemaMismatch"
     ),
+    "labels that an expression makes": Refusal(
+        _composition(_resource("a", {**DATABASE, "metadata": {"labels": "{{ claim.metadata.labels }}"}})),
+        "TemplateInvalid",
+        "spec.resources[0].template.metadata.labels",
+    ),
+    "metadata that an expression makes": Refusal(
+        _composition(_resource("a", {**DATABASE, "metadata": "{{ claim.metadata }}"})), "TemplateInvalid"
+    ),
     "a name twice": Refusal(_composition(_resource("a"), _resource("a")), "DuplicateResource"),
     "a cycle": Refusal(
         _composition(_resource("a", dependsOn=["b"]), _resource("b", dependsOn=["a"])), "DependencyCycle"
