@@ -8,7 +8,9 @@ T = TypeVar("T")
 _POLL_S = 0.05
 
 
-async def eventually(probe: Callable[[], Awaitable[T | None]], what: str, *, limit_s: float = 60.0) -> T:
+async def eventually(
+    probe: Callable[[], Awaitable[T | None]], what: str, *, limit_s: float = 60.0, every_s: float = _POLL_S
+) -> T:
     """Ask until the answer is truthy, and return it; fail with the last answer after a generous time."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + limit_s
@@ -18,4 +20,4 @@ async def eventually(probe: Callable[[], Awaitable[T | None]], what: str, *, lim
             return answer
         if loop.time() > deadline:
             raise AssertionError(f"{what}: not within {limit_s:g} s; last answer: {answer!r}")
-        await asyncio.sleep(_POLL_S)
+        await asyncio.sleep(every_s)

@@ -32,8 +32,8 @@ async def resting(system: System) -> System:
         found = await system.api.items(CLAIM.path("rest"))
         return len(found) == _CLAIMS and all(is_ready(obj) for obj in found)
 
-    await eventually(all_ready, f"{_CLAIMS} claims are Ready", limit_s=240.0)
-    await system.at_rest(for_s=5.0)
+    await eventually(all_ready, f"{_CLAIMS} claims are Ready", limit_s=240.0, every_s=1.0)
+    await system.at_rest(for_s=3.0)
     return system
 
 
@@ -52,7 +52,7 @@ async def _until_passes(system: System, name: str, number: int) -> None:
     async def done() -> bool:
         return await passes(system.ports[name]) >= start + number
 
-    await eventually(done, f"{name}: {number} passes", limit_s=240.0)
+    await eventually(done, f"{name}: {number} passes", limit_s=240.0, every_s=0.5)
 
 
 def _summary(writes: list[Request]) -> Counter[tuple[str, ...]]:
