@@ -13,7 +13,7 @@ import msgspec
 import structlog
 
 from providers import credentials
-from providers.cloud import Cloud, ConfigT, Provider, decode_config
+from providers.cloud import Account, ConfigT, Provider, decode_config
 from providers.managed import SpecT
 from providers.reading import status_of
 from runtime.cache import Cache, Informer
@@ -26,17 +26,6 @@ _log = structlog.get_logger("providers.accounts")
 _AFTER_FAILURE = timedelta(seconds=5)
 # Longer than any pass: whoever still uses a replaced connection has ended by then.
 _LINGER = timedelta(minutes=3)
-
-
-@dataclass(frozen=True, slots=True)
-class Account(Generic[SpecT, ConfigT]):
-    """A connected cloud: `id` is who it said it is, `changed` what to say when that is not who it was."""
-
-    cloud: Cloud[SpecT]
-    config: ConfigT
-    config_object: Object
-    id: str
-    changed: str = ""
 
 
 @dataclass(slots=True)

@@ -11,7 +11,8 @@ from typing import Any
 import msgspec
 
 from providers import reading
-from providers.accounts import Account, Accounts
+from providers.accounts import Accounts
+from providers.cloud import Account
 from providers.plan import Bounds
 from runtime.cache import Informer
 from runtime.objects import Key, Object, annotations_of, finalizers_of, key_of, labels_of

@@ -11,7 +11,6 @@ Guarantees that the generic reconciler builds on:
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
@@ -27,7 +26,7 @@ from providers.passwords import Login
 from providers.plan import Policy
 from providers.reading import Operation
 from runtime.errors import Conflict
-from runtime.objects import Resource
+from runtime.objects import Object, Resource
 
 ConfigT = TypeVar("ConfigT", bound=msgspec.Struct)
 
@@ -42,7 +41,7 @@ class Fence:
 
     until: float
     leads: Callable[[], bool]
-    monotonic: Callable[[], float] = time.monotonic
+    monotonic: Callable[[], float]
 
     def check(self) -> None:
         """Raise FenceClosed when no call may start any more."""
@@ -179,6 +178,17 @@ class Provider(Generic[SpecT, ConfigT]):
     secrets: Callable[[ConfigT], tuple[str, ...]]
     connect: Callable[[ConfigT, Mapping[str, Mapping[str, str]], str], AbstractAsyncContextManager[Cloud[SpecT]]]
     window_open: Callable[[SpecT, datetime], bool] = lambda _spec, _now: False
+
+
+@dataclass(frozen=True, slots=True)
+class Account(Generic[SpecT, ConfigT]):
+    """A connected cloud: `id` is who it said it is, `changed` what to say when that is not who it was."""
+
+    cloud: Cloud[SpecT]
+    config: ConfigT
+    config_object: Object
+    id: str
+    changed: str = ""
 
 
 def decode_config(provider: Provider[Any, ConfigT], spec: dict[str, Any]) -> ConfigT:

@@ -9,10 +9,10 @@ from providers import reading
 from providers.accounts import Accounts
 from providers.bounds import Limiter
 from providers.cloud import Provider
-from providers.gather import unknown_of
 from providers.reading import status_of
 from providers.reasons import Kind, kind_of
 from providers.settings import Settings
+from providers.snapshot import unknown_of
 from runtime.conditions import Condition, find, merge
 from runtime.errors import Failure
 from runtime.events import EventRecorder

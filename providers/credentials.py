@@ -9,32 +9,16 @@ from __future__ import annotations
 import base64
 import binascii
 import secrets
-from dataclasses import dataclass, field
 
-from providers.identity import LABEL_CLAIM, identity_of
-from providers.passwords import ALPHABET, LENGTH, Kept, well_mixed
+from providers.identity import CA, LABEL_CLAIM, credentials_key, identity_of
+from providers.passwords import ALPHABET, LENGTH, Kept, Stored, well_mixed
 from runtime.errors import AlreadyExists, Conflict, NotFound, Terminal
 from runtime.kube import Kube
 from runtime.objects import SECRETS, Key, Object, key_of, labels_of, uid_of, version_of
 
 TYPE = "fairlead.dev/credentials"
-CA = "ca.crt"
 HASH_KEY = "fairlead-hash-key"
 _HASH_KEY_BYTES = 32
-
-
-@dataclass(frozen=True, slots=True)
-class Stored:
-    """The credentials Secret with what is needed to replace exactly this version."""
-
-    kept: Kept = field(repr=False)
-    uid: str
-    version: str
-
-
-def name_of(resource: Key) -> Key:
-    """Return the key of a resource's credentials Secret."""
-    return Key(resource.namespace, f"{resource.name}-credentials")
 
 
 def new_password() -> str:
@@ -64,7 +48,7 @@ def _ours(secret: Object, owner: Object) -> bool:
 
 async def read(kube: Kube, owner: Object) -> Stored | None:
     """Read a resource's credentials; raises Terminal SecretNotOwned when another's Secret has the name."""
-    key = name_of(key_of(owner))
+    key = credentials_key(key_of(owner))
     try:
         secret = await kube.get(SECRETS, key)
     except NotFound:
@@ -79,7 +63,7 @@ async def read(kube: Kube, owner: Object) -> Stored | None:
 
 async def write(kube: Kube, owner: Object, kept: Kept, before: Stored | None, *, manager: str) -> Stored:
     """Write the credentials: a POST when there were none, else a PUT of exactly the version that was read."""
-    key = name_of(key_of(owner))
+    key = credentials_key(key_of(owner))
     values = {"current": kept.current, "pending": kept.pending, "username": kept.username, CA: kept.ca}
     meta: Object = {
         "name": key.name,
@@ -108,7 +92,7 @@ async def delete(kube: Kube, owner: Object) -> None:
     """Delete a resource's credentials; one that is not ours, or already gone, is left."""
     stored = await read(kube, owner)
     if stored is not None:
-        await kube.delete(SECRETS, name_of(key_of(owner)), uid=stored.uid)
+        await kube.delete(SECRETS, credentials_key(key_of(owner)), uid=stored.uid)
 
 
 async def hash_key(kube: Kube, namespace: str, *, manager: str) -> bytes:

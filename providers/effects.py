@@ -16,7 +16,6 @@ from typing import Any, Generic, assert_never
 from providers import credentials, reading
 from providers.bounds import Limiter
 from providers.cloud import ConfigT, Credential, Fence, Provider
-from providers.gather import Snapshot
 from providers.managed import Absent, Change, Observed, Present, SpecT, describe
 from providers.outcome import Outcome, Said, calls_of, marks_missing
 from providers.passwords import Introduce, Keep, Kept, Login, Missing, PutBack, Restore, Retire
@@ -37,6 +36,7 @@ from providers.plan import (
 )
 from providers.reading import Intent
 from providers.settings import Settings
+from providers.snapshot import Snapshot
 from runtime.errors import Blocked, Conflict, NotFound, Transient
 from runtime.finalizers import removal
 from runtime.kube import Kube
@@ -265,7 +265,7 @@ class Effects(Generic[SpecT, ConfigT]):
         )
         self._remember(out, applied)
         out.acted = True
-        return Fence(until, lambda: leads(_LEADERSHIP_LEFT))
+        return Fence(until, lambda: leads(_LEADERSHIP_LEFT), time.monotonic)
 
     def _remember(self, out: Outcome[SpecT], obj: Object) -> None:
         self._store.remember(obj)

@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime
-from typing import Any, Generic
+from typing import Generic
 
 from providers import credentials, reading
-from providers.accounts import Account, Accounts
+from providers.accounts import Accounts
 from providers.bounds import Limiter
-from providers.cloud import ConfigT, Credential, Provider, Target
-from providers.credentials import Stored
+from providers.cloud import Account, ConfigT, Credential, Provider, Target
 from providers.envelope import Envelope
 from providers.identity import CLAIM_NAME, Identity, identity_of, owner_of
-from providers.managed import Absent, Change, Marks, Observation, Observed, Present, SpecT, Unknown, diff, digest
-from providers.passwords import Keep, Login, PasswordStep, PasswordView, decide_password, keyed_hash, refuse_password
+from providers.managed import Absent, Marks, Observation, Present, SpecT, Unknown, digest
+from providers.passwords import (
+    Login,
+    PasswordView,
+    Stored,
+    decide_password,
+    keyed_hash,
+    refuse_password,
+)
 from providers.plan import Bounds, Desired, Lifecycle, Policy, Scene
 from providers.reading import Intent, status_of
 from providers.settings import Settings
+from providers.snapshot import Snapshot, differences, proven_versions, unknown_of
 from runtime.cache import Cache, Informer
-from runtime.errors import ApiError, Blocked, Failure, NotFound, Terminal, Throttled
+from runtime.errors import ApiError, Blocked, Failure, NotFound, Terminal
 from runtime.kube import Kube, Selection
 from runtime.objects import (
     CRDS,
@@ -33,32 +40,6 @@ from runtime.objects import (
     key_of,
     labels_of,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Snapshot(Generic[SpecT]):
-    """What one pass knows. `step` is what the password needs, `trouble` why that cannot be told."""
-
-    obj: Object
-    envelope: Envelope
-    scene: Scene[SpecT]
-    target: Target[SpecT]
-    account: Account[SpecT, Any] | None = None
-    intent: Intent | None = None
-    stored: Stored | None = None
-    step: PasswordStep = field(default=Keep(), repr=False)
-    trouble: tuple[str, str] | None = None
-    login: Login = Login.NOT_TRIED
-    given: str = field(default="", repr=False)
-
-    @property
-    def observed(self) -> Observed[SpecT] | None:
-        """The database as it was seen, None when it was not."""
-        match self.scene.observation:
-            case Present(observed=observed):
-                return observed
-            case _:
-                return None
 
 
 class Gatherer(Generic[SpecT, ConfigT]):
@@ -343,28 +324,3 @@ def _with_active(target: Target[SpecT], stored: Stored | None) -> Target[SpecT]:
     if stored is None or not stored.kept.username:
         return target
     return replace(target, active=stored.kept.username)
-
-
-def differences(
-    provider: Provider[SpecT, Any], envelope: Envelope, target: Target[SpecT], observed: Observed[SpecT]
-) -> tuple[Change, ...]:
-    """Return all that differs, each change in its class. Pure."""
-    found = (*diff(target.spec, observed.spec, ignore=envelope.ignore_fields), *provider.guarded(target, observed))
-    return tuple(provider.classify(change) for change in found)
-
-
-def proven_versions(obj: Object) -> dict[str, str]:
-    """Return the row versions of the logins at which their passwords were last proven."""
-    logins = (status_of(obj).get("atProvider") or {}).get("logins") or ()
-    return {str(one.get("name")): str(one.get("version", "")) for one in logins}
-
-
-def unknown_of(failure: Failure) -> Unknown:
-    """Turn a failed read into what it teaches about the database: nothing."""
-    match failure:
-        case Terminal(reason=reason, message=message) | Blocked(reason=reason, message=message):
-            return Unknown(reason, message)
-        case Throttled():
-            return Unknown("Throttled", str(failure))
-        case _:
-            return Unknown("CloudUnreachable", str(failure))

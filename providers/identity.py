@@ -10,13 +10,15 @@ import base64
 import hashlib
 from dataclasses import dataclass
 
-from runtime.objects import Object, annotations_of, key_of, labels_of, metadata, uid_of
+from runtime.objects import Key, Object, annotations_of, key_of, labels_of, metadata, uid_of
 
 PREFIX = "fairlead.dev/"
 LABEL_CLAIM = PREFIX + "claim"
 CLAIM_NAME = PREFIX + "claim-name"
 RESOURCE = PREFIX + "resource"
 FOR_EACH_KEY = PREFIX + "key"
+CA = "ca.crt"
+"""Key of the credentials Secret that holds the certificates of the server's authority."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,3 +96,8 @@ def owner_of(obj: Object, installation: str) -> Owner:
     text = f"{namespace}\0{identity.claim_name}\0{identity.resource}\0{identity.for_each_key}"
     claim = hashlib.sha256(text.encode()).hexdigest()[:16]
     return Owner(installation, identity.uid, claim, namespace[:63], identity.claim_name[:63], identity.resource[:63])
+
+
+def credentials_key(resource: Key) -> Key:
+    """Return the key of a resource's credentials Secret."""
+    return Key(resource.namespace, f"{resource.name}-credentials")

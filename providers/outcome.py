@@ -6,10 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, assert_never
 
 from providers import reading
-from providers.credentials import Stored
-from providers.gather import Snapshot
 from providers.managed import Absent, Change, Present, SpecT, digest
-from providers.passwords import Introduce, Keep, Missing, PutBack, Retire
+from providers.passwords import Introduce, Keep, Missing, PutBack, Retire, Stored
 from providers.plan import (
     Adopt,
     Create,
@@ -25,6 +23,7 @@ from providers.plan import (
     Wait,
 )
 from providers.reading import Call, Operation
+from providers.snapshot import Snapshot
 from runtime.objects import Object, annotations_of
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import string
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
 from typing import TypeAlias
@@ -36,6 +36,15 @@ class Kept:
     pending: str = ""
     username: str = ""
     ca: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """The credentials Secret with what is needed to replace exactly this version."""
+
+    kept: Kept = field(repr=False)
+    uid: str
+    version: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from providers.accounts import Accounts
 from providers.cloud import ConfigT, Credential, Provider
 from providers.decide import decide
 from providers.effects import Effects
-from providers.gather import Gatherer, Snapshot, differences, unknown_of
+from providers.gather import Gatherer
 from providers.identity import identity_of
 from providers.managed import Present, SpecT, digest
 from providers.outcome import Outcome, mutates
@@ -20,6 +20,7 @@ from providers.plan import Create, Destroy, Ignore, Plan, Refuse, Settled, Updat
 from providers.reasons import Kind, kind_of
 from providers.report import Verdict, requeue_after, status_after, verdict_of
 from providers.settings import Settings
+from providers.snapshot import Snapshot, differences, unknown_of
 from runtime.conditions import find
 from runtime.errors import Blocked, Failure, NamespaceTerminating, Terminal
 from runtime.events import EventRecorder

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
-from providers import credentials, reading
-from providers.gather import Snapshot, proven_versions
+from providers import reading
+from providers.identity import CA, credentials_key
 from providers.managed import Change, Present, describe
 from providers.outcome import Outcome
 from providers.passwords import Kept, Missing, keyed_hash
@@ -15,6 +15,7 @@ from providers.plan import Create, Plan, Refuse, Rest, Settled, Update, Wait
 from providers.reading import status_of
 from providers.reasons import UNUSABLE, Kind, deadline_of, kind_of
 from providers.settings import Settings
+from providers.snapshot import Snapshot, proven_versions
 from runtime.conditions import Condition, find, merge, timestamp
 from runtime.objects import Object, annotations_of, generation_of, key_of
 
@@ -148,7 +149,7 @@ def _connection(snapshot: Snapshot[Any], outcome: Outcome[Any], settings: Settin
     if snapshot.account is None or kept is None or not kept.current:
         return None
     endpoint = snapshot.account.cloud.endpoint(snapshot.target)
-    name = credentials.name_of(key_of(outcome.obj)).name
+    name = credentials_key(key_of(outcome.obj)).name
     connection: Object = {
         "host": endpoint.host,
         "port": endpoint.port,
@@ -158,7 +159,7 @@ def _connection(snapshot: Snapshot[Any], outcome: Outcome[Any], settings: Settin
         "passwordRef": {"name": name, "key": "current", "hash": keyed_hash(settings.hash_key, kept.current)},
     }
     if kept.ca:
-        connection["caRef"] = {"kind": "Secret", "name": name, "key": credentials.CA}
+        connection["caRef"] = {"kind": "Secret", "name": name, "key": CA}
     return connection
 
 

@@ -38,7 +38,7 @@ class Countdown:
         return self.left >= 0
 
     def fence(self) -> Fence:
-        return Fence(until=time.monotonic() + 600, leads=self)
+        return Fence(until=time.monotonic() + 600, leads=self, monotonic=time.monotonic)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

@@ -1,0 +1,66 @@
+"""What one pass knows, and what follows from it without asking anybody. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Generic
+
+from providers.cloud import Account, Provider, Target
+from providers.envelope import Envelope
+from providers.managed import Change, Observed, Present, SpecT, Unknown, diff
+from providers.passwords import Keep, Login, PasswordStep, Stored
+from providers.plan import Scene
+from providers.reading import Intent, status_of
+from runtime.errors import Blocked, Failure, Terminal, Throttled
+from runtime.objects import Object
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot(Generic[SpecT]):
+    """What one pass knows. `step` is what the password needs, `trouble` why that cannot be told."""
+
+    obj: Object
+    envelope: Envelope
+    scene: Scene[SpecT]
+    target: Target[SpecT]
+    account: Account[SpecT, Any] | None = None
+    intent: Intent | None = None
+    stored: Stored | None = None
+    step: PasswordStep = field(default=Keep(), repr=False)
+    trouble: tuple[str, str] | None = None
+    login: Login = Login.NOT_TRIED
+    given: str = field(default="", repr=False)
+
+    @property
+    def observed(self) -> Observed[SpecT] | None:
+        """The database as it was seen, None when it was not."""
+        match self.scene.observation:
+            case Present(observed=observed):
+                return observed
+            case _:
+                return None
+
+
+def differences(
+    provider: Provider[SpecT, Any], envelope: Envelope, target: Target[SpecT], observed: Observed[SpecT]
+) -> tuple[Change, ...]:
+    """Return all that differs, each change in its class. Pure."""
+    found = (*diff(target.spec, observed.spec, ignore=envelope.ignore_fields), *provider.guarded(target, observed))
+    return tuple(provider.classify(change) for change in found)
+
+
+def proven_versions(obj: Object) -> dict[str, str]:
+    """Return the row versions of the logins at which their passwords were last proven."""
+    logins = (status_of(obj).get("atProvider") or {}).get("logins") or ()
+    return {str(one.get("name")): str(one.get("version", "")) for one in logins}
+
+
+def unknown_of(failure: Failure) -> Unknown:
+    """Turn a failed read into what it teaches about the database: nothing."""
+    match failure:
+        case Terminal(reason=reason, message=message) | Blocked(reason=reason, message=message):
+            return Unknown(reason, message)
+        case Throttled():
+            return Unknown("Throttled", str(failure))
+        case _:
+            return Unknown("CloudUnreachable", str(failure))
