@@ -8,12 +8,13 @@ from __future__ import annotations
 import logging
 import re
 import sys
-from collections.abc import MutableMapping
+from collections.abc import MutableMapping, Sequence
 from typing import Any, Final
 
 import msgspec
 import structlog
 
+_RUNTIME: Final = __name__.partition(".")[0]
 _REDACTED: Final = "[redacted]"
 _SECRET_KEY: Final = re.compile(
     r"passw|secret|token|credential|authorization|private.?key|api.?key|connection.?string", re.IGNORECASE
@@ -22,23 +23,13 @@ _SECRET_KEY: Final = re.compile(
 _LOGIN_IN_URL: Final = re.compile(r"(\b[a-z][a-z0-9+.-]*://[^\s:/@]+:)[^\s@]+@", re.IGNORECASE)
 _AUTHORIZATION: Final = re.compile(r"\b(Bearer|Basic)\s+[A-Za-z0-9._~+/=-]{8,}", re.IGNORECASE)
 
-# At DEBUG these print request bodies, and with them passwords.
-_PINNED: Final = (
-    "aiohttp",
-    "asyncio",
-    "azure",
-    "boto3",
-    "botocore",
-    "google",
-    "kubernetes_asyncio",
-    "msal",
-    "psycopg",
-    "urllib3",
-)
 
+def configure(*, level: str = "INFO", packages: Sequence[str] = ()) -> None:
+    """Set up structlog and the standard library's logging for a process.
 
-def configure(*, level: str = "INFO") -> None:
-    """Set up structlog and the standard library's logging for a process. `level` is a name of `logging`."""
+    `level` (a name of `logging`) holds for this runtime and for `packages`. All other loggers are pinned to WARNING,
+    whatever `level` says: at DEBUG some SDKs print request bodies, and with them passwords.
+    """
     shared: list[structlog.types.Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_logger_name,
@@ -65,9 +56,9 @@ def configure(*, level: str = "INFO") -> None:
     )
     root = logging.getLogger()
     root.handlers[:] = [lines]
-    root.setLevel(level)
-    for name in _PINNED:
-        logging.getLogger(name).setLevel(logging.WARNING)
+    root.setLevel(logging.WARNING)
+    for name in (_RUNTIME, *packages):
+        logging.getLogger(name).setLevel(level)
 
 
 def redact(_logger: object, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:

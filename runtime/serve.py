@@ -55,6 +55,8 @@ class ProcessSettings:
     elect: bool = True
     installation: str = ""
     log_level: str = "INFO"
+    # Whose loggers speak at that level; all others are pinned to WARNING.
+    packages: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -74,7 +76,7 @@ Build: TypeAlias = Callable[[ProcessContext], Awaitable[Sequence[Controller]]]
 
 def main(settings: ProcessSettings, build: Build) -> int:
     """Run a process on uvloop until a signal ends it; return its exit status."""
-    logs.configure(level=settings.log_level)
+    logs.configure(level=settings.log_level, packages=settings.packages)
     freeze_imports()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(serve(settings, build))

@@ -34,7 +34,7 @@ def test_plain_values_stay() -> None:
 PROGRAM = f"""
 import logging, structlog
 from runtime import logs
-logs.configure(level="DEBUG")
+logs.configure(level="DEBUG", packages=["mine"])
 log = structlog.get_logger("mine")
 with structlog.contextvars.bound_contextvars(controller="c", namespace="ns", name="w", reconcileID="r"):
     log.info("hello", generation=3, password="{CANARY}")

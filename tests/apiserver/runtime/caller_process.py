@@ -50,6 +50,7 @@ if __name__ == "__main__":
                 name="caller",
                 namespace=namespace,
                 health_port=int(port),
+                packages=("caller",),
                 lease=LeaseSettings(duration=duration, renew_deadline=renew_deadline, retry=retry),
             ),
             build,
