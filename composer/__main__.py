@@ -60,6 +60,7 @@ def _serve(options: argparse.Namespace, workshop: Workshop) -> int:
 
     settings = serve.ProcessSettings(
         name=NAME,
+        packages=("composer",),
         namespace=options.namespace,
         kubeconfig=options.kubeconfig,
         health_host=options.health_host,

@@ -69,6 +69,7 @@ def run(arguments: list[str]) -> int:
         lease=LeaseSettings(seconds["lease_duration"], seconds["lease_renew_deadline"], seconds["lease_retry"]),
         elect=not given.no_elect,
         log_level=given.log_level,
+        packages=("providers",),
     )
     # With the default lease 20 s and 5 s: who takes over from a killed process waits in proportion to its lease.
     share = min(1.0, settings.lease.duration / LeaseSettings().duration)
