@@ -194,6 +194,27 @@ def test_what_a_pass_asks_for_comes_at_its_time() -> None:
     assert [round(at - times[0]) for at in times] == [0, 60, 120, 180]
 
 
+def test_a_success_lets_the_next_failure_count_as_the_first() -> None:
+    outcomes = iter([False] * 6 + [True] + [False] * 2)
+
+    async def mostly_failing(_: Key) -> Result:
+        if next(outcomes, True):
+            return Result(requeue_after=timedelta(seconds=100))
+        raise Transient("x")
+
+    async def scene() -> list[float]:
+        kube = FakeKube()
+        kube.put(WIDGETS, "w")
+        async with staged(mostly_failing, kube) as stage:
+            await asyncio.sleep(300)
+            return stage.times("w")
+
+    times = run(scene())
+
+    assert times[6] - times[5] >= 16
+    assert 0.5 <= times[8] - times[7] <= 0.75
+
+
 def test_an_edit_ends_a_pause() -> None:
     async def scene() -> float:
         kube = FakeKube()

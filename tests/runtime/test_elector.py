@@ -331,7 +331,7 @@ def test_a_stop_in_the_middle_of_a_renewal_frees_the_lease_all_the_same() -> Non
         world = World(1)
         world.start("a")
         await world.until_leads("a")
-        world.links["a"].weather = Weather.LATE
+        world.links["a"].weather = Weather.ANSWER_LOST
         await asyncio.sleep(stop_after_s)
         world.links["a"].weather = Weather.FAIR
         world.tasks["a"].cancel()
@@ -395,6 +395,38 @@ def test_a_lease_given_to_another_by_hand_ends_the_leader_without_an_overlap() -
         return world
 
     run(scene())
+
+
+def test_work_that_drains_after_a_loss_may_start_nothing() -> None:
+    held: list[bool] = []
+
+    async def scene() -> None:
+        loop = asyncio.get_running_loop()
+        server = FakeKube()
+        begun = asyncio.Event()
+
+        async def lead(leadership: Leadership) -> None:
+            begun.set()
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                for _ in range(5):
+                    held.append(leadership.holds())
+                    await asyncio.sleep(0.1)
+                raise
+
+        elector = Elector(server, LEASE, "a", SETTINGS, hooks=ElectorHooks(monotonic=loop.time))
+        running = asyncio.create_task(elector.run(lead))
+        await begun.wait()
+        spec = {**server.objects[LEASES, LEASE]["spec"], "holderIdentity": "somebody"}
+        server.put(LEASES, LEASE.name, namespace=LEASE.namespace, spec=spec)
+        await asyncio.sleep(1.5)
+        running.cancel()
+        await asyncio.wait((running,))
+
+    run(scene())
+
+    assert held == [False] * 5
 
 
 def test_each_term_has_a_higher_epoch() -> None:
