@@ -50,6 +50,7 @@ from runtime.status import write_status
 _EARLY = timedelta(seconds=1)
 _WORDS_PACE = timedelta(seconds=2)
 _LIMIT_PACE = timedelta(minutes=1)
+_BLIND_PACE = timedelta(seconds=5)
 _SOON = Result(requeue_after=timedelta(milliseconds=200))
 _AT_ONCE = Result(requeue_after=timedelta())
 
@@ -92,9 +93,21 @@ class ClaimReconciler:
             return SETTLED
         if is_paused(view.annotations, self._tools.now()):
             return await self._paused(view)
+        if view.unlisted:
+            return await self._blind(view)
         if view.deleting:
             return await self._tear_down(view)
         return await self._compose(view)
+
+    async def _blind(self, view: View) -> Result:
+        """Leave everything as it is while the children of some kind cannot be seen."""
+        text = f"{', '.join(view.unlisted)} cannot be listed: is it served, and may the composer read it?"
+        why = cause("KindNotAllowed", text, gravity_as=Gravity.WAITING)
+        if view.deleting:
+            await self._write(view, teardown_status(view, (why,), self._tools.now()))
+        else:
+            await self._publish(view, untouched(view, why), ())
+        return Result(requeue_after=_BLIND_PACE)
 
     async def _paused(self, view: View) -> Result:
         await self._tools.actor.act(view, mirrored_pause(view))
@@ -114,7 +127,7 @@ class ClaimReconciler:
         plan = decide(view, prepared.rendered, now=timestamp(self._tools.now()))
         if speaks(plan):
             live = await self._tools.gatherer.gather_live(view)
-            if live is None or live.deleting:
+            if live is None or live.deleting or live.unlisted:
                 # The cache will know in a moment, and then the claim's own deletion decides.
                 return _SOON
             view = replace(view, namespace=live.namespace, kind_deleting=live.kind_deleting)
@@ -179,6 +192,8 @@ class ClaimReconciler:
         live = await self._tools.gatherer.gather_live(view)
         if live is None or not live.deleting or not live.has_finalizer:
             return SETTLED
+        if live.unlisted:
+            return await self._blind(live)
         plan = tear_down(live, effective_policy(live, self._tools.preparer.supported_policies(live)))
         if plan.done:
             return await self._let_go(live, keep_secret=plan.keeps_secret)

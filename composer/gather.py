@@ -15,7 +15,7 @@ from composer.view import Known, View, identity_of, recorded_kinds
 from runtime.cache import Cache, Informer
 from runtime.changes import Change
 from runtime.controller import Controller, Source
-from runtime.errors import NotFound, Transient
+from runtime.errors import NotFound
 from runtime.kube import Kube, Selection
 from runtime.objects import (
     CRDS,
@@ -113,7 +113,9 @@ class Gatherer:
         return Key("", f"{resource.plural}.{resource.group}")
 
     async def _view(self, claim: Object, namespace: Object | None, crd: Object | None, more: frozenset[str]) -> View:
-        known = await self._known(claim, recorded_kinds(claim) | more)
+        kinds = recorded_kinds(claim) | more
+        unlisted = await self._unlisted(kinds)
+        known = await self._known(claim, kinds - frozenset(unlisted))
         return View(
             claim=claim,
             resource=self.claims.resource,
@@ -121,13 +123,13 @@ class Gatherer:
             kind_deleting=crd is None or deleting(crd),
             catalog=self._cluster.catalog,
             known=known,
+            unlisted=unlisted,
         )
 
     async def _known(self, claim: Object, kinds: frozenset[str]) -> tuple[Known, ...]:
         recorded = inventory.load(claim.get("status") or {})
         identity, namespace = identity_of(claim), key_of(claim).namespace
         facts = {kind: self._cluster.catalog[kind] for kind in sorted(kinds) if kind in self._cluster.catalog}
-        await self._synced(facts.values())
         found = [await self._of_entry(entry, facts.get(entry.group_kind), namespace) for entry in recorded]
         names_known = {(each.entry.group_kind, each.entry.name) for each in found}
         for kind, about in facts.items():
@@ -159,19 +161,28 @@ class Gatherer:
         metadata(live).pop("managedFields", None)
         return live
 
-    async def _synced(self, kinds: Iterable[KindFacts]) -> None:
-        for each in kinds:
-            informer = self._cluster.children(each.resource)
-            if each.resource not in self._watched and self._controller:
-                self._watched.add(each.resource)
+    async def _unlisted(self, kinds: frozenset[str]) -> tuple[str, ...]:
+        """Start what watches these kinds; return those that have no complete list yet, after one patient look."""
+        missing: list[str] = []
+        for kind in sorted(kinds & frozenset(self._cluster.catalog)):
+            resource = self._cluster.catalog[kind].resource
+            informer = self._cluster.children(resource)
+            is_new = resource not in self._watched
+            if is_new and self._controller:
+                self._watched.add(resource)
                 self._controller.source(Source(informer, keys=claim_keys))
-            if informer.synced.is_set():
-                continue
-            try:
-                async with asyncio.timeout(_SYNC_PATIENCE.total_seconds()):
-                    await informer.synced.wait()
-            except TimeoutError:
-                raise Transient(f"{each.resource.group_kind} cannot be listed yet") from None
+            if not informer.synced.is_set() and not (is_new and await _syncs(informer)):
+                missing.append(kind)
+        return tuple(missing)
+
+
+async def _syncs(informer: Informer) -> bool:
+    try:
+        async with asyncio.timeout(_SYNC_PATIENCE.total_seconds()):
+            await informer.synced.wait()
+    except TimeoutError:
+        return False
+    return True
 
 
 def claim_keys(change: Change) -> Iterable[Key]:

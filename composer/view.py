@@ -28,7 +28,8 @@ class Known:
 class View:
     """One claim and all around it.
 
-    `namespace` is None when it is not in the cache; `kind_deleting`: the claim's own CRD is being deleted.
+    `namespace` is None when it is not in the cache; `kind_deleting`: the claim's own CRD is being deleted; `unlisted`:
+    kinds whose objects cannot be listed, so that nothing is known of them.
     """
 
     claim: Object
@@ -37,6 +38,7 @@ class View:
     kind_deleting: bool
     catalog: Catalog
     known: tuple[Known, ...]
+    unlisted: tuple[str, ...] = ()
 
     @property
     def key(self) -> Key:

@@ -22,7 +22,7 @@ from tests.support.kinds import (
     in_trouble,
     is_ready,
 )
-from tests.support.system import COMPOSER, System
+from tests.support.system import COMPOSER, System, allow_composer
 from tests.support.waiting import eventually
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
@@ -249,3 +249,14 @@ async def test_an_asked_pass_at_rest_writes_only_its_echo(composing: System, nam
         told = [one["reason"] for one in await composing.api.items(EVENT.path(namespace))]
         assert told == ["ChildCreated"]
         await composing.delete(CLAIM, namespace, "asked")
+
+
+async def test_a_kind_that_the_composer_may_not_read_is_named(composing: System, namespace: str) -> None:
+    service = {"name": "front", "template": {"apiVersion": "v1", "kind": "Service", "spec": {"ports": [{"port": 1}]}}}
+    async with composing.composition(composition(f"{namespace}-c", service)) as name:
+        await composing.create(CLAIM, claim(namespace, "blind", compositionRef={"name": name}))
+        told = await composing.until(CLAIM, namespace, "blind", in_trouble("KindNotAllowed"))
+        assert "Service" in condition(told, "Synced")["message"]
+        await allow_composer(composing, "", "services")
+        await composing.until(CLAIM, namespace, "blind", is_ready)
+        await composing.delete(CLAIM, namespace, "blind")
