@@ -11,7 +11,7 @@ import secrets
 import shutil
 import socket
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -42,6 +42,7 @@ from tests.support.kinds import (
     condition,
 )
 from tests.support.processes import Program
+from tests.support.sql_log import SqlLog
 from tests.support.waiting import eventually
 
 _SERVER = "onprem"
@@ -50,39 +51,9 @@ COMPOSER = "system:serviceaccount:fairlead-system:fairlead-composer"
 PROVIDER = "system:serviceaccount:fairlead-onprem:fairlead-provider-onprem"
 _OURS = "system:serviceaccount:fairlead-"
 ADMIN_SECRET = "onprem-admin"
-_CHANGES = re.compile(
-    r"(?:\A|;)\s*(CREATE|ALTER|DROP|GRANT|REVOKE|INSERT|UPDATE|DELETE|COMMENT|TRUNCATE|REASSIGN"
-    r"|SELECT\s+pg_(catalog\.pg_)?(terminate|cancel)_backend|WITH\b.*\b(INSERT|UPDATE|DELETE)\b)",
-    re.IGNORECASE | re.DOTALL,
-)
-_STATEMENT = re.compile(r"LOG:  (?:statement|execute [^:]*): (.*)\Z", re.DOTALL)
 _PASSES = re.compile(
     r'^controller_runtime_reconcile_total\{controller="(?P<controller>[^"]+)",[^}]*\} (?P<count>\S+)$', re.MULTILINE
 )
-_LINE = re.compile(r"^(?=\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} UTC \[)", re.MULTILINE)
-
-
-@dataclass(frozen=True, slots=True)
-class SqlLog:
-    """What one login sent to a server, from the server's own log (log_statement=all)."""
-
-    path: Path
-    login: str
-
-    def mark(self) -> int:
-        """Return the present end of the log, to look at what comes after it."""
-        return self.path.stat().st_size
-
-    def statements(self, since: int = 0) -> list[str]:
-        with self.path.open("rb") as file:
-            file.seek(since)
-            text = file.read().decode(errors="replace")
-        lines = (line for line in _LINE.split(text) if f" {self.login}@" in line.partition("LOG:")[0])
-        return [found[1].strip() for line in lines if (found := _STATEMENT.search(line))]
-
-    def changes(self, since: int = 0) -> list[str]:
-        """Return the statements that change something."""
-        return [statement for statement in self.statements(since) if _CHANGES.search(statement)]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -193,22 +164,22 @@ class System:
         claim = await self.api.get(CLAIM.path(namespace, claim_name))
         return decoded(await self.api.get(SECRET.path(namespace, claim["status"]["binding"]["name"])))
 
-    async def login(self, namespace: str, claim_name: str, *, connect_host: str = "") -> psycopg.AsyncConnection:
+    async def login(self, namespace: str, claim_name: str) -> psycopg.AsyncConnection:
         """Log in as the application does, with what the Secret says and nothing else, verify-full."""
-        return await self.login_by(await self.binding(namespace, claim_name), connect_host=connect_host)
+        return await self.login_by(await self.binding(namespace, claim_name))
 
-    async def login_by(self, found: dict[str, str], *, connect_host: str = "") -> psycopg.AsyncConnection:
-        """Log in with the content of a connection Secret, verify-full."""
-        assert found["sslmode"] == "verify-full"
+    async def login_by(self, binding: Mapping[str, str]) -> psycopg.AsyncConnection:
+        """Log in with what a connection Secret said."""
+        assert binding["sslmode"] == "verify-full"
         authority = self.folder / f"ca-{secrets.token_hex(4)}.pem"
-        await asyncio.to_thread(authority.write_text, found["certificates"])
+        await asyncio.to_thread(authority.write_text, binding["certificates"])
         return await psycopg.AsyncConnection.connect(
-            host=connect_host or found["host"],
-            port=int(found["port"]),
-            dbname=found["database"],
-            user=found["username"],
-            password=found["password"],
-            sslmode=found["sslmode"],
+            host=binding["host"],
+            port=int(binding["port"]),
+            dbname=binding["database"],
+            user=binding["username"],
+            password=binding["password"],
+            sslmode=binding["sslmode"],
             sslrootcert=str(authority),
             connect_timeout=10,
             autocommit=True,
@@ -217,7 +188,7 @@ class System:
     async def logs_in(self, namespace: str, claim_name: str) -> bool:
         return await self.logs_in_by(await self.binding(namespace, claim_name))
 
-    async def logs_in_by(self, found: dict[str, str]) -> bool:
+    async def logs_in_by(self, found: Mapping[str, str]) -> bool:
         """Tell whether the content of a connection Secret logs in."""
         try:
             async with await self.login_by(found) as connection:

@@ -142,6 +142,31 @@ async def test_drift_comes_back_and_is_told(sweeping: System, namespace: str, ca
     assert "of-somebody-else-entirely" not in str(after) + str(notes)
 
 
+async def test_a_paused_claim_lets_drift_be_until_the_pause_ends(sweeping: System, namespace: str) -> None:
+    child = await _ready(sweeping, namespace)
+    database, name = child["status"]["externalName"], child["metadata"]["name"]
+    wanted = await sweeping.connection_limit(database)
+    pause = {"fairlead.dev/paused": "true", "fairlead.dev/paused-reason": "a look at the disk"}
+    await sweeping.edit(CLAIM, namespace, "orders", {"metadata": {"annotations": pause}})
+    await sweeping.until(DATABASE, namespace, name, in_trouble("Paused"))
+    mark = sweeping.sql.mark()
+    await sweeping.server.server.execute(f"ALTER DATABASE {database} CONNECTION LIMIT 1")
+    await sweeping.ask_for_a_pass(DATABASE, namespace, name)
+    told = await sweeping.until(CLAIM, namespace, "orders", in_trouble("Paused"))
+    assert "a look at the disk" in condition(told, "Synced")["message"]
+    assert condition(told, "Ready")["status"] == "True"
+    await sweeping.at_rest()
+    assert sweeping.sql.changes(mark) == []
+    ended = {"fairlead.dev/paused": None, "fairlead.dev/paused-reason": None}
+    await sweeping.edit(CLAIM, namespace, "orders", {"metadata": {"annotations": ended}})
+
+    async def is_back() -> bool:
+        return await sweeping.connection_limit(database) == wanted
+
+    await eventually(is_back, "the connection limit is as it was")
+    await sweeping.until(CLAIM, namespace, "orders", is_ready)
+
+
 async def _exists(system: System, database: str) -> bool:
     rows = await system.server.server.execute("SELECT datname FROM pg_catalog.pg_database")
     return (database,) in rows

@@ -1,12 +1,13 @@
-"""Whoever edits what: a child by hand, a template, a claim; ours comes back, theirs stays, nothing is sent twice."""
+"""Whoever edits what: a child or a Secret by hand, a template, a claim; ours comes back, nothing is sent twice."""
 
+import base64
 from typing import Any
 
 import pytest
 
 from tests.support.api import JsonObject
 from tests.support.audit import WRITES, Match
-from tests.support.kinds import CLAIM, COMPOSITION, DATABASE, EVENT, Kind, claim, composition, is_ready
+from tests.support.kinds import CLAIM, COMPOSITION, DATABASE, EVENT, SECRET, Kind, claim, composition, is_ready
 from tests.support.system import COMPOSER, System, allow_composer
 from tests.support.waiting import eventually
 
@@ -191,3 +192,62 @@ async def test_a_changed_setting_of_a_claim_reaches_the_database(running: System
         for setting, value in (("work_mem", "6MB"), ("statement_timeout", "30s")):
             cursor = await connection.execute("SELECT current_setting(%s)", (setting,))
             assert await cursor.fetchone() == (value,)
+
+
+async def test_a_connection_secret_that_is_deleted_or_edited_comes_back_with_the_same_password(
+    running: System, namespace: str
+) -> None:
+    await _ready(running, namespace, "shared")
+    before = await running.binding(namespace, "shared")
+    (name,) = [one["metadata"]["name"] for one in await running.api.items(SECRET.path(namespace)) if _is_binding(one)]
+    path = SECRET.path(namespace, name)
+
+    async def same_again() -> bool:
+        return await running.api.find(path) is not None and await running.binding(namespace, "shared") == before
+
+    await running.api.delete(path)
+    await running.ask_for_a_pass(CLAIM, namespace, "shared")
+    await eventually(same_again, "the Secret is back")
+
+    await running.edit(SECRET, namespace, name, {"data": {"password": "", "host": "ZWxzZXdoZXJl"}})
+    await running.ask_for_a_pass(CLAIM, namespace, "shared")
+    await eventually(same_again, "the Secret is whole again")
+    assert await running.logs_in(namespace, "shared")
+
+
+def _is_binding(secret: JsonObject) -> bool:
+    return bool(secret["type"] == "servicebinding.io/postgresql")
+
+
+async def test_a_rotation_publishes_a_new_login_and_the_old_one_works_on(running: System, namespace: str) -> None:
+    await _ready(running, namespace, "rotated")
+    old = await running.binding(namespace, "rotated")
+    async with await running.login(namespace, "rotated") as connection:
+        await connection.execute("CREATE TABLE canary AS SELECT 'still here' AS word")
+    await running.edit(CLAIM, namespace, "rotated", {"spec": {"passwordRotation": {"token": "once"}}})
+
+    async def is_new() -> bool:
+        return (await running.binding(namespace, "rotated"))["password"] != old["password"]
+
+    await eventually(is_new, "a new password is published")
+    await running.until(CLAIM, namespace, "rotated", is_ready)
+    async with await running.login(namespace, "rotated") as connection:
+        await connection.execute("ALTER TABLE canary ADD COLUMN more int")
+    async with await running.login_by(old) as connection:
+        cursor = await connection.execute("SELECT word FROM canary")
+        assert await cursor.fetchone() == ("still here",)
+
+
+async def test_no_password_is_told_anywhere(running: System, namespace: str) -> None:
+    await _ready(running, namespace, "silent")
+    await running.edit(CLAIM, namespace, "silent", {"spec": {"passwordRotation": {"token": "once"}}})
+    await running.at_rest()
+    values = {running.server.password}
+    for secret in await running.api.items(SECRET.path(namespace)):
+        values |= {base64.b64decode(secret["data"].get(key, "")).decode() for key in ("password", "current", "pending")}
+    values.discard("")
+    assert len(values) >= 2
+    logs = [running.server.server.log, running.plane.audit_log, *(one.log for one in running.started)]
+    told = [log.read_text(errors="replace") for log in logs]
+    told += [str(await running.api.items(kind.path())) for kind in (CLAIM, DATABASE, EVENT, COMPOSITION)]
+    assert not [value for value in values for text in told if value in text]
