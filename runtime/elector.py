@@ -47,7 +47,7 @@ class ElectorHooks:
     monotonic: Callable[[], float] = time.monotonic
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     exit_hard: Callable[[], None] = _exit_hard
-    # Called after each answered request: the API server is within reach.
+    # Called when the API server answers again after it did not.
     reached: Callable[[], None] = lambda: None
 
 
@@ -103,6 +103,7 @@ class Elector:
         self._attempt_seconds = self._settings.renew_deadline.total_seconds() / 2
         self._lease: Object | None = None
         self._seen: Observation | None = None
+        self._cut_off = False
 
     async def run(self, lead: Lead) -> None:
         """Campaign, and lead when elected, for ever.
@@ -136,6 +137,7 @@ class Elector:
                 # Another candidate was quicker: look again at once.
                 await asyncio.sleep(0)
             except (ApiError, TimeoutError, msgspec.DecodeError) as error:
+                self._cut_off = True
                 _log.info("lease out of reach", lease=str(self._key), error=str(error) or type(error).__name__)
                 await asyncio.sleep(self._settings.retry.total_seconds())
 
@@ -229,6 +231,7 @@ class Elector:
                     if not await self._renew(leadership):
                         return
             except (ApiError, TimeoutError, msgspec.DecodeError) as error:
+                self._cut_off = True
                 _log.warning("lease not renewed", lease=str(self._key), error=str(error) or type(error).__name__)
             # Never past the deadline: the loss is to be noticed on time.
             now = self._hooks.monotonic()
@@ -274,7 +277,7 @@ class Elector:
             lease: Object | None = await self._kube.get(LEASES, self._key)
         except NotFound:
             lease = None
-        self._hooks.reached()
+        self._heard()
         self._note(lease)
 
     async def _write(self) -> Object:
@@ -285,9 +288,14 @@ class Elector:
             answer = await self._kube.replace(LEASES, body, manager=self._key.name)
         if not version_of(answer):
             raise NoAnswer(f"lease {self._key}: the answer to a write is no Lease")
-        self._hooks.reached()
+        self._heard()
         self._note(answer)
         return answer
+
+    def _heard(self) -> None:
+        if self._cut_off:
+            self._cut_off = False
+            self._hooks.reached()
 
     def _note(self, lease: Object | None) -> None:
         self._lease = lease

@@ -60,10 +60,11 @@ class Timing:
 
 @dataclass(slots=True)
 class _Pace:
-    """Failures in a row, and requests since the last pause."""
+    """Failures in a row, requests since the last pause, and whether it is for want of any answer."""
 
     failures: int = 0
     dials: int = 0
+    away: bool = False
     nudged: asyncio.Event = field(default_factory=asyncio.Event)
 
 
@@ -90,13 +91,15 @@ class Reflector:
         return timedelta(seconds=self._clock.monotonic() - self._heard_at)
 
     def nudge(self) -> None:
-        """End a pause early: somebody else has just reached the API server again."""
-        self._pace.nudged.set()
+        """End a pause early that began because the API server was out of reach: somebody has reached it again."""
+        if self._pace.away:
+            self._pace.nudged.set()
 
     async def run(self) -> None:
         """List and watch for ever; ends only by cancellation."""
         while True:
             begun = self._clock.monotonic()
+            self._pace.away = False
             try:
                 await self._follow()
                 if self._lived(begun):
@@ -105,6 +108,7 @@ class Reflector:
                     continue
             except (Unavailable, NoAnswer, TooManyRequests) as error:
                 # The version is still good: the watch goes on where it was.
+                self._pace.away = isinstance(error, NoAnswer)
                 self._told("watch interrupted", error)
             except (ApiError, StaleList, msgspec.DecodeError) as error:
                 # A refusal is an answer: the API server speaks, a restart would not help.

@@ -397,6 +397,34 @@ def test_a_lease_given_to_another_by_hand_ends_the_leader_without_an_overlap() -
     run(scene())
 
 
+def test_that_the_server_answers_again_is_told_once_and_not_at_every_renewal() -> None:
+    async def scene() -> int:
+        loop = asyncio.get_running_loop()
+        reached = 0
+
+        def count() -> None:
+            nonlocal reached
+            reached += 1
+
+        async def lead(_: Leadership) -> None:
+            await asyncio.Event().wait()
+
+        link = Link(FakeKube(), random.Random(1))  # noqa: S311  # a seed
+        elector = Elector(link, LEASE, "a", SETTINGS, hooks=ElectorHooks(monotonic=loop.time, reached=count))
+        running = asyncio.create_task(elector.run(lead))
+        await asyncio.sleep(10)
+        for _ in range(2):
+            link.weather = Weather.REFUSED
+            await asyncio.sleep(60)
+            link.weather = Weather.FAIR
+            await asyncio.sleep(60)
+        running.cancel()
+        await asyncio.wait((running,))
+        return reached
+
+    assert run(scene()) == 2
+
+
 def test_work_that_drains_after_a_loss_may_start_nothing() -> None:
     held: list[bool] = []
 

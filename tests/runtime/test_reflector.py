@@ -223,6 +223,31 @@ async def test_managed_fields_stay_at_the_door() -> None:
     assert seen == {**stored, "metadata": {k: v for k, v in stored["metadata"].items() if k != "managedFields"}}
 
 
+async def test_the_way_to_the_server_being_free_again_ends_a_pause_for_want_of_an_answer() -> None:
+    patient = VirtualClock()
+    waiting = asyncio.Event()
+
+    async def sleep(_: float) -> None:
+        waiting.set()
+        await asyncio.Event().wait()
+
+    for fault, dials in ((Fault.NO_ANSWER, 3), (Fault.GONE, 2)):
+        kube = FakeKube(watch_faults=deque([fault]))
+        clock = Clock(monotonic=patient.monotonic, sleep=sleep, chance=lambda: 0.0)
+        cache = Cache(kube, timing=Timing(clock=clock))
+        cache.informer(WIDGETS)
+        running = asyncio.create_task(cache.run())
+        await waiting.wait()
+        waiting.clear()
+        cache.nudge()
+        for _ in range(20):
+            await asyncio.sleep(0)
+        running.cancel()
+        await asyncio.wait((running,))
+
+        assert len(kube.dials) == dials
+
+
 async def test_silence_is_told_and_an_answer_ends_it() -> None:
     kube = FakeKube()
     clock = VirtualClock()
