@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -15,6 +16,7 @@ from providers.accounts import Accounts
 from providers.cloud import Account
 from providers.plan import Bounds
 from runtime.cache import Informer
+from runtime.errors import Terminal
 from runtime.objects import Key, Object, annotations_of, finalizers_of, key_of, labels_of
 
 HOUR = timedelta(hours=1)
@@ -40,15 +42,38 @@ class Limiter:
         self._now = now
         self._created: defaultdict[str, deque[datetime]] = defaultdict(deque)
         self._destroyed: defaultdict[str, deque[datetime]] = defaultdict(deque)
+        self._reserved: dict[Key, str] = {}
         resources.store.add_index("users", users_of)
 
-    def count_create(self, config: str) -> None:
-        """Count one create."""
-        self._created[config].append(self._now())
+    @contextmanager
+    def reserved(self, obj: Object, account: Account[Any, Any]) -> Iterator[None]:
+        """Hold a place under the limits until the object's finalizer holds it.
 
-    def count_destroy(self, config: str) -> None:
-        """Count one destroy."""
-        self._destroyed[config].append(self._now())
+        Workers decide side by side: the place is taken between two awaits. Raises Terminal LimitReached.
+        """
+        config, key = key_of(account.config_object).name, key_of(obj)
+        limits = msgspec.convert((account.config_object.get("spec") or {}).get("limits") or {}, Common)
+        text = "" if reading.held(obj) else self._limit(config, key, limits)
+        if text:
+            raise Terminal("LimitReached", text)
+        self._reserved[key] = config
+        self._created[config].append(self._now())
+        try:
+            yield
+        finally:
+            del self._reserved[key]
+
+    def count_destroy(self, account: Account[Any, Any], namespace: Object) -> None:
+        """Count one destroy before it is begun; raises Terminal Brake when it is one too many."""
+        config = account.config_object
+        name = key_of(config).name
+        limits = msgspec.convert((config.get("spec") or {}).get("limits") or {}, Common)
+        if _is_ephemeral(namespace):
+            return
+        text = self._brake(config, name, limits)
+        if text:
+            raise Terminal("Brake", text)
+        self._destroyed[name].append(self._now())
 
     def users(self, config: str) -> int:
         """Return how many resources hold on to a ProviderConfig."""
@@ -63,14 +88,19 @@ class Limiter:
             bounds,
             not_allowed="" if allowed(spec, key_of(obj).namespace, labels_of(namespace)) else _not_allowed(name),
             adoption=bool(spec.get("allowAdoption", False)),
-            limit_reached=self._limit(name, key_of(obj).namespace, limits),
+            limit_reached=self._limit(name, key_of(obj), limits),
             brake="" if _is_ephemeral(namespace) else self._brake(config, name, limits),
         )
 
-    def _limit(self, config: str, namespace: str, limits: Common) -> str:
-        here = len(self._resources.store.by_index("users", f"{config}/{namespace}"))
+    def _limit(self, config: str, key: Key, limits: Common) -> str:
+        namespace = key.namespace
+        if limits == Common():
+            return ""
+        coming = {one for one, of in self._reserved.items() if of == config and one != key}
+        everywhere = {*self._resources.store.by_index("users", config), *coming} - {key}
+        here = sum(1 for one in everywhere if one.namespace == namespace)
         rules = (
-            (limits.instances, self.users(config), f"databases by ProviderConfig {config}"),
+            (limits.instances, len(everywhere), f"databases by ProviderConfig {config}"),
             (limits.per_namespace, here, f"databases of namespace {namespace}"),
             (limits.creates_per_hour, self._recent(self._created[config]), "new databases within an hour"),
         )
@@ -83,11 +113,10 @@ class Limiter:
         until = reading.instant(annotations_of(config).get(reading.BRAKE_RELEASED, ""))
         if until is not None and self._now() < until:
             return ""
-        most = limits.destroys_per_hour
-        if most is None:
+        most, done = limits.destroys_per_hour, self._recent(self._destroyed[name])
+        if most is None and done >= _FEWEST_DESTROYS:
             most = max(_FEWEST_DESTROYS, int(self.users(name) * _SHARE_OF_DESTROYS))
-        done = self._recent(self._destroyed[name])
-        if done < most:
+        if most is None or done < most:
             return ""
         return f"{done} databases were taken away within an hour, at most {most} may; release with: fairlead resume"
 
@@ -98,11 +127,11 @@ class Limiter:
 
 
 def users_of(obj: Object) -> tuple[str, ...]:
-    """Index a resource that holds on to its ProviderConfig by it, and by it and its namespace."""
+    """Index a resource that holds on to its ProviderConfig by it."""
     if reading.FINALIZER not in finalizers_of(obj):
         return ()
     config = ((obj.get("spec") or {}).get("providerConfigRef") or {}).get("name", "default")
-    return config, f"{config}/{key_of(obj).namespace}"
+    return (config,)
 
 
 def allowed(spec: Object, namespace: str, labels: dict[str, str]) -> bool:

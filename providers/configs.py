@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from providers import reading
 from providers.accounts import Accounts
@@ -13,7 +14,7 @@ from providers.reading import status_of
 from providers.reasons import Kind, kind_of
 from providers.settings import Settings
 from providers.snapshot import unknown_of
-from runtime.conditions import Condition, find, merge
+from runtime.conditions import Condition, find, is_true, merge
 from runtime.errors import Failure
 from runtime.events import EventRecorder
 from runtime.finalizers import removal
@@ -25,6 +26,14 @@ from runtime.status import write_status
 _AGAIN = timedelta(seconds=30)
 
 
+class Beside(NamedTuple):
+    """What a ConfigReconciler tells and asks; `wake` gives every resource of a ProviderConfig a pass."""
+
+    limiter: Limiter
+    events: EventRecorder
+    wake: Callable[[str], None]
+
+
 class ConfigReconciler:
     """One pass over one ProviderConfig."""
 
@@ -34,12 +43,12 @@ class ConfigReconciler:
         kube: Kube,
         accounts: Accounts[Any, Any],
         settings: Settings,
-        beside: tuple[Limiter, EventRecorder],
+        beside: Beside,
     ) -> None:
         self._provider = provider
         self._kube = kube
         self._accounts = accounts
-        self._limiter, self._events = beside
+        self._limiter, self._events, self._wake = beside
         self._settings = settings
 
     async def __call__(self, key: Key) -> Result:
@@ -67,7 +76,12 @@ class ConfigReconciler:
         )
         if written is not None:
             self._accounts.configs.store.remember(written)
-        return SETTLED if not reason else Result(_AGAIN)
+        if reason:
+            return Result(_AGAIN)
+        if not is_true(config, "Ready"):
+            # Whoever waited for the account need not wait for its own next look.
+            self._wake(key.name)
+        return SETTLED
 
     async def _looked(self, name: str) -> tuple[str, str, str, str]:
         try:

@@ -88,11 +88,11 @@ class Effects(Generic[SpecT, ConfigT]):
         step = snapshot.step
         if not isinstance(step, Introduce):
             step = Introduce(snapshot.target.active or self._provider.logins(snapshot.target)[0], _current(snapshot))
-        await self._mark(snapshot, out, incarnation="")
+        with limiter.reserved(snapshot.obj, account):
+            await self._mark(snapshot, out, incarnation="")
         fence = await self._intend(snapshot, plan, out)
         credential = await self._pending(snapshot, step, out)
         out.events.append(Said("Normal", "CreateRequested", f"creating database {snapshot.target.name}"))
-        limiter.count_create(snapshot.envelope.provider_config_ref.name)
         target = replace(snapshot.target, active=credential.username)
         out.operation = await account.cloud.create(target, credential, fence)
         if out.operation is not None:
@@ -178,9 +178,10 @@ class Effects(Generic[SpecT, ConfigT]):
 
     async def _destroy(self, snapshot: Snapshot[SpecT], plan: Destroy, out: Outcome[SpecT], limiter: Limiter) -> None:
         cloud, target = _account(snapshot).cloud, snapshot.target
+        if snapshot.observed is not None:
+            limiter.count_destroy(_account(snapshot), snapshot.namespace)
         fence = await self._intend(snapshot, plan, out)
         if snapshot.observed is not None:
-            limiter.count_destroy(snapshot.envelope.provider_config_ref.name)
             out.events.append(Said("Normal", "DeleteRequested", f"{plan.policy.value} of database {target.name}"))
         out.operation = await cloud.delete(target, snapshot.observed, plan.policy, fence)
         if out.operation is not None:

@@ -81,7 +81,8 @@ class Gatherer(Generic[SpecT, ConfigT]):
             target, observation = await self._named_predecessor(desired, bounds, account, target, observation)
         marks = replace(marks, absent_since=self._absence(obj, observation, now))
         scene = self._scene(Scene(desired, observation, marks, bounds, now), envelope, target)
-        snapshot = Snapshot(obj, envelope, scene, target, account, intent)
+        namespace = self._namespaces.store.get(Key("", key_of(obj).namespace)) or {}
+        snapshot = Snapshot(obj, envelope, scene, target, account, namespace, intent)
         if lifecycle.deleting or account is None or desired.observe_only:
             return snapshot
         return await self._with_password(snapshot)

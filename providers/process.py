@@ -12,7 +12,7 @@ from typing import Any
 from providers import credentials
 from providers.accounts import Accounts
 from providers.cloud import Provider
-from providers.configs import ConfigReconciler
+from providers.configs import Beside, ConfigReconciler
 from providers.effects import Effects
 from providers.gather import Gatherer
 from providers.reconcile import Around, Reconciler
@@ -108,14 +108,19 @@ def _controllers(context: ProcessContext, provider: Provider[Any, Any], settings
         Reconciler(provider, kube, accounts, settings, around),
         settings=ControllerSettings(resync=settings.resync, slow_poll=min(settings.resync, timedelta(minutes=5))),
     )
-    config_controller = Controller(
-        f"{provider.cloud}-{provider.config_resource.plural}",
-        ConfigReconciler(provider, kube, accounts, settings, (gatherer.limiter, context.events)),
-        settings=ControllerSettings(workers=2, resync=settings.resync),
-    )
 
     def wake(key: Key) -> None:
         controller.enqueue(key, priority=Priority.NORMAL)
+
+    def wake_users(config: str) -> None:
+        for key in resources.store.by_index(BY_CONFIG, config):
+            wake(key)
+
+    config_controller = Controller(
+        f"{provider.cloud}-{provider.config_resource.plural}",
+        ConfigReconciler(provider, kube, accounts, settings, Beside(gatherer.limiter, context.events, wake_users)),
+        settings=ControllerSettings(workers=2, resync=settings.resync),
+    )
 
     sweeper = Controller(
         f"{provider.cloud}-sweep",

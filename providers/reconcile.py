@@ -80,7 +80,7 @@ class Reconciler(Generic[SpecT, ConfigT]):
             # What is about to be changed is decided on what is true now, not on what a cache remembers.
             snapshot, plan = await self._decided(await self._live(key))
         if isinstance(plan, Ignore) or (isinstance(plan, Wait) and self._is_quiet(key, snapshot, plan)):
-            return Result(plan.after) if isinstance(plan, Wait) else SETTLED
+            return self._next_look(key, plan) if isinstance(plan, Wait) else SETTLED
         outcome: Outcome[SpecT] = Outcome(snapshot.obj, snapshot.stored)
         failure = await self._act(snapshot, plan, outcome) if mutates(snapshot, plan) else None
         if outcome.gone:
@@ -120,12 +120,16 @@ class Reconciler(Generic[SpecT, ConfigT]):
         """Say nothing of what is over in a moment: a wait that changes nothing, the first two failed looks."""
         if plan.quiet:
             return True
-        if kind_of(plan.reason) is not Kind.AS_KNOWN or find(snapshot.obj, "Ready") is None:
+        if kind_of(plan.reason) is not Kind.AS_KNOWN:
             self._unknowns.pop(key, None)
             return False
-        count = self._unknowns.get(key, 0) + 1
-        self._unknowns[key] = count
-        return count < _BEFORE_SAYING
+        count = self._unknowns[key] = self._unknowns.get(key, 0) + 1
+        return count < _BEFORE_SAYING and find(snapshot.obj, "Ready") is not None
+
+    def _next_look(self, key: Key, plan: Wait) -> Result:
+        """Look again soon after the first failed looks, then at the plan's own pace."""
+        count = self._unknowns.get(key, 0)
+        return Result(min(plan.after, _SOON * 2**count) if count else plan.after)
 
     async def _act(self, snapshot: Snapshot[SpecT], plan: Plan, outcome: Outcome[SpecT]) -> Failure | None:
         self._unknowns.pop(key_of(snapshot.obj), None)
@@ -175,6 +179,8 @@ class Reconciler(Generic[SpecT, ConfigT]):
             return SETTLED
         if outcome.acted and isinstance(plan, Update):
             return Result(_SOON)
+        if isinstance(plan, Wait) and self._unknowns.get(key_of(snapshot.obj)):
+            return self._next_look(key_of(snapshot.obj), plan)
         return Result(requeue_after(snapshot, plan, status, now))
 
     def _after(self, snapshot: Snapshot[SpecT], plan: Plan, outcome: Outcome[SpecT]) -> tuple[Snapshot[SpecT], Plan]:

@@ -230,7 +230,7 @@ def requeue_after(snapshot: Snapshot[Any], plan: Plan, status: Object, now: date
     """Return when to look again; None leaves it to the resync."""
     match plan:
         case Wait(after=after):
-            return after
+            return _first(after, _until_overdue(status, now))
         case Refuse():
             return _first(timedelta(minutes=5), _until_overdue(status, now))
         case _:

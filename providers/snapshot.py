@@ -17,13 +17,17 @@ from runtime.objects import Object
 
 @dataclass(frozen=True, slots=True)
 class Snapshot(Generic[SpecT]):
-    """What one pass knows. `step` is what the password needs, `trouble` why that cannot be told."""
+    """What one pass knows; `namespace` is the object's.
+
+    `step` is what the password needs, `trouble` why that cannot be told.
+    """
 
     obj: Object
     envelope: Envelope
     scene: Scene[SpecT]
     target: Target[SpecT]
     account: Account[SpecT, Any] | None = None
+    namespace: Object = field(default_factory=dict)
     intent: Intent | None = None
     stored: Stored | None = None
     step: PasswordStep = field(default=Keep(), repr=False)
