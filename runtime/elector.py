@@ -23,10 +23,11 @@ import structlog
 from runtime import metrics
 from runtime.errors import AlreadyExists, ApiError, NoAnswer, NotFound, WriteConflict
 from runtime.kube import Kube, Selection
+from runtime.leadership import Leadership
 from runtime.lease import LeaseSettings, Observation, claimed, may_take, observe, released
 from runtime.objects import LEASES, Key, Object, loads, version_of
 
-Lead: TypeAlias = "Callable[[Leadership], Awaitable[None]]"
+Lead: TypeAlias = Callable[[Leadership], Awaitable[None]]
 
 _log = structlog.get_logger("runtime.elector")
 
@@ -49,37 +50,6 @@ class ElectorHooks:
     exit_hard: Callable[[], None] = _exit_hard
     # Called when the API server answers again after it did not.
     reached: Callable[[], None] = lambda: None
-
-
-class Leadership:
-    """The right to act, which ends by itself: ask before each mutating call, in the thread that sends it."""
-
-    def __init__(self, settings: LeaseSettings, epoch: int, renewed_at: float, monotonic: Callable[[], float]) -> None:
-        self.epoch = epoch
-        self._settings = settings
-        self._monotonic = monotonic
-        self._renewed_at = renewed_at
-        self._revoked = False
-
-    def deadline(self) -> float:
-        """Return the instant of the monotonic clock after which no mutating call may start."""
-        return float("-inf") if self._revoked else self._renewed_at + self._settings.renew_deadline.total_seconds()
-
-    def holds(self, budget: timedelta = timedelta()) -> bool:
-        """Tell whether a call that takes at most `budget` may start now."""
-        return self._monotonic() + budget.total_seconds() < self.deadline()
-
-    def ends_at(self) -> float:
-        """Return the instant before which nobody else leads."""
-        return self._renewed_at + self._settings.duration.total_seconds()
-
-    def renewed(self, sent_at: float) -> None:
-        """Note an acknowledged renewal that was sent at `sent_at`."""
-        self._renewed_at = max(self._renewed_at, sent_at)
-
-    def revoke(self) -> None:
-        """End the right to start calls, for good."""
-        self._revoked = True
 
 
 class Elector:
@@ -115,7 +85,12 @@ class Elector:
         status = metrics.MASTER_STATUS.labels(self._key.name)
         status.set(0)
         while True:
-            leadership = await self._campaign()
+            try:
+                leadership = await self._campaign()
+            except asyncio.CancelledError:
+                # Taken in the last moment, or still ours after a loss.
+                await self._release()
+                raise
             _log.info("leading", lease=str(self._key), identity=self._identity, epoch=leadership.epoch)
             status.set(1)
             try:

@@ -25,12 +25,13 @@ import uvloop
 from runtime import logs
 from runtime.cache import Cache
 from runtime.controller import Controller
-from runtime.elector import Elector, ElectorHooks, Leadership
+from runtime.elector import Elector, ElectorHooks
 from runtime.errors import ApiError, NoAnswer
 from runtime.events import EventRecorder
 from runtime.health import Health, serve_health
 from runtime.kube import Kube
 from runtime.kube_client import KubeClient
+from runtime.leadership import Leadership
 from runtime.lease import LeaseSettings
 from runtime.objects import Key
 

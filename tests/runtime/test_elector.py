@@ -15,9 +15,10 @@ from typing import TypeVar
 
 import pytest
 
-from runtime.elector import Elector, ElectorHooks, Lead, Leadership
+from runtime.elector import Elector, ElectorHooks, Lead
 from runtime.errors import ApiError, NoAnswer
 from runtime.kube import Selection, WatchEvent
+from runtime.leadership import Leadership
 from runtime.lease import LeaseSettings
 from runtime.objects import LEASES, Key, Object, Resource
 from tests.runtime.fake_kube import FakeKube
@@ -521,6 +522,20 @@ def test_this_world_would_show_two_careless_leaders() -> None:
         return world
 
     assert overlaps(run(scene()).calls) != []
+
+
+@pytest.mark.parametrize("stop_after_s", [0.001, 0.004, 0.006, 0.008, 0.011, 0.02])
+def test_a_candidate_stopped_in_the_moment_of_its_election_leaves_the_lease_free(stop_after_s: float) -> None:
+    async def scene() -> str:
+        world = World(1)
+        world.start("a")
+        await asyncio.sleep(stop_after_s)
+        world.tasks["a"].cancel()
+        await asyncio.wait(world.tasks.values())
+        lease = world.server.objects.get((LEASES, LEASE), {"spec": {"holderIdentity": ""}})
+        return str(lease["spec"]["holderIdentity"])
+
+    assert run(scene()) == ""
 
 
 def test_settings_that_cannot_work_are_refused() -> None:
