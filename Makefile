@@ -64,11 +64,11 @@ check-lint:
 check-types:
 	@echo "check: types"; $(BIN)/mypy
 check-contracts:
-	@echo "check: import contracts"; $(BIN)/lint-imports --no-cache >.bootstrap/contracts.log 2>&1 || { cat .bootstrap/contracts.log; exit 1; }
+	@echo "check: import contracts"; found=$$($(BIN)/lint-imports --no-cache --no-logo 2>&1) || { echo "$$found"; exit 1; }
 check-spelling:
 	@echo "check: spelling"; $(BIN)/codespell
 check-unit:
-	@echo "check: unit and property tests"; $(BIN)/pytest -q -m "not apiserver and not postgres"
+	@echo "check: unit and property tests"; $(BIN)/pytest -q --numprocesses=2 -m "not apiserver and not postgres"
 
 .bootstrap/uv: .ci/bootstrap.txt
 	@mkdir -p .bootstrap

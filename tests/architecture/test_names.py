@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -94,13 +94,12 @@ def _fold(node: ast.AST) -> str:
             return "\0"
 
 
-def _texts(path: Path) -> Iterator[str]:
+@functools.cache
+def _texts(path: Path) -> tuple[str, ...]:
     if path.suffix != ".py":
-        yield path.read_text(encoding="utf-8")
-        return
-    for node in ast.walk(tree.parse(path)):
-        if isinstance(node, ast.Constant | ast.BinOp | ast.JoinedStr):
-            yield _fold(node)
+        return (path.read_text(encoding="utf-8"),)
+    texts = (ast.Constant, ast.BinOp, ast.JoinedStr)
+    return tuple(_fold(node) for node in ast.walk(tree.parse(path)) if isinstance(node, texts))
 
 
 def _sources() -> list[Path]:
@@ -164,6 +163,7 @@ KUBERNETES = frozenset(
 )
 
 
+@functools.cache
 def _reasons_in_code() -> set[str]:
     return {
         text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import tomllib
 from collections.abc import Iterator
@@ -34,6 +35,7 @@ def clouds(package: str) -> list[str]:
     return sorted(name for name in found if (ROOT / package / name / "__init__.py").exists())
 
 
+@functools.cache
 def parse(path: Path) -> ast.Module:
     """Return the syntax tree of a module."""
     return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
