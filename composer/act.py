@@ -101,7 +101,7 @@ class Actor:
                 await self._kube.json_patch(
                     step.facts.resource, key_of(step.live), release_patch(step.live), manager=view.manager
                 )
-                return Outcome(step.entry)
+                return Outcome(None)
             case _:
                 assert_never(step)
 
@@ -115,7 +115,7 @@ class Actor:
                 text = f"{what} exists and is not this claim's; rename or remove it"
                 return Outcome(None, cause=cause("NotOwned", text, resource=step.entry.resource))
             # An earlier pass made it and could not say so: the next one applies.
-            entry = msgspec.structs.replace(step.entry, uid=uid_of(live))
+            entry = msgspec.structs.replace(step.entry, uid=uid_of(live), applied=False, desired="", live="")
             return Outcome(entry, written=live, facts=step.facts)
         entry = msgspec.structs.replace(
             step.entry,

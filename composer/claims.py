@@ -110,9 +110,10 @@ class ClaimReconciler:
         return Result(requeue_after=_BLIND_PACE)
 
     async def _paused(self, view: View) -> Result:
-        await self._tools.actor.act(view, mirrored_pause(view))
+        outcomes = await self._tools.actor.act(view, mirrored_pause(view))
         now = self._tools.now()
         await self._write(view, paused_status(view, now))
+        raise_first(outcomes)
         end = pause_end(view.annotations)
         return Result(requeue_after=max(end - now, timedelta(seconds=1))) if end else SETTLED
 

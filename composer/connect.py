@@ -31,7 +31,7 @@ async def connect(publisher: Publisher, view: View, prepared: Prepared) -> Conne
     bound = Connected(name, str(view.status.get("connectionHash") or "") if name else "")
     rendered, declared = prepared.rendered, prepared.rendered.connection
     source = next((child for child in rendered.children if child.resource == declared.get("from")), None)
-    live = live_of(view, source.slot) if source else None
+    live = live_of(view, source.place) if source else None
     if source is None or live is None:
         return bound
     found = published(live)

@@ -113,7 +113,7 @@ class Plan:
 
 def decide(view: View, rendered: Rendered, *, now: str) -> Plan:
     """Decide every step of a pass. `now` is RFC 3339 in UTC, for fields that rest until an instant."""
-    known = {each.entry.slot: each for each in view.known}
+    known = {each.entry.place: each for each in view.known}
     steps: list[Step] = []
     causes: list[Cause] = []
     held = _unwanted(view, rendered)
@@ -121,9 +121,7 @@ def decide(view: View, rendered: Rendered, *, now: str) -> Plan:
     for child in rendered.children:
         if child.slot in blocked:
             continue
-        mine = known.get(child.slot)
-        if mine and mine.entry.group_kind != _group_kind(child.object):
-            mine = None
+        mine = known.get(child.place)
         outcome = _wanted(view, child, mine, now)
         if isinstance(outcome, Cause):
             causes.append(outcome)
@@ -146,7 +144,7 @@ def decide(view: View, rendered: Rendered, *, now: str) -> Plan:
 def _wanted(  # noqa: PLR0911 - one return for each row of the table
     view: View, child: Child, mine: Known | None, now: str
 ) -> Step | Cause:
-    facts = view.catalog.get(_group_kind(child.object))
+    facts = view.catalog.get(child.group_kind)
     if facts is None:
         what = f"kind {child.object['kind']} of {child.object['apiVersion']} is not installed; ask the platform team"
         return cause("KindNotInstalled", what, resource=child.resource)
@@ -263,12 +261,8 @@ def mirrored_pause(view: View) -> tuple[Step, ...]:
 def _unwanted(view: View, rendered: Rendered) -> list[tuple[Known, Cause | None]]:
     """Return what is not wanted any more, each with why it is held, or None when it may go."""
     waiting = {each.resource for each in rendered.waiting}
-    wanted = {(child.slot, _group_kind(child.object)) for child in rendered.children}
-    gone = [
-        each
-        for each in view.known
-        if (each.entry.slot, each.entry.group_kind) not in wanted and each.entry.resource not in waiting
-    ]
+    wanted = {child.place for child in rendered.children}
+    gone = [each for each in view.known if each.entry.place not in wanted and each.entry.resource not in waiting]
     if not gone:
         return []
     consents = consents_of(view.annotations)
@@ -322,16 +316,14 @@ def _prune(view: View, each: Known, *, needed: bool) -> Iterator[Step]:
         yield Release(entry, each.facts, live)
         return
     verdict = view.spec.deletion_policy if entry.stateful else "Delete"
+    if not each.facts.managed and verdict != "Delete" and not deleting(live):
+        yield LetGo(entry, each.facts, live)
+        return
     spoken = names.word(uid_of(live), verdict) if each.facts.managed else ""
     if deleting(live) and annotations_of(live).get(names.TEARDOWN, "") == spoken:
         yield Keep(entry)
         return
     yield Remove(entry, each.facts, live, spoken, "not in the composition any more")
-
-
-def _group_kind(obj: Object) -> str:
-    group = str(obj["apiVersion"]).rpartition("/")[0]
-    return f"{obj['kind']}.{group}" if group else str(obj["kind"])
 
 
 def foreign_stateful(view: View) -> tuple[str, ...]:

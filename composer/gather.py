@@ -130,7 +130,8 @@ class Gatherer:
         recorded = inventory.load(claim.get("status") or {})
         identity, namespace = identity_of(claim), key_of(claim).namespace
         facts = {kind: self._cluster.catalog[kind] for kind in sorted(kinds) if kind in self._cluster.catalog}
-        found = [await self._of_entry(entry, facts.get(entry.group_kind), namespace) for entry in recorded]
+        owner = identity.uid
+        found = [await self._of_entry(entry, facts.get(entry.group_kind), namespace, owner) for entry in recorded]
         names_known = {(each.entry.group_kind, each.entry.name) for each in found}
         for kind, about in facts.items():
             store = self._cluster.children(about.resource).store
@@ -141,7 +142,7 @@ class Gatherer:
                     found.append(Known(entry, live, about))
         return tuple(found)
 
-    async def _of_entry(self, entry: Entry, facts: KindFacts | None, namespace: str) -> Known:
+    async def _of_entry(self, entry: Entry, facts: KindFacts | None, namespace: str, identity: str) -> Known:
         if facts is None:
             return Known(entry, None, None)
         key = Key(namespace, entry.name)
@@ -149,6 +150,9 @@ class Gatherer:
         if live is None and entry.uid:
             # Without its label an object is not in the cache; only the API server can say that it is gone.
             live = await self._read(facts.resource, key)
+        if live is not None and uid_of(live) != entry.uid and labels_of(live).get(names.CLAIM_LABEL) != identity:
+            # A stranger has the name by now: ours is gone.
+            live = None
         if live is not None and uid_of(live) != entry.uid:
             entry = msgspec.structs.replace(entry, uid=uid_of(live), applied=False, desired="", live="", resting=())
         return Known(entry, live, facts)

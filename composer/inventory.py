@@ -52,6 +52,11 @@ class Entry(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
         """The place in the composition: resource name and forEach key."""
         return self.resource, self.key
 
+    @property
+    def place(self) -> tuple[str, str, str]:
+        """Slot and kind: after a switch of kinds two objects have one slot for a while."""
+        return self.resource, self.key, self.group_kind
+
 
 def load(status: Mapping[str, Any]) -> tuple[Entry, ...]:
     """Read the inventory out of a status; an entry that cannot be read is left out (it is found by label)."""

@@ -42,16 +42,16 @@ def after(
     view: View, rendered: Rendered, steps: tuple[Step, ...], outcomes: tuple[Outcome, ...]
 ) -> tuple[View, Rendered]:
     """Let what was just written stand in for what was read: an old status proves nothing about a new spec."""
-    written = {outcome.entry.slot: outcome.written for outcome in outcomes if outcome.entry and outcome.written}
-    created = {step.entry.slot for step in steps if isinstance(step, Create)}
+    written = {outcome.entry.place: outcome.written for outcome in outcomes if outcome.entry and outcome.written}
+    created = {step.entry.place for step in steps if isinstance(step, Create)}
     if not written:
         return view, rendered
     known = tuple(
-        replace(each, live=written.get(each.entry.slot, each.live)) if each.entry.slot not in created else each
+        replace(each, live=written.get(each.entry.place, each.live)) if each.entry.place not in created else each
         for each in view.known
     )
     children = tuple(
-        msgspec.structs.replace(child, ready=child.ready and _has_seen(written.get(child.slot)))
+        msgspec.structs.replace(child, ready=child.ready and _has_seen(written.get(child.place)))
         for child in rendered.children
     )
     return replace(view, known=known), msgspec.structs.replace(rendered, children=children)
@@ -64,16 +64,16 @@ def _has_seen(live: Object | None) -> bool:
     return observed is None or observed == generation_of(live)
 
 
-def live_of(view: View, slot: tuple[str, str]) -> Object | None:
+def live_of(view: View, place: tuple[str, str, str]) -> Object | None:
     """Return the live child at a place of the composition, or None."""
-    return next((each.live for each in view.known if each.entry.slot == slot), None)
+    return next((each.live for each in view.known if each.entry.place == place), None)
 
 
 def told_by(view: View, rendered: Rendered, plan: Plan) -> tuple[Cause, ...]:
     """Return what the children say of themselves, those apart of which the plan has spoken."""
     silent = {each.resource for each in plan.causes}
     found = (
-        child_cause(child.resource, live_of(view, child.slot), ready=child.ready)
+        child_cause(child.resource, live_of(view, child.place), ready=child.ready)
         for child in rendered.children
         if child.resource not in silent
     )
@@ -105,16 +105,16 @@ def entries_of(rendered: Rendered, outcomes: tuple[Outcome, ...]) -> tuple[Entry
 
 def marks_moved(view: View, plan: Plan) -> bool:
     """Tell whether a dying child's marks were only now recorded: its word waits for the next pass, at once."""
-    before = {each.entry.slot: each.entry.marks for each in view.known}
+    before = {each.entry.place: each.entry.marks for each in view.known}
     return any(
-        isinstance(step, Keep) and step.entry.slot in before and step.entry.marks != before[step.entry.slot]
+        isinstance(step, Keep) and step.entry.place in before and step.entry.marks != before[step.entry.place]
         for step in plan.steps
         if step.entry.marks and _is_dying(view, step)
     )
 
 
 def _is_dying(view: View, step: Step) -> bool:
-    live = live_of(view, step.entry.slot)
+    live = live_of(view, step.entry.place)
     return live is not None and "deletionTimestamp" in live["metadata"]
 
 

@@ -63,6 +63,17 @@ class Child(msgspec.Struct, frozen=True):
         """The place in the composition: resource name and forEach key."""
         return self.resource, self.key
 
+    @property
+    def group_kind(self) -> str:
+        """`Kind.group` of the object."""
+        group = str(self.object["apiVersion"]).rpartition("/")[0]
+        return f"{self.object['kind']}.{group}" if group else str(self.object["kind"])
+
+    @property
+    def place(self) -> tuple[str, str, str]:
+        """Slot and kind: after a switch of kinds two objects have one slot for a while."""
+        return self.resource, self.key, self.group_kind
+
 
 class Waiting(msgspec.Struct, frozen=True):
     """A resource that cannot be made yet. `for_ready` tells that it waits for Ready, else for the value at `path`."""

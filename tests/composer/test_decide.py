@@ -213,6 +213,36 @@ def test_a_child_of_another_kind_in_the_same_place_is_held_and_not_doubled() -> 
     assert [each.reason for each in plan.causes] == ["HeldDeletion"]
 
 
+def test_foreign_data_is_left_alone_with_consent_under_orphan() -> None:
+    stored = live(desired("data", VOLUME), uid="data-uid")
+    owner = claim(annotations={names.CONSENT: "data=data-uid"})
+    known = view(DATABASE_KNOWN, Known(entry("data", VOLUME, uid="data-uid"), stored, VOLUME), of=owner)
+
+    plan = decide(known, rendered(child(WANTED)), now=NOW)
+
+    assert [type(step) for step in plan.steps] == [Keep, LetGo]
+
+
+def test_an_old_and_a_new_kind_in_one_place_are_told_apart() -> None:
+    """After a switch with consent: the old one goes, the new one stays as it is."""
+    wanted = desired("database", SETTINGS)
+    stored = live(wanted, uid="new-uid")
+    new = entry("database", SETTINGS, uid="new-uid", desired=digest(wanted), live=live_hash(stored, wanted, None))
+    owner = claim(annotations={names.CONSENT: "database=child-uid"}, deletionPolicy="Delete")
+    for known in ((DATABASE_KNOWN, Known(new, stored, SETTINGS)), (Known(new, stored, SETTINGS), DATABASE_KNOWN)):
+        plan = decide(view(*known, of=owner), rendered(child(wanted)), now=NOW)
+
+        assert [type(step) for step in plan.steps] == [Keep, Remove]
+
+
+def test_nothing_is_told_to_a_child_whose_namespace_goes() -> None:
+    going = {"metadata": {"name": "shop", "labels": {}, "deletionTimestamp": NOW}}
+    dying = live(MARKED, deleted=True)
+    plan = decide(view(Known(entry(marks=MARKS), dying, DATABASE), namespace=going), rendered(child(WANTED)), now=NOW)
+
+    assert [type(step) for step in plan.steps] == [Keep]
+
+
 def test_most_of_the_children_do_not_go_at_once() -> None:
     known = [
         Known(entry(name, SETTINGS, uid=name), live(desired(name, SETTINGS), uid=name), SETTINGS)

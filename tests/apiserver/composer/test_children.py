@@ -260,3 +260,22 @@ async def test_a_kind_that_the_composer_may_not_read_is_named(composing: System,
         await allow_composer(composing, "", "services")
         await composing.until(CLAIM, namespace, "blind", is_ready)
         await composing.delete(CLAIM, namespace, "blind")
+
+
+async def test_a_stranger_that_took_a_lost_childs_name_is_left_alone(composing: System, namespace: str) -> None:
+    async with composing.composition(composition(f"{namespace}-c", _settings())) as name:
+        await _ready(composing, namespace, "lost", compositionRef={"name": name})
+        path = CONFIG_MAP.path(namespace, (await _child(composing, namespace, "lost"))["metadata"]["name"])
+        # While nobody looks, so that the stranger comes before the child is made anew.
+        await _annotate(composing, namespace, "lost", paused="true")
+        await composing.until(CLAIM, namespace, "lost", in_trouble("Paused"))
+        await composing.api.delete(path)
+        stranger = await composing.create(
+            CONFIG_MAP, CONFIG_MAP.new(namespace, path.rpartition("/")[2], data={"a": "b"})
+        )
+        await _annotate(composing, namespace, "lost", paused=None)
+
+        await composing.until(CLAIM, namespace, "lost", in_trouble("NotOwned"))
+        await composing.delete(CLAIM, namespace, "lost")
+
+        assert await composing.api.get(path) == stranger
