@@ -223,5 +223,6 @@ def _settings(wanted: Wanted, database: Database) -> Iterable[Change]:
 
 
 def parsed_settings(settings: Iterable[str]) -> dict[str, str]:
-    """Split `name=value` texts of pg_db_role_setting."""
-    return dict(setting.split("=", 1) for setting in settings)
+    """Split `name=value` texts of pg_db_role_setting; names mean the same in either case (TimeZone, timezone)."""
+    pairs = (setting.split("=", 1) for setting in settings)
+    return {name.lower(): value for name, value in pairs}

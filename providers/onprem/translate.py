@@ -48,7 +48,7 @@ def observed(
 def _projected(
     database: Database, inside: Inside | None, spec: PostgresDatabaseParameters
 ) -> PostgresDatabaseParameters:
-    settings = {name.lower(): value for name, value in parsed_settings(database.settings).items()}
+    settings = parsed_settings(database.settings)
     return PostgresDatabaseParameters(
         database_name=spec.database_name,
         username=spec.username,

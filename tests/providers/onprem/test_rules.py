@@ -170,8 +170,9 @@ def test_a_good_database_breaks_no_rule() -> None:
     assert broken_rules(WANTED, GOOD) == ()
 
 
-def test_an_allowed_setting_breaks_no_rule() -> None:
-    assert broken_rules(WANTED, database(settings=("work_mem=8MB",))) == ()
+@pytest.mark.parametrize("setting", ["work_mem=8MB", "TimeZone=UTC", "DateStyle=ISO, DMY"])
+def test_an_allowed_setting_breaks_no_rule(setting: str) -> None:
+    assert broken_rules(WANTED, database(settings=(setting,))) == ()
 
 
 def test_what_nobody_could_see_breaks_no_rule() -> None:

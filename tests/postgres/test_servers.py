@@ -1,0 +1,171 @@
+"""Which servers and logins are accepted, and that a newer major version behaves as the oldest one."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from typing import Any
+
+import msgspec
+import pytest
+import pytest_asyncio
+
+from devcloud import addresses, onprem
+from devcloud.daemons import Lifetime
+from devcloud.onprem import OnPremServer
+from providers.cloud import Credential
+from providers.managed import Absent, Present, diff
+from providers.onprem.client import OnPremCloud, connect
+from providers.onprem.facts import broken_rules
+from providers.onprem.translate import wanted
+from providers.passwords import Login
+from providers.plan import Policy
+from runtime.errors import Blocked, Failure, Terminal, Transient
+from tests.postgres.conftest import FENCE, config_of, credential, new_target, secrets_of
+
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.postgres]
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def newer(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[OnPremServer]:
+    folder = tmp_path_factory.mktemp("newer")
+    lease = addresses.lease()
+    yield await onprem.start(
+        onprem.Options(folder=folder, lifetime=Lifetime.WITH_PARENT, durable=False, major=18), lease
+    )
+    await onprem.stop(folder, grace_s=5.0)
+    lease.release()
+
+
+@pytest.fixture
+def superuser(onprem_server: OnPremServer) -> dict[str, dict[str, str]]:
+    return {"admin": {"username": "postgres", "password": onprem_server.server.superuser_password}}
+
+
+async def refused(config: Any, given: dict[str, dict[str, str]], recorded: str = "") -> Failure:
+    with pytest.raises(Failure) as refusal:
+        async with connect(config, given, recorded):
+            pass
+    return refusal.value
+
+
+async def test_the_life_of_a_database_on_a_newer_server(newer: OnPremServer) -> None:
+    async with connect(config_of(newer), secrets_of(newer)) as cloud:
+        where = new_target(version="18", connectionLimit=5, parameters={"timezone": "UTC"})
+        await cloud.create(where, credential(where), FENCE)
+        seen = await cloud.observe(where)
+        assert isinstance(seen, Present)
+        assert diff(where.spec, seen.observed.spec) == ()
+        assert broken_rules(wanted(where), seen.observed.facts) == ()
+        other = Credential(where.active.removesuffix("_a") + "_b", "Another1password2here3")
+        await cloud.set_password(where, seen.observed, other, FENCE)
+        assert await cloud.login(where, other) is Login.OK
+        await cloud.delete(where, seen.observed, Policy.DELETE, FENCE)
+        assert await cloud.observe(where) == Absent()
+
+
+async def test_a_superuser_is_refused_unless_allowed(
+    onprem_server: OnPremServer, superuser: dict[str, dict[str, str]]
+) -> None:
+    refusal = await refused(config_of(onprem_server), superuser)
+    assert isinstance(refusal, Terminal)
+    assert refusal.reason == "CredentialsForbidden"
+    assert "allowSuperuser" in refusal.message
+
+    config = msgspec.structs.replace(config_of(onprem_server), allow_superuser=True)
+    async with connect(config, superuser) as cloud:
+        assert isinstance(cloud, OnPremCloud)
+
+
+async def test_another_server_than_the_recorded_one_is_refused_before_a_statement_changes_it(
+    onprem_server: OnPremServer,
+) -> None:
+    refusal = await refused(config_of(onprem_server), secrets_of(onprem_server), "1234567890")
+
+    assert isinstance(refusal, Terminal)
+    assert refusal.reason == "AccountChanged"
+
+
+async def test_a_certificate_of_another_authority_is_no_connection(
+    onprem_server: OnPremServer, newer: OnPremServer
+) -> None:
+    config = msgspec.structs.replace(config_of(onprem_server), ca_bundle=newer.authority_pem.decode())
+
+    refusal = await refused(config, secrets_of(onprem_server))
+
+    assert isinstance(refusal, Transient)
+    assert onprem_server.password not in str(refusal)
+
+
+async def test_a_missing_key_is_named(onprem_server: OnPremServer) -> None:
+    refusal = await refused(config_of(onprem_server), {"admin": {"username": "someone"}})
+
+    assert isinstance(refusal, Blocked)
+    assert refusal.reason == "CredentialsMissing"
+    assert "password" in refusal.message
+
+
+async def test_databases_that_everybody_may_enter_are_named(newer: OnPremServer) -> None:
+    await newer.server.execute("GRANT CONNECT ON DATABASE postgres TO PUBLIC")
+    try:
+        async with connect(config_of(newer), secrets_of(newer)) as cloud:
+            assert "postgres" in cloud.advice()
+    finally:
+        await newer.server.execute("REVOKE CONNECT ON DATABASE postgres FROM PUBLIC")
+    async with connect(config_of(newer), secrets_of(newer)) as cloud:
+        assert cloud.advice() == ""
+
+
+async def test_a_database_dropped_and_made_anew_is_another_incarnation(newer: OnPremServer) -> None:
+    async with connect(config_of(newer), secrets_of(newer)) as cloud:
+        where = new_target()
+        await cloud.create(where, credential(where), FENCE)
+        before = await cloud.observe(where)
+        assert isinstance(before, Present)
+        await newer.server.execute(f'DROP DATABASE "{where.name}"', f'CREATE DATABASE "{where.name}"')
+
+        after = await cloud.observe(where)
+        assert isinstance(after, Present)
+        assert after.observed.incarnation != before.observed.incarnation
+        assert after.observed.owner is None
+        with pytest.raises(Failure):
+            await cloud.delete(where, before.observed, Policy.DELETE, FENCE)
+        with pytest.raises(Failure):
+            await cloud.delete(where, after.observed, Policy.DELETE, FENCE)
+        assert isinstance(await cloud.observe(where), Present)
+
+
+async def test_a_server_that_went_away_comes_back_to_the_same_sessions(newer: OnPremServer) -> None:
+    async with connect(config_of(newer), secrets_of(newer)) as cloud:
+        where = new_target()
+        assert await cloud.observe(where) == Absent()
+        await newer.server.execute(
+            "SELECT pg_catalog.pg_terminate_backend(pid) FROM pg_catalog.pg_stat_activity"
+            " WHERE usename = 'fairlead_admin'"
+        )
+        # The look that meets the end of its session may fail; the next one has a new session.
+        with suppress(Transient):
+            await cloud.observe(where)
+
+        assert await cloud.observe(where) == Absent()
+
+
+async def test_an_untrusted_extension_comes_from_a_template_alone(newer: OnPremServer) -> None:
+    where = new_target(extensions=["vector"])
+    async with connect(config_of(newer), secrets_of(newer)) as cloud:
+        with pytest.raises(Terminal, match="vector") as refusal:
+            await cloud.create(where, credential(where), FENCE)
+        assert refusal.value.reason == "AccessDenied"
+
+    await newer.server.execute(
+        "CREATE DATABASE with_vector TEMPLATE template0", "ALTER DATABASE with_vector IS_TEMPLATE true"
+    )
+    await newer.server.execute("CREATE EXTENSION vector", database="with_vector")
+    await newer.server.execute("REVOKE CONNECT ON DATABASE with_vector FROM PUBLIC")
+    config = msgspec.structs.replace(config_of(newer), template_database="with_vector")
+    where = new_target(extensions=["vector"])
+    async with connect(config, secrets_of(newer)) as cloud:
+        await cloud.create(where, credential(where), FENCE)
+        seen = await cloud.observe(where)
+        assert isinstance(seen, Present)
+        assert (*diff(where.spec, seen.observed.spec), *broken_rules(wanted(where), seen.observed.facts)) == ()
