@@ -13,6 +13,7 @@ import msgspec
 import structlog
 
 from providers import credentials
+from providers.budgets import metered
 from providers.cloud import Account, ConfigT, Provider, decode_config
 from providers.managed import SpecT
 from providers.reading import status_of
@@ -86,7 +87,8 @@ class Accounts(Generic[SpecT, ConfigT]):
             raise entry.failure
         stack = AsyncExitStack()
         try:
-            cloud = await stack.enter_async_context(self._provider.connect(config, self._given(config), recorded))
+            bare = await stack.enter_async_context(self._provider.connect(config, self._given(config), recorded))
+            cloud = metered(self._provider.cloud, bare, self._provider.rate)
             account_id = await cloud.whoami()
         except Failure as failure:
             await stack.aclose()

@@ -91,6 +91,14 @@ class Endpoint:
     ca: str = field(default="", repr=False)
 
 
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """How many calls to one account may begin within a second, over all workers."""
+
+    reads_per_second: float = 20.0
+    writes_per_second: float = 5.0
+
+
 class Cloud(Protocol[SpecT]):
     """One account of a cloud, connected; every method may raise a Failure of runtime.errors."""
 
@@ -177,6 +185,7 @@ class Provider(Generic[SpecT, ConfigT]):
     login_versions: Callable[[Observed[SpecT]], Mapping[str, str]]
     secrets: Callable[[ConfigT], tuple[str, ...]]
     connect: Callable[[ConfigT, Mapping[str, Mapping[str, str]], str], AbstractAsyncContextManager[Cloud[SpecT]]]
+    rate: Rate = Rate()
     window_open: Callable[[SpecT, datetime], bool] = lambda _spec, _now: False
 
 

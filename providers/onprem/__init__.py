@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from providers.cloud import Provider
+from providers.cloud import Provider, Rate
 from providers.onprem.client import connect
 from providers.onprem.models import PostgresDatabaseParameters, PostgresDatabaseSpec, ProviderConfigSpec
 from providers.onprem.names import hash_in, names_of
@@ -38,4 +38,6 @@ PROVIDER: Provider[PostgresDatabaseParameters, ProviderConfigSpec] = Provider(
     login_versions=login_versions,
     secrets=_secrets,
     connect=connect,
+    # Our own server, by a handful of sessions: these bound a stampede, not the daily work.
+    rate=Rate(reads_per_second=500, writes_per_second=100),
 )

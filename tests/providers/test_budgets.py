@@ -1,0 +1,70 @@
+"""Calls to an account share its rate, and a pause that the cloud asks for pauses them all."""
+
+from __future__ import annotations
+
+import time
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from providers.budgets import Metered, budget
+from providers.cloud import Cloud, Fence, Rate, Sweep
+from runtime.errors import Throttled
+
+
+class Busy:
+    """A cloud that counts, and throttles while it is told to."""
+
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+        self.throttle = timedelta(0)
+
+    async def observe_all(self) -> Sweep:
+        self.calls.append("observe_all")
+        if self.throttle:
+            raise Throttled("slow down", after=self.throttle)
+        return Sweep({}, complete=True)
+
+    async def disable(self, _target: object, _username: str, _fence: Fence) -> None:
+        self.calls.append("disable")
+
+
+def metered(cloud: Busy, **rate: float) -> Metered[Any]:
+    wrapped: Cloud[Any] | Any = cloud
+    return Metered("toy", wrapped, Rate(**rate))
+
+
+async def test_a_pause_holds_reads_and_not_writes() -> None:
+    cloud = Busy()
+    account = metered(cloud, reads_per_second=100, writes_per_second=100)
+    cloud.throttle = timedelta(seconds=0.3)
+    with pytest.raises(Throttled):
+        await account.observe_all()
+    cloud.throttle = timedelta(0)
+    paused_until = account.reads.paused_until
+    fence: Any = None
+
+    await account.disable(fence, "app", fence)
+    assert time.monotonic() < paused_until
+    await account.observe_all()
+    assert time.monotonic() >= paused_until
+
+    assert cloud.calls == ["observe_all", "disable", "observe_all"]
+
+
+async def test_a_shorter_pause_does_not_end_a_longer_one() -> None:
+    account = budget(10)
+    account.pause(timedelta(seconds=60))
+    until = account.paused_until
+
+    account.pause(timedelta(seconds=1))
+
+    assert account.paused_until == until
+
+
+async def test_a_bucket_holds_one_seconds_worth() -> None:
+    account = budget(3)
+
+    assert [account.limiter.has_capacity(3), account.limiter.has_capacity(4)] == [True, False]
+    assert (budget(0.1).limiter.max_rate, budget(0.1).limiter.time_period) == (1.0, 10.0)
