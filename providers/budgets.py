@@ -87,7 +87,7 @@ class Metered(Generic[SpecT]):
 
     async def whoami(self) -> str:
         """Ask through the budget of reads."""
-        return await self._call("whoami", self.reads, lambda: self.cloud.whoami())
+        return await self._call("whoami", self.reads, self.cloud.whoami)
 
     async def observe(self, target: Target[SpecT]) -> Present[SpecT] | Absent:
         """Ask through the budget of reads."""
@@ -95,7 +95,7 @@ class Metered(Generic[SpecT]):
 
     async def observe_all(self) -> Sweep:
         """Ask through the budget of reads."""
-        return await self._call("observe_all", self.reads, lambda: self.cloud.observe_all())
+        return await self._call("observe_all", self.reads, self.cloud.observe_all)
 
     async def find(self, owner: Owner) -> tuple[Found, ...]:
         """Ask through the budget of reads."""
