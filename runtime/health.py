@@ -51,7 +51,7 @@ async def _requested(reader: asyncio.StreamReader) -> str:
     for _ in range(_HEAD_LINES):
         if await reader.readline() in (b"\r\n", b"\n", b""):
             break
-    if len(words) < 2 or words[0] not in (b"GET", b"HEAD"):  # noqa: PLR2004
+    if len(words) < 2 or words[0] not in (b"GET", b"HEAD"):  # noqa: PLR2004 - a method and a path
         return ""
     return words[1].decode("ascii", errors="replace").partition("?")[0]
 

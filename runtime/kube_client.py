@@ -181,7 +181,7 @@ class KubeClient:
         limits = aiohttp.ClientTimeout(total=seconds + _WATCH_GRACE_SECONDS, sock_connect=_CONNECT_SECONDS)
         response = await self._open(request, limits)
         try:
-            if response.status != 200:  # noqa: PLR2004
+            if response.status != 200:  # noqa: PLR2004 - OK, RFC 9110
                 raise from_answer(response.status, await response.read())
             async for line in _lines(response.content):
                 yield _event(line)
@@ -209,7 +209,7 @@ class KubeClient:
             raise NoAnswer(f"{request.method} {request.path}: {_words(error)}") from error
         finally:
             response.release()
-        if not 200 <= response.status < 300:  # noqa: PLR2004
+        if not 200 <= response.status < 300:  # noqa: PLR2004 - the class of successes, RFC 9110
             refusal = from_answer(response.status, body, retry_after=response.headers.get("Retry-After", ""))
             raise without_values(refusal) if "/secrets" in request.path else refusal
         return body

@@ -116,7 +116,7 @@ def _class_of(status: int, answer: _Status, causes: tuple[Cause, ...]) -> type[A
         case 500 if _TYPED_PATCH in answer.message:
             return Invalid
         case _:
-            return Unavailable if status >= 500 else ApiError  # noqa: PLR2004
+            return Unavailable if status >= 500 else ApiError  # noqa: PLR2004 - the class of server errors, RFC 9110
 
 
 def _conflict(reason: str, causes: tuple[Cause, ...]) -> type[ApiError]:

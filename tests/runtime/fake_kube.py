@@ -114,11 +114,11 @@ class FakeKube:
 
     # The port.
 
-    async def get(self, resource: Resource, key: Key, *, metadata_only: bool = False) -> Object:  # noqa: ARG002
+    async def get(self, resource: Resource, key: Key, *, metadata_only: bool = False) -> Object:  # noqa: ARG002 - the port has it
         await asyncio.sleep(0)
         return deepcopy(self._existing(resource, key))
 
-    async def create(self, resource: Resource, obj: Object, *, manager: str) -> Object:  # noqa: ARG002
+    async def create(self, resource: Resource, obj: Object, *, manager: str) -> Object:  # noqa: ARG002 - the port has it
         await self._written("create", resource)
         key = key_of(obj)
         if (resource, key) in self.objects:
@@ -140,7 +140,7 @@ class FakeKube:
             return deepcopy(stored)
         return self._store(resource, merged, "MODIFIED")
 
-    async def replace(self, resource: Resource, obj: Object, *, manager: str) -> Object:  # noqa: ARG002
+    async def replace(self, resource: Resource, obj: Object, *, manager: str) -> Object:  # noqa: ARG002 - the port has it
         await self._written("replace", resource)
         stored = self._existing(resource, key_of(obj))
         if obj["metadata"]["resourceVersion"] != stored["metadata"]["resourceVersion"]:

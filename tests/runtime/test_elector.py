@@ -188,7 +188,7 @@ class World:
         loop = asyncio.get_running_loop()
         begun = loop.time()
         async with asyncio.timeout(within_s):
-            while not (self.calls and self.calls[-1].begun >= begun and self.leads() in identities):  # noqa: ASYNC110
+            while not (self.calls and self.calls[-1].begun >= begun and self.leads() in identities):  # noqa: ASYNC110 - on virtual time
                 await asyncio.sleep(0.05)
         return loop.time() - begun
 

@@ -176,7 +176,7 @@ async def _passes_go_by(system: System, namespace: str, name: str) -> None:
             CLAIM,
             namespace,
             name,
-            lambda obj: obj["status"].get("lastHandledReconcileAt") == wanted,  # noqa: B023
+            lambda obj: obj["status"].get("lastHandledReconcileAt") == wanted,  # noqa: B023 - awaited within the turn
         )
     await system.at_rest(for_s=1.0)
 
