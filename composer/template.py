@@ -119,7 +119,21 @@ def _expression(source: str, path: str, begin: int) -> Expression:
     if any(tree.find_all(nodes.Call)):
         called = "nothing can be called in an expression; use a filter, for example `| upper`"
         raise CompositionError(Problem("TemplateForbidden", called, path, column))
+    if any(name.startswith("__") for name in _steps_named(tree)):
+        inner = "names that begin with two underscores are Python's, no data; an expression reads fields only"
+        raise CompositionError(Problem("TemplateForbidden", inner, path, column))
     return Expression(source.strip(), column, tuple(_reads(tree)), function)
+
+
+def _steps_named(tree: nodes.Template) -> Iterator[str]:
+    for node in tree.find_all((nodes.Getattr, nodes.Getitem)):
+        match node:
+            case nodes.Getattr(attr=name):
+                yield name
+            case nodes.Getitem(arg=nodes.Const(value=str() as name)):
+                yield name
+            case _:
+                continue
 
 
 def _reads(tree: nodes.Template) -> Iterator[Path]:
