@@ -119,6 +119,7 @@ async def _run(settings: ProcessSettings, build: Build) -> None:
         identity=identity,
         settings=settings,
     )
+    context.events.may_speak = lambda: _acts(context)
     controllers: list[Controller] = []
     server = await serve_health(_health(context, controllers), host=settings.health_host, port=settings.health_port)
     try:
@@ -136,6 +137,13 @@ async def _run(settings: ProcessSettings, build: Build) -> None:
     finally:
         server.close()
         await kube.close()
+
+
+def _acts(context: ProcessContext) -> bool:
+    """Tell whether this process may write now."""
+    if not context.settings.elect:
+        return True
+    return context.leadership is not None and context.leadership.holds()
 
 
 async def _lead(context: ProcessContext, controllers: Sequence[Controller]) -> None:
