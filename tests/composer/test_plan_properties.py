@@ -181,11 +181,6 @@ def _has_word(each: Known, plan: Plan | Any) -> bool:
 
 
 @given(_case())
-def test_a_plan_is_made_from_what_was_seen_alone(case: tuple[View, Rendered]) -> None:
-    assert decide(*case, now=NOW) == decide(*case, now=NOW)
-
-
-@given(_case())
 def test_what_never_lived_is_created_once(case: tuple[View, Rendered]) -> None:
     seen, found = case
     alive = {each.entry.place for each in seen.known if each.live is not None}

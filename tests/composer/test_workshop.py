@@ -62,7 +62,7 @@ async def test_a_worker_tells_what_is_wrong(workshop: Workshop) -> None:
 
 
 _TWICE = {f"v{n}": f"{{{{ vars.v{n - 1} ~ vars.v{n - 1} }}}}" for n in range(1, 31)}
-_LONG = "{{ '" + "a" * 30 + "' | replace('a', '" + "b" * 2000 + "') | replace('b', '" + "c" * 2000 + "') }}"
+_LONG = "{{ '" + "a" * 30 + "' | replace('a', '" + "b" * 2000 + "') | replace('b', '" + "c" * 50 + "') }}"
 BOMBS: dict[str, tuple[str, dict[str, str]]] = {
     "memory": ("{{ vars.v30 }}", {"v0": "x" * 1000} | _TWICE),
     "output": (_LONG, {}),
