@@ -2,17 +2,12 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 
 import pytest
 from structlog.testing import capture_logs
 
-from runtime.cache import Cache, Informer
-from runtime.changes import Change
-from runtime.controller import Controller, ControllerSettings, Source
 from runtime.errors import (
     ApiError,
     Blocked,
@@ -28,64 +23,10 @@ from runtime.errors import (
     WriteConflict,
 )
 from runtime.objects import Key
-from runtime.queue import Priority
-from runtime.reflector import Clock, Timing
-from runtime.results import SETTLED, Reconcile, Result
+from runtime.results import SETTLED, Result
 from tests.runtime.fake_kube import WIDGETS, FakeKube
+from tests.runtime.stage import Stage, raising, settle, staged
 from tests.runtime.virtual_loop import run
-
-
-@dataclass
-class Stage:
-    """A running controller over a fake cluster."""
-
-    kube: FakeKube
-    informer: Informer
-    controller: Controller
-    passes: list[tuple[float, Key]]
-
-    def times(self, name: str) -> list[float]:
-        return [at for at, key in self.passes if key.name == name]
-
-    def counts(self) -> Counter[str]:
-        return Counter(key.name for _, key in self.passes)
-
-
-@asynccontextmanager
-async def staged(
-    reconcile: Reconcile, kube: FakeKube | None = None, *, workers: int = 4, pass_timeout_s: float = 120
-) -> AsyncIterator[Stage]:
-    loop = asyncio.get_running_loop()
-    kube = kube or FakeKube()
-    cache = Cache(kube, timing=Timing(idle=timedelta(days=9), clock=Clock(monotonic=loop.time, chance=lambda: 0.0)))
-    informer = cache.informer(WIDGETS)
-    passes: list[tuple[float, Key]] = []
-
-    async def noted(key: Key) -> Result:
-        passes.append((loop.time(), key))
-        return await reconcile(key)
-
-    settings = ControllerSettings(workers=workers, pass_timeout=timedelta(seconds=pass_timeout_s), monotonic=loop.time)
-    controller = Controller("widget", noted, settings=settings)
-    controller.source(Source(informer, primary=True))
-    tasks = [asyncio.create_task(cache.run()), asyncio.create_task(controller.run())]
-    try:
-        yield Stage(kube, informer, controller, passes)
-    finally:
-        for task in reversed(tasks):
-            task.cancel()
-            await asyncio.wait((task,))
-
-
-async def settle(_: Key) -> Result:
-    return SETTLED
-
-
-def raising(error: Failure | ApiError | Exception) -> Reconcile:
-    async def reconcile(_: Key) -> Result:
-        raise error
-
-    return reconcile
 
 
 @dataclass(frozen=True)
@@ -280,188 +221,3 @@ def test_a_pass_that_hangs_is_ended_and_the_key_tried_again() -> None:
 
     assert len(times) == 3
     assert times[1] - times[0] >= 30
-
-
-def test_a_stop_lets_passes_in_flight_end_and_begins_no_other() -> None:
-    ended: list[str] = []
-
-    async def slow(key: Key) -> Result:
-        await asyncio.sleep(5)
-        ended.append(key.name)
-        return SETTLED
-
-    async def scene() -> tuple[list[str], int]:
-        kube = FakeKube()
-        for number in range(10):
-            kube.put(WIDGETS, f"w{number}")
-        async with staged(slow, kube, workers=3) as stage:
-            await asyncio.sleep(2)
-            begun = [key.name for _, key in stage.passes]
-        return begun, len(stage.passes)
-
-    begun, total = run(scene())
-
-    assert total == len(begun) == 3
-    assert sorted(ended) == sorted(begun)
-
-
-def test_a_pass_that_outlives_the_drain_is_cut_off() -> None:
-    async def endless(_: Key) -> Result:
-        await asyncio.sleep(10_000)
-        return SETTLED
-
-    async def scene() -> float:
-        loop = asyncio.get_running_loop()
-        kube = FakeKube()
-        kube.put(WIDGETS, "w")
-        async with staged(endless, kube, pass_timeout_s=100_000):
-            await asyncio.sleep(1)
-            stopped = loop.time()
-        return loop.time() - stopped
-
-    assert run(scene()) == pytest.approx(30, abs=1)
-
-
-def test_it_runs_again_after_a_stop_with_all_that_is_there() -> None:
-    async def scene() -> list[int]:
-        loop = asyncio.get_running_loop()
-        kube = FakeKube()
-        kube.put(WIDGETS, "one")
-        cache = Cache(kube)
-        passes: list[str] = []
-
-        async def noted(key: Key) -> Result:
-            passes.append(key.name)
-            return SETTLED
-
-        controller = Controller("widget", noted, settings=ControllerSettings(monotonic=loop.time))
-        controller.source(Source(cache.informer(WIDGETS), primary=True))
-        caching = asyncio.create_task(cache.run())
-        counts = []
-        for name in ("two", "three"):
-            running = asyncio.create_task(controller.run())
-            await asyncio.sleep(1)
-            running.cancel()
-            await asyncio.wait((running,))
-            counts.append(len(passes))
-            kube.put(WIDGETS, name)
-            await asyncio.sleep(1)
-            counts.append(len(passes))
-        caching.cancel()
-        await asyncio.wait((caching,))
-        return counts
-
-    assert run(scene()) == [1, 1, 3, 3]
-
-
-def test_nothing_is_reconciled_before_every_source_is_complete() -> None:
-    async def scene() -> tuple[int, int]:
-        loop = asyncio.get_running_loop()
-        kube = FakeKube()
-        kube.put(WIDGETS, "w")
-        cache = Cache(kube)
-        first = cache.informer(WIDGETS)
-        passes = 0
-
-        async def noted(_: Key) -> Result:
-            nonlocal passes
-            passes += 1
-            return SETTLED
-
-        controller = Controller("widget", noted, settings=ControllerSettings(monotonic=loop.time))
-        controller.source(Source(first, primary=True))
-        controller.enqueue(Key("ns", "w"), priority=Priority.URGENT)
-        running = asyncio.create_task(controller.run())
-        await asyncio.sleep(10)
-        before = passes
-        caching = asyncio.create_task(cache.run())
-        await asyncio.sleep(10)
-        for task in (running, caching):
-            task.cancel()
-            await asyncio.wait((task,))
-        return before, passes
-
-    assert run(scene()) == (0, 1)
-
-
-def test_a_source_added_while_running_brings_what_it_holds() -> None:
-    async def scene() -> Counter[str]:
-        kube = FakeKube()
-        async with staged(settle, kube) as stage:
-            await asyncio.sleep(1)
-            kube.put(WIDGETS, "child", spec={"of": "owner"})
-            await asyncio.sleep(1)
-
-            def owner(_: object) -> tuple[Key, ...]:
-                return (Key("ns", "owner"),)
-
-            stage.controller.source(Source(stage.informer, keys=owner))
-            await asyncio.sleep(1)
-            kube.put(WIDGETS, "child", spec={"of": "owner", "n": 2})
-            await asyncio.sleep(1)
-            return stage.counts()
-
-    assert run(scene()) == Counter(child=2, owner=2)
-
-
-def test_something_cancelled_inside_a_pass_is_a_defect_and_not_the_end_of_a_worker() -> None:
-    async def waits_for_the_cancelled(_: Key) -> Result:
-        task = asyncio.create_task(asyncio.sleep(1))
-        task.cancel()
-        await task
-        return SETTLED
-
-    async def scene() -> int:
-        kube = FakeKube()
-        kube.put(WIDGETS, "w")
-        async with staged(waits_for_the_cancelled, kube, workers=1) as stage:
-            await asyncio.sleep(60)
-            return len(stage.passes)
-
-    assert run(scene()) in range(5, 10)
-
-
-def test_a_mapping_that_fails_on_one_object_stops_nothing() -> None:
-    async def scene() -> Counter[str]:
-        kube = FakeKube()
-        async with staged(settle, kube) as stage:
-
-            def odd(change: Change) -> tuple[Key, ...]:
-                return (Key("ns", (change.new() or {})["spec"]["owner"]),)
-
-            stage.controller.source(Source(stage.informer, keys=odd))
-            await asyncio.sleep(1)
-            kube.put(WIDGETS, "poison")
-            kube.put(WIDGETS, "good", spec={"owner": "someone"})
-            await asyncio.sleep(1)
-            return stage.counts()
-
-    assert run(scene()) == Counter(poison=1, good=1, someone=1)
-
-
-def test_work_that_stands_still_is_told() -> None:
-    async def scene() -> list[timedelta]:
-        loop = asyncio.get_running_loop()
-
-        async def stuck(_: Key) -> Result:
-            await asyncio.sleep(100)
-            return SETTLED
-
-        controller = Controller("widget", stuck, settings=ControllerSettings(workers=1, monotonic=loop.time))
-        still = [controller.stands_for()]
-        running = asyncio.create_task(controller.run())
-        for name in ("a", "b"):
-            controller.enqueue(Key("ns", name))
-        await asyncio.sleep(90)
-        still.append(controller.stands_for())
-        await asyncio.sleep(20)
-        still.append(controller.stands_for())
-        running.cancel()
-        await asyncio.wait((running,))
-        return still
-
-    idle, waiting, moved = run(scene())
-
-    assert idle == timedelta()
-    assert waiting >= timedelta(seconds=89)
-    assert moved <= timedelta(seconds=11)
