@@ -20,6 +20,7 @@ from runtime.errors import Terminal
 from runtime.objects import Key, Object, annotations_of, finalizers_of, key_of, labels_of
 
 HOUR = timedelta(hours=1)
+BY_CONFIG = "config"
 _FEWEST_DESTROYS = 3
 _SHARE_OF_DESTROYS = 0.02
 
@@ -44,6 +45,7 @@ class Limiter:
         self._destroyed: defaultdict[str, deque[datetime]] = defaultdict(deque)
         self._reserved: dict[Key, str] = {}
         resources.store.add_index("users", users_of)
+        resources.store.add_index(BY_CONFIG, config_of)
 
     @contextmanager
     def reserved(self, obj: Object, account: Account[Any, Any]) -> Iterator[None]:
@@ -78,6 +80,10 @@ class Limiter:
     def users(self, config: str) -> int:
         """Return how many resources hold on to a ProviderConfig."""
         return len(self._resources.store.by_index("users", config))
+
+    def is_named(self, config: str) -> bool:
+        """Tell whether any resource names a ProviderConfig, with or without a database."""
+        return bool(self._resources.store.by_index(BY_CONFIG, config))
 
     def bounds(self, bounds: Bounds, obj: Object, account: Account[Any, Any], namespace: Object) -> Bounds:
         """Return the bounds with what the ProviderConfig says about this object."""
@@ -130,8 +136,12 @@ def users_of(obj: Object) -> tuple[str, ...]:
     """Index a resource that holds on to its ProviderConfig by it."""
     if reading.FINALIZER not in finalizers_of(obj):
         return ()
-    config = ((obj.get("spec") or {}).get("providerConfigRef") or {}).get("name", "default")
-    return (config,)
+    return config_of(obj)
+
+
+def config_of(obj: Object) -> tuple[str, ...]:
+    """Index a resource by the ProviderConfig that it names."""
+    return (((obj.get("spec") or {}).get("providerConfigRef") or {}).get("name", "default"),)
 
 
 def allowed(spec: Object, namespace: str, labels: dict[str, str]) -> bool:

@@ -63,7 +63,9 @@ class ConfigReconciler:
         reason, message, account, advice = await self._looked(key.name)
         if deleting(config):
             reason, message = "InUse", f"{users} databases still use it; delete or move them first"
-        status = self._status(config, (reason, message), account or status_of(config).get("account", ""), users > 0)
+        status = self._status(
+            config, (reason, message), account or status_of(config).get("account", ""), self._limiter.is_named(key.name)
+        )
         if not reason and advice:
             status["conditions"][0]["message"] = f"connected; {advice}"[:1024]
         self._tell(config, status)

@@ -297,15 +297,15 @@ class Effects(Generic[SpecT, ConfigT]):
     async def _see(self, snapshot: Snapshot[SpecT], out: Outcome[SpecT]) -> None:
         out.fresh = await _account(snapshot).cloud.observe(snapshot.target)
 
-    async def hold_config(self, config: Object) -> None:
-        """Put the in-use finalizer on a ProviderConfig before its first database is made."""
+    async def hold_config(self, config: Object) -> Object:
+        """Put the in-use finalizer on a ProviderConfig before its first database is made; return it as it is then."""
         if deleting(config):
             name = key_of(config).name
             raise Blocked("ProviderConfigNotFound", f"ProviderConfig {name} is being deleted and takes no new database")
         if reading.IN_USE in finalizers_of(config):
-            return
+            return config
         resource = self._provider.config_resource
-        await self._kube.apply(
+        return await self._kube.apply(
             resource,
             {
                 "apiVersion": resource.api_version,

@@ -11,6 +11,7 @@ from typing import Any
 
 from providers import credentials
 from providers.accounts import Accounts
+from providers.bounds import BY_CONFIG, config_of
 from providers.cloud import Provider
 from providers.configs import Beside, ConfigReconciler
 from providers.effects import Effects
@@ -28,7 +29,6 @@ from runtime.serve import Build, ProcessContext
 
 _SYSTEM = "fairlead-system"
 _INSTALLATION = Key(_SYSTEM, "fairlead-installation")
-BY_CONFIG = "config"
 BY_NAMESPACE = "namespace"
 
 
@@ -98,7 +98,7 @@ async def _installation(kube: Kube) -> tuple[str, str]:
 
 def _controllers(context: ProcessContext, provider: Provider[Any, Any], settings: Settings) -> list[Controller]:
     cache, kube = context.cache, context.kube
-    resources = cache.informer(provider.resource, indexes={BY_CONFIG: _config_name, BY_NAMESPACE: _namespace})
+    resources = cache.informer(provider.resource, indexes={BY_CONFIG: config_of, BY_NAMESPACE: _namespace})
     accounts: Accounts[Any, Any] = Accounts(provider, cache, settings.namespace)
     gatherer: Gatherer[Any, Any] = Gatherer(provider, kube, accounts, settings, cache)
     effects: Effects[Any, Any] = Effects(provider, kube, settings, resources.store, _leads(context))
@@ -177,10 +177,6 @@ def _never(_change: Change) -> bool:
     return False
 
 
-def _config_name(obj: Object) -> tuple[str, ...]:
-    return (((obj.get("spec") or {}).get("providerConfigRef") or {}).get("name", "default"),)
-
-
 def _namespace(obj: Object) -> tuple[str, ...]:
     return (key_of(obj).namespace,)
 
@@ -190,7 +186,7 @@ def _its_config(change: Change) -> Iterable[Key]:
     if not change.intent:
         return ()
     obj = change.new() or change.old()
-    return () if obj is None else (Key("", _config_name(obj)[0]),)
+    return () if obj is None else (Key("", config_of(obj)[0]),)
 
 
 def with_installation(settings: Settings, installation: str) -> Settings:

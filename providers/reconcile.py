@@ -135,7 +135,8 @@ class Reconciler(Generic[SpecT, ConfigT]):
         self._unknowns.pop(key_of(snapshot.obj), None)
         try:
             if isinstance(plan, Create) and snapshot.account is not None:
-                await self._effects.hold_config(snapshot.account.config_object)
+                held = await self._effects.hold_config(snapshot.account.config_object)
+                self._accounts.configs.store.remember(held)
             await self._effects.act(snapshot, plan, outcome, self._gatherer.limiter)
         except NamespaceTerminating:
             return Blocked("ResourcePending", "its namespace is being deleted; nothing is made in it any more")
