@@ -250,19 +250,13 @@ class Effects(Generic[SpecT, ConfigT]):
         not_after = settings.now() + settings.call_budget + settings.skew
         intent = Intent(reading.INTENT_FORMAT, settings.process, not_after, calls_of(snapshot, plan))
         status = {**reading.status_of(out.obj), "intent": reading.written(intent)}
-        body: Object = {
-            "apiVersion": self._provider.resource.api_version,
-            "kind": self._provider.resource.kind,
-            "metadata": {
-                "name": key.name,
-                "namespace": key.namespace,
-                "uid": uid_of(out.obj),
-                "resourceVersion": version_of(out.obj),
-            },
-            "status": status,
-        }
-        applied = await self._kube.apply(
-            self._provider.resource, body, manager=f"{settings.manager}/status", force=True, subresource="status"
+        operations: list[dict[str, Any]] = [
+            {"op": "test", "path": "/metadata/uid", "value": uid_of(out.obj)},
+            {"op": "test", "path": "/metadata/resourceVersion", "value": version_of(out.obj)},
+            {"op": "add", "path": "/status", "value": status},
+        ]
+        applied = await self._kube.json_patch(
+            self._provider.resource, key, operations, manager=f"{settings.manager}/status", subresource="status"
         )
         self._remember(out, applied)
         out.acted = True

@@ -1,0 +1,266 @@
+"""Passes of the generic reconciler over a cloud that takes its time, loses answers and refuses."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from providers.identity import Owner
+from runtime.errors import Failure, Terminal, Throttled, Transient
+from runtime.objects import Key
+from tests.providers.world import Toy, ToyCloud, World
+
+SLOW = [0, 1, 3]
+
+
+@pytest.mark.parametrize("slow", SLOW)
+async def test_a_database_is_made_once_and_becomes_ready(slow: int) -> None:
+    world = World(ToyCloud(slow=slow))
+    world.ask(size=7)
+
+    await world.settle()
+
+    assert world.cloud.calls.count("create") == 1
+    (toy,) = world.cloud.toys.values()
+    assert toy.size == 7
+    assert world.reason("Ready") == "Available"
+    obj = world.get()
+    assert obj is not None
+    assert "operation" not in obj["status"]
+    assert "intent" not in obj["status"]
+    secret = world.kube.objects["secrets", Key("team", "db-credentials")]
+    assert set(secret["data"]) == {"current", "username"}
+
+
+async def test_an_instant_create_is_four_object_writes_and_two_of_the_secret() -> None:
+    world = World(ToyCloud())
+    world.ask()
+    await world.step()
+    mine = [write for write in world.kube.writes if "toys" in write]
+
+    assert [write.split(" by ")[0] for write in mine] == [
+        "apply toys ",
+        "patch toys status",
+        "apply toys ",
+        "patch toys status",
+    ]
+    assert [write.split()[0] for write in world.kube.writes if "secrets" in write] == ["create", "replace"]
+
+
+@pytest.mark.parametrize("slow", SLOW)
+async def test_at_rest_nothing_is_written_and_nothing_is_changed(slow: int) -> None:
+    world = World(ToyCloud(slow=slow))
+    world.ask()
+    await world.settle()
+    writes, calls = len(world.kube.writes), len(world.cloud.calls)
+
+    for _ in range(10):
+        world.now += timedelta(minutes=10)
+        await world.step()
+
+    assert (len(world.kube.writes), len(world.cloud.calls)) == (writes, calls)
+
+
+@pytest.mark.parametrize("slow", SLOW)
+async def test_an_edit_and_drift_are_carried_out_once(slow: int) -> None:
+    world = World(ToyCloud(slow=slow))
+    world.ask(size=1)
+    await world.settle()
+
+    world.ask(size=2)
+    await world.settle()
+    (toy,) = world.cloud.toys.values()
+    assert toy.size == 2
+    toy.size = 99
+    await world.settle()
+
+    assert toy.size == 2
+    assert [call for call in world.cloud.calls if call.startswith("update")] == ["update ['size']"] * 2
+    obj = world.get()
+    assert obj is not None
+    (entry,) = obj["status"]["drift"]
+    assert {key: entry[key] for key in ("path", "desired", "observed", "action")} == {
+        "path": "size",
+        "desired": "2",
+        "observed": "99",
+        "action": "Corrected",
+    }
+
+
+@pytest.mark.parametrize("slow", SLOW)
+async def test_a_deletion_takes_away_and_lets_go(slow: int) -> None:
+    world = World(ToyCloud(slow=slow))
+    world.ask()
+    await world.settle()
+    world.delete()
+
+    await world.settle()
+
+    assert world.get() is None
+    assert world.cloud.toys == {}
+    assert [call for call in world.cloud.calls if call.startswith("delete")] == ["delete Delete"]
+    assert ("secrets", Key("team", "db-credentials")) not in world.kube.objects
+
+
+@pytest.mark.parametrize("slow", SLOW)
+@pytest.mark.parametrize("call", ["create", "set_password", "update", "delete", "observe", "poll"])
+@pytest.mark.parametrize("after", [False, True], ids=["not sent", "answer lost"])
+async def test_a_lost_answer_doubles_nothing_and_sticks_nowhere(slow: int, call: str, after: bool) -> None:  # noqa: FBT001 - a column
+    cloud = ToyCloud(slow=slow)
+    cloud.faults.append((call, Transient("no answer"), after))
+    world = World(cloud)
+    world.ask(size=1)
+    await world.settle()
+    world.ask(size=2)
+    await world.settle()
+
+    assert len(cloud.toys) == 1
+    assert [toy.size for toy in cloud.toys.values()] == [2]
+    world.delete()
+    await world.settle()
+    assert (world.get(), cloud.toys) == (None, {})
+
+
+async def test_another_process_waits_for_an_open_intent() -> None:
+    first = World(ToyCloud())
+    first.ask()
+    first.cloud.faults.append(("create", Transient("killed"), True))
+    first.feed()
+    obj = first.get()
+    assert obj is not None
+    obj["status"] = {
+        "intent": {"format": 1, "by": "process-0", "notAfter": "2026-11-21T12:00:25Z", "calls": []},
+    }
+
+    result = await first.step()
+
+    assert first.cloud.calls == []
+    assert getattr(result, "requeue_after", None) == timedelta(seconds=25)
+    first.now += timedelta(seconds=25)
+    first.cloud.faults.clear()
+    await first.settle()
+    assert first.reason("Ready") == "Available"
+
+
+async def test_an_intent_of_a_newer_version_is_left_alone() -> None:
+    world = World(ToyCloud())
+    world.ask()
+    obj = world.get()
+    assert obj is not None
+    obj["status"] = {"intent": {"format": 99, "by": "x", "notAfter": "2026-11-21T12:00:25Z", "calls": []}}
+
+    await world.step()
+
+    assert world.cloud.calls == []
+    assert world.reason() == "NewerProvider"
+
+
+async def test_a_lost_database_is_told_and_not_made_anew() -> None:
+    world = World(ToyCloud())
+    world.ask()
+    await world.settle()
+    world.cloud.toys.clear()
+
+    for _ in range(5):
+        await world.step()
+        world.now += timedelta(seconds=61)
+
+    assert world.reason("Stalled") == "DatabaseLost"
+    assert world.reason("Ready") == "DatabaseLost"
+    assert world.cloud.toys == {}
+    world.annotate(consent="recreate=incarnation-1")
+    await world.settle()
+    assert [toy.incarnation for toy in world.cloud.toys.values()] == ["incarnation-2"]
+    assert world.reason("Ready") == "Available"
+
+
+async def test_failed_looks_are_told_from_the_third_on_and_change_nothing() -> None:
+    world = World(ToyCloud())
+    world.ask()
+    await world.settle()
+    calls = list(world.cloud.calls)
+    world.cloud.faults += [("observe", Transient("away"), False)] * 3
+
+    told = []
+    for _ in range(3):
+        await world.step()
+        told.append(world.reason())
+
+    assert told == ["InSync", "InSync", "CloudUnreachable"]
+    assert world.reason("Ready") == "Available"
+    assert world.cloud.calls == calls
+    await world.settle()
+    assert world.reason() == "InSync"
+
+
+async def test_a_refusal_is_told_with_its_reason() -> None:
+    world = World(ToyCloud())
+    world.ask()
+    world.cloud.faults.append(("create", Terminal("AccessDenied", "may not create"), False))
+
+    await world.step()
+
+    assert world.reason("Stalled") == "AccessDenied"
+    obj = world.get()
+    assert obj is not None
+    assert "intent" not in obj["status"]
+
+
+async def test_a_strangers_database_under_our_name_is_not_touched() -> None:
+    world = World(ToyCloud())
+    world.ask()
+    await world.settle()
+    (name,) = world.cloud.toys
+    stranger = Toy("foreign", Owner("elsewhere", "x", "y"), 1)
+    world.cloud.toys[name] = stranger
+    calls = list(world.cloud.calls)
+
+    await world.step()
+    assert world.reason("Stalled") == "Replaced"
+    world.delete()
+    await world.settle()
+
+    assert world.get() is None
+    assert world.cloud.toys == {name: stranger}
+    assert world.cloud.calls == calls
+
+
+@settings(max_examples=40)
+@given(
+    st.integers(0, 2),
+    st.lists(
+        st.tuples(
+            st.sampled_from(["create", "update", "delete", "observe", "poll", "set_password"]),
+            st.sampled_from([Transient("away"), Throttled("slow", after=timedelta(0)), Terminal("AccessDenied", "no")]),
+            st.booleans(),
+        ),
+        max_size=6,
+    ),
+    st.lists(st.integers(1, 5), max_size=3),
+)
+async def test_whatever_fails_all_ends_well(
+    slow: int, faults: list[tuple[str, Failure, bool]], sizes: list[int]
+) -> None:
+    cloud: Any = ToyCloud(slow=slow, faults=list(faults))
+    foreign = Toy("foreign", Owner("elsewhere", "x", "y"), 1)
+    cloud.toys["foreign"] = foreign
+    world = World(cloud)
+    for size in (9, *sizes):
+        world.ask(size=size)
+        for _ in range(3):
+            await world.step()
+            world.now += timedelta(minutes=6)
+    cloud.faults.clear()
+    for _ in range(12):
+        await world.step()
+        world.now += timedelta(minutes=6)
+
+    (ours,) = [toy for name, toy in cloud.toys.items() if name != "foreign"]
+    assert ours.size == (sizes or [9])[-1]
+    assert world.reason("Ready") == "Available"
+    assert world.reason() == "InSync"
+    assert cloud.toys["foreign"] == Toy("foreign", Owner("elsewhere", "x", "y"), 1)
