@@ -113,6 +113,10 @@ DAEMON = {"desiredNumberScheduled": 3, "currentNumberScheduled": 3, "updatedNumb
             KstatusCase(thing(status=conditioned(("Ready", "True"), observed=1)), "InProgress"),
             id="an old generation is in progress",
         ),
+        pytest.param(
+            KstatusCase(thing(status=conditioned(("Ready", "True"), observed=3)), "InProgress"),
+            id="so is one that is not there yet",
+        ),
         pytest.param(KstatusCase(thing(status=conditioned(("Ready", "True"))), "Current"), id="ready is current"),
         pytest.param(
             KstatusCase(thing(status=conditioned(("Ready", "False"))), "InProgress"), id="not ready is in progress"

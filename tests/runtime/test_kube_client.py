@@ -13,12 +13,13 @@ from runtime.errors import ApiError, Forbidden, NoAnswer
 from runtime.kube import Selection
 from runtime.kube_client import KubeClient
 from runtime.kube_session import SessionSource
-from runtime.objects import CONFIG_MAPS, Key
+from runtime.objects import CONFIG_MAPS, SECRETS, Key
 from tests.runtime.virtual_clock import VirtualClock
 
 KEY = Key("ns", "a")
 EVERYTHING = Selection()
-HASTE = timedelta(milliseconds=300)
+HASTE = timedelta(milliseconds=200)
+PATIENCE = timedelta(seconds=20)
 MINUTE = timedelta(minutes=1)
 Script = Callable[[str, asyncio.StreamWriter], None]
 
@@ -55,10 +56,12 @@ def kubeconfig(folder: Path, port: int) -> Path:
 
 
 @asynccontextmanager
-async def client(folder: Path, port: int, clock: VirtualClock | None = None) -> AsyncIterator[KubeClient]:
+async def client(
+    folder: Path, port: int, clock: VirtualClock | None = None, *, request_timeout: timedelta = PATIENCE
+) -> AsyncIterator[KubeClient]:
     monotonic = (clock or VirtualClock()).monotonic
     sessions = SessionSource(user_agent="me/1", kubeconfig=kubeconfig(folder, port), monotonic=monotonic)
-    kube = KubeClient(sessions, request_timeout=HASTE)
+    kube = KubeClient(sessions, request_timeout=request_timeout)
     try:
         yield kube
     finally:
@@ -97,7 +100,7 @@ def page_of_a_proxy(_: str, writer: asyncio.StreamWriter) -> None:
 
 @pytest.mark.parametrize("answer", [nothing, half, cut, reset, empty, page_of_a_proxy])
 async def test_every_bad_answer_is_no_answer_within_the_time_out(tmp_path: Path, answer: Script) -> None:
-    async with server(answer) as port, client(tmp_path, port) as kube:
+    async with server(answer) as port, client(tmp_path, port, request_timeout=HASTE) as kube:
         async with asyncio.timeout(10):
             with pytest.raises(NoAnswer):
                 await kube.get(CONFIG_MAPS, KEY)
@@ -124,6 +127,24 @@ async def test_a_redirect_is_not_followed(tmp_path: Path) -> None:
             await kube.get(CONFIG_MAPS, KEY)
 
     assert refusal.value.status == 302
+
+
+async def test_what_the_server_quotes_of_a_secret_is_left_out(tmp_path: Path) -> None:
+    status = b'{"reason":"Invalid","message":"is invalid: \\"hunter2\\"","details":{"causes":[{"field":"data"}]}}'
+
+    def refuse(_: str, writer: asyncio.StreamWriter) -> None:
+        writer.write(head("422 Unprocessable Entity", len(status), "Connection: close\r\n") + status)
+        writer.close()
+
+    async with server(refuse) as port, client(tmp_path, port) as kube:
+        with pytest.raises(ApiError) as secret:
+            await kube.get(SECRETS, KEY)
+        with pytest.raises(ApiError) as plain:
+            await kube.get(CONFIG_MAPS, KEY)
+
+    assert "hunter2" not in f"{secret.value!r}{secret.value}{secret.value.causes}"
+    assert "data" in secret.value.message
+    assert "hunter2" in plain.value.message
 
 
 def stream(*chunks: bytes, close: bool = True) -> Script:
@@ -173,7 +194,7 @@ async def test_a_watch_may_be_silent_longer_than_a_request(tmp_path: Path) -> No
     def silent(_: str, writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
 
-    async with server(silent) as port, client(tmp_path, port) as kube:
+    async with server(silent) as port, client(tmp_path, port, request_timeout=HASTE) as kube:
         waiting = asyncio.create_task(watched(kube))
         done, _ = await asyncio.wait((waiting,), timeout=3 * HASTE.total_seconds())
         waiting.cancel()

@@ -1,5 +1,7 @@
 """The store against an oracle: the cluster's own log, replayed up to what the watch has told, and our writes on top."""
 
+from dataclasses import dataclass
+
 import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
@@ -167,6 +169,34 @@ def test_a_strangers_edit_that_our_answer_contains_is_no_echo() -> None:
     changes = store.apply_event("MODIFIED", dumps(edited))
 
     assert [(change.own, change.intent) for change in changes] == [(False, True)]
+
+
+@dataclass(frozen=True)
+class IntentCase:
+    change: Object
+    intent: bool
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(IntentCase({"spec": {"n": 2}}, intent=True), id="an edit of the spec"),
+        pytest.param(IntentCase({"metadata": {"labels": {"colour": "red"}}}, intent=True), id="a label"),
+        pytest.param(IntentCase({"metadata": {"annotations": {"paused": "true"}}}, intent=True), id="an annotation"),
+        pytest.param(
+            IntentCase({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}, intent=True), id="deletion"
+        ),
+        pytest.param(IntentCase({"status": {"phase": "Ready"}}, intent=False), id="a status is none"),
+        pytest.param(IntentCase({"metadata": {"finalizers": ["a/b"]}}, intent=False), id="a finalizer is none"),
+    ],
+)
+def test_what_is_wanted_is_told_from_what_is_reported(case: IntentCase) -> None:
+    kube, store = FakeKube(), new_store()
+    relist(store, [kube.put(WIDGETS, "a", spec={"n": 1})], "101")
+    changed = kube.put(WIDGETS, "a", **{"spec": {"n": 1}, **case.change})
+    changes = store.apply_event("MODIFIED", dumps(changed))
+
+    assert [change.intent for change in changes] == [case.intent]
 
 
 def test_a_late_echo_does_not_bring_back_what_we_deleted() -> None:

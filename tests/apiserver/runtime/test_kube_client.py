@@ -226,11 +226,14 @@ async def test_metadata_alone_has_no_data(kube: KubeClient, namespace: str) -> N
 
 async def test_a_refused_secret_shows_no_value(kube: KubeClient, namespace: str) -> None:
     meta = {"name": "s", "namespace": namespace}
-    body = {"apiVersion": "v1", "kind": "Secret", "metadata": meta, "data": {"password": "canary!not-base64"}}
+    body = {"apiVersion": "v1", "kind": "Secret", "metadata": meta, "stringData": {"password": "canary"}}
+    stored = await kube.create(SECRETS, body, manager="one")
+    # The API server answers this one by quoting the whole object.
+    patch: list[dict[str, Any]] = [{"op": "add", "path": "/immutable", "value": 7}]
     with pytest.raises(ApiError) as refusal:
-        await kube.create(SECRETS, body, manager="one")
+        await kube.json_patch(SECRETS, key_of(stored), patch, manager="one")
 
-    assert "canary" not in f"{refusal.value!r}{refusal.value.causes}"
+    assert stored["data"]["password"] not in f"{refusal.value!r}{refusal.value.causes}"
 
 
 async def test_a_kind_that_is_not_served_is_not_found(kube: KubeClient, namespace: str) -> None:
