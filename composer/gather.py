@@ -77,7 +77,7 @@ class Gatherer:
     def __init__(self, cluster: Cluster, claims: Informer) -> None:
         self._cluster = cluster
         self.claims = claims
-        self._watched: set[Resource] = set()
+        self._patient_until: dict[Resource, float] = {}
         self._controller: Controller | None = None
 
     def wake(self, controller: Controller) -> None:
@@ -166,23 +166,27 @@ class Gatherer:
         return live
 
     async def _unlisted(self, kinds: frozenset[str]) -> tuple[str, ...]:
-        """Start what watches these kinds; return those that have no complete list yet, after one patient look."""
+        """Start what watches these kinds; return those that have no complete list after their first seconds."""
         missing: list[str] = []
+        now = asyncio.get_running_loop().time()
         for kind in sorted(kinds & frozenset(self._cluster.catalog)):
             resource = self._cluster.catalog[kind].resource
             informer = self._cluster.children(resource)
-            is_new = resource not in self._watched
-            if is_new and self._controller:
-                self._watched.add(resource)
-                self._controller.source(Source(informer, keys=claim_keys))
-            if not informer.synced.is_set() and not (is_new and await _syncs(informer)):
+            if resource not in self._patient_until:
+                self._patient_until[resource] = now + _SYNC_PATIENCE.total_seconds()
+                if self._controller:
+                    self._controller.source(Source(informer, keys=claim_keys))
+            # All passes of these first seconds wait: after a start every claim comes at once.
+            if not await _syncs(informer, self._patient_until[resource]):
                 missing.append(kind)
         return tuple(missing)
 
 
-async def _syncs(informer: Informer) -> bool:
+async def _syncs(informer: Informer, until: float) -> bool:
+    if informer.synced.is_set():
+        return True
     try:
-        async with asyncio.timeout(_SYNC_PATIENCE.total_seconds()):
+        async with asyncio.timeout_at(until):
             await informer.synced.wait()
     except TimeoutError:
         return False

@@ -33,10 +33,11 @@ class Publisher:
         self._manager = manager
         self._verified: dict[Key, tuple[str, float]] = {}
 
-    async def publish(self, want: Wanted, *, known_hash: str, asked: bool) -> Publication:
+    async def publish(self, want: Wanted, *, known_hash: str, asked: bool, told: bool = False) -> Publication:
         """Make the Secret as wanted. `known_hash` is that of the last publication, empty before the first.
 
-        With nothing changed and a recent look at it, no request is made; `asked` looks in any case.
+        With nothing changed and a recent look at it, no request is made; `asked` looks in any case. `told`: a stranger
+        had its name at the last pass, so that it is looked for before it is written.
         """
         verified = self._verified.get(want.key)
         recent = verified is not None and self._monotonic() - verified[1] < VERIFY_EVERY.total_seconds()
@@ -46,7 +47,7 @@ class Publisher:
         if isinstance(values, Cause):
             return Publication(problem=values)
         fresh = connection.secret_object(want, connection.entries(want, *values))
-        publication = await self._store(want, fresh, is_first=not known_hash)
+        publication = await self._store(want, fresh, is_first=not known_hash and not told)
         if publication.problem is None:
             self._verified[want.key] = (want.hash, self._monotonic())
         return publication
