@@ -96,6 +96,30 @@ async def test_an_edit_costs_three_writes_and_a_childs_first_one_more(warm: Syst
     assert _secret_reads(second, COMPOSER) == []
 
 
+async def test_an_edit_that_asks_nothing_of_the_cloud_costs_one_status(warm: System, namespace: str) -> None:
+    await _born(warm, namespace)
+
+    async def act() -> None:
+        await warm.edit(CLAIM, namespace, "shop", {"spec": {"deletionProtection": True}})
+        await warm.until(CLAIM, namespace, "shop", is_ready)
+
+    requests = await _requests(warm, namespace, act)
+    assert _steps(requests, COMPOSER) == [_CLAIM_STATUS]
+    assert _steps(requests, PROVIDER) == []
+
+
+async def test_somebodys_label_costs_nothing(warm: System, namespace: str) -> None:
+    await _born(warm, namespace)
+    (child,) = await warm.children(namespace, "shop")
+
+    async def act() -> None:
+        for kind, name in ((CLAIM, "shop"), (DATABASE, child["metadata"]["name"])):
+            await warm.edit(kind, namespace, name, {"metadata": {"labels": {"team": "blue"}}})
+
+    requests = await _requests(warm, namespace, act)
+    assert _steps(requests, COMPOSER) == _steps(requests, PROVIDER) == []
+
+
 async def test_a_deletion_costs_four_writes_and_its_provider_three_and_one(warm: System, namespace: str) -> None:
     await _born(warm, namespace, deletionPolicy="Delete")
 

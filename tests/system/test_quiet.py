@@ -7,7 +7,18 @@ import pytest
 import pytest_asyncio
 
 from tests.support.audit import WRITES, Match, Request
-from tests.support.kinds import CLAIM, claim, is_ready
+from tests.support.kinds import (
+    CLAIM,
+    COMPOSITION,
+    DATABASE,
+    SECRET,
+    Kind,
+    claim,
+    composition,
+    condition,
+    database,
+    is_ready,
+)
 from tests.support.processes import Program
 from tests.support.system import COMPOSER, PROVIDER, System, passes
 from tests.support.waiting import eventually
@@ -21,10 +32,11 @@ _RESYNC_S = 4
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def resting(system: System) -> System:
-    """200 claims that are Ready, composer and provider at a short resync, all at rest."""
+    """200 claims that are Ready and some in every kind of trouble; both processes at a short resync; all at rest."""
     await _start_composer(system)
     await _start_provider(system)
     await system.namespaced("rest")
+    troubled = await _troubled(system)
     names = [f"claim-{number:03}" for number in range(_CLAIMS)]
     await asyncio.gather(*(system.create(CLAIM, claim("rest", name)) for name in names))
 
@@ -33,8 +45,36 @@ async def resting(system: System) -> System:
         return len(found) == _CLAIMS and all(is_ready(obj) for obj in found)
 
     await eventually(all_ready, f"{_CLAIMS} claims are Ready", limit_s=240.0, every_s=1.0)
+    for kind, name in troubled:
+        # What is missing is waited for, 60 s, before a person is called.
+        await system.until(kind, "trouble", name, lambda obj: condition(obj, "Stalled").get("status") == "True")
     await system.at_rest(for_s=3.0)
     return system
+
+
+async def _troubled(system: System) -> list[tuple[Kind, str]]:
+    """Make objects that cannot be made true, each for another reason; return those that end Stalled."""
+    await system.namespaced("trouble")
+    await system.create(SECRET, SECRET.new("trouble", "taken", stringData={"a": "b"}))
+    template = {"apiVersion": DATABASE.api_version, "kind": DATABASE.kind, "spec": {"forProvider": "{{ 1 + }}"}}
+    await system.create(COMPOSITION, composition("unreadable", {"name": "database", "template": template}))
+    claims = (
+        claim("trouble", "missing", compositionRef={"name": "no-such-composition"}),
+        claim("trouble", "unreadable", compositionRef={"name": "unreadable"}),
+        claim("trouble", "unsupported", version="18"),
+        claim("trouble", "taken", connectionSecretName="taken"),
+        claim("trouble", "lost"),
+    )
+    for obj in claims:
+        await system.create(CLAIM, obj)
+    await system.create(DATABASE, database("trouble", "unconfigured", config="no-such-config"))
+    await system.until(CLAIM, "trouble", "lost", is_ready)
+    (child,) = await system.children("trouble", "lost")
+    await system.server.server.execute(f"DROP DATABASE {child['status']['externalName']} WITH (FORCE)")
+    paused = claim("trouble", "paused")
+    paused["metadata"]["annotations"] = {"fairlead.dev/paused": "true"}
+    await system.create(CLAIM, paused)
+    return [*((CLAIM, obj["metadata"]["name"]) for obj in claims), (DATABASE, "unconfigured")]
 
 
 async def _start_composer(system: System) -> Program:
@@ -42,7 +82,7 @@ async def _start_composer(system: System) -> Program:
 
 
 async def _start_provider(system: System) -> Program:
-    return await system.start_provider("--resync", str(_RESYNC_S))
+    return await system.start_provider("--resync", str(_RESYNC_S), "--grace", "2")
 
 
 async def _until_passes(system: System, name: str, number: int) -> None:
