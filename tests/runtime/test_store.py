@@ -171,6 +171,20 @@ def test_a_strangers_edit_that_our_answer_contains_is_no_echo() -> None:
     assert [(change.own, change.intent) for change in changes] == [(False, True)]
 
 
+def test_a_modification_under_another_uid_is_a_deletion_and_a_birth() -> None:
+    kube, store = FakeKube(), new_store()
+    old = kube.put(WIDGETS, "a")
+    relist(store, [old], "101")
+    kube.remove(WIDGETS, "a")
+    new = kube.put(WIDGETS, "a")
+    changes = store.apply_event("MODIFIED", dumps(new))
+
+    assert [(change.kind, change.old_uid, change.new_uid) for change in changes] == [
+        (ChangeKind.DELETED, old["metadata"]["uid"], None),
+        (ChangeKind.ADDED, None, new["metadata"]["uid"]),
+    ]
+
+
 @dataclass(frozen=True)
 class IntentCase:
     change: Object

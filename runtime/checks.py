@@ -1,0 +1,41 @@
+"""What is asked of a controller process: whether it is alive, and whether it is ready.
+
+Liveness fails only for what a restart can cure. An API server that is away makes a process not ready, never dead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Final
+
+from runtime.cache import Cache
+from runtime.controller import Controller
+from runtime.health import Health
+
+STALE: Final = timedelta(minutes=3)
+STANDS: Final = timedelta(minutes=10)
+
+
+def process_health(cache: Cache, controllers: Sequence[Controller]) -> Health:
+    """Return the checks over live state; `controllers` may still be filled."""
+
+    def stale() -> str | None:
+        longest = cache.stalest()
+        return f"a watch has been silent for {longest.total_seconds():.0f} s" if longest > STALE else None
+
+    def stuck() -> str | None:
+        # The API server speaks on one watch and not on another: only then would a restart help.
+        return stale() if cache.freshest() < STALE else None
+
+    def standing() -> str | None:
+        still = [each.name for each in controllers if each.stands_for() > STANDS]
+        return f"no pass has begun or ended for {STANDS} though work waits: {', '.join(still)}" if still else None
+
+    def unfilled() -> str | None:
+        missing = sorted(each.resource.group_kind for each in cache if not each.synced.is_set())
+        return f"no complete list yet of {', '.join(missing)}" if missing else None
+
+    return Health(
+        live={"watches": stuck, "queues": standing}, ready={"lists": unfilled, "watches": stale, "queues": standing}
+    )

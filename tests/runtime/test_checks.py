@@ -1,0 +1,122 @@
+"""When a process calls itself dead, and when merely not ready."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+
+from runtime.cache import Cache
+from runtime.checks import process_health
+from runtime.controller import Controller, ControllerSettings
+from runtime.health import Health
+from runtime.kube import Selection
+from runtime.objects import Key
+from runtime.reflector import Clock, Timing
+from runtime.results import SETTLED, Result
+from tests.runtime.fake_kube import WIDGETS, FakeKube, Fault
+from tests.runtime.virtual_loop import run
+
+OTHERS = Selection(namespace="others")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    live: bool
+    ready: bool
+
+
+def verdict(health: Health) -> Verdict:
+    def passed(checks: Callable[[], list[str | None]]) -> bool:
+        return not any(checks())
+
+    return Verdict(
+        live=passed(lambda: [check() for check in health.live.values()]),
+        ready=passed(lambda: [check() for check in health.ready.values()]),
+    )
+
+
+def cache_of(kube: FakeKube, *, idle: timedelta = timedelta(seconds=80)) -> Cache:
+    loop = asyncio.get_running_loop()
+    return Cache(kube, timing=Timing(idle=idle, clock=Clock(monotonic=loop.time, chance=lambda: 0.0)))
+
+
+def test_an_api_server_that_is_away_makes_it_not_ready_and_never_dead() -> None:
+    async def scene() -> list[Verdict]:
+        kube = FakeKube()
+        cache = cache_of(kube)
+        cache.informer(WIDGETS)
+        cache.informer(WIDGETS, selection=OTHERS)
+        health = process_health(cache, [])
+        verdicts = [verdict(health)]
+        running = asyncio.create_task(cache.run())
+        await asyncio.sleep(1)
+        verdicts.append(verdict(health))
+        kube.always = Fault.NO_ANSWER
+        kube.list_faults.extend([Fault.NO_ANSWER] * 1_000)
+        kube.compact()
+        kube.put(WIDGETS, "w")
+        await asyncio.sleep(3_600)
+        verdicts.append(verdict(health))
+        kube.always = None
+        kube.list_faults.clear()
+        await asyncio.sleep(120)
+        verdicts.append(verdict(health))
+        running.cancel()
+        await asyncio.wait((running,))
+        return verdicts
+
+    assert run(scene()) == [
+        Verdict(live=True, ready=False),
+        Verdict(live=True, ready=True),
+        Verdict(live=True, ready=False),
+        Verdict(live=True, ready=True),
+    ]
+
+
+def test_one_watch_that_stays_silent_beside_another_that_speaks_is_death() -> None:
+    async def scene() -> Verdict:
+        silent, speaking = FakeKube(), FakeKube()
+        # Two servers stand for one that has forgotten one of two watches; without the idle limit it would stay so.
+        cache = cache_of(silent, idle=timedelta(days=1))
+        other = cache_of(speaking, idle=timedelta(days=1))
+        cache.informer(WIDGETS)
+        cache._informers[WIDGETS, OTHERS] = other.informer(WIDGETS, selection=OTHERS)
+        tasks = [asyncio.create_task(each.run()) for each in (other, cache)]
+        for _ in range(10):
+            await asyncio.sleep(60)
+            speaking.version += 1
+            speaking.bookmark(WIDGETS)
+        await asyncio.sleep(1)
+        found = verdict(process_health(cache, []))
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+        return found
+
+    assert run(scene()) == Verdict(live=False, ready=False)
+
+
+def test_work_that_no_worker_takes_is_death() -> None:
+    async def scene() -> list[Verdict]:
+        loop = asyncio.get_running_loop()
+
+        async def stuck(_: Key) -> Result:
+            await asyncio.sleep(1_000)
+            return SETTLED
+
+        settings = ControllerSettings(workers=1, pass_timeout=timedelta(days=1), monotonic=loop.time)
+        controller = Controller("widget", stuck, settings=settings)
+        health = process_health(cache_of(FakeKube()), [controller])
+        for name in ("a", "b"):
+            controller.enqueue(Key("ns", name))
+        await asyncio.sleep(700)
+        # A standby's queue has no workers and is no trouble.
+        verdicts = [verdict(health)]
+        running = asyncio.create_task(controller.run())
+        await asyncio.sleep(700)
+        verdicts.append(verdict(health))
+        running.cancel()
+        await asyncio.wait((running,))
+        return verdicts
+
+    assert run(scene()) == [Verdict(live=True, ready=True), Verdict(live=False, ready=False)]
