@@ -8,9 +8,8 @@ import pytest
 from providers.passwords import Login
 from tests.apiserver.providers.actions import annotate, databases, kept, login, made, poke, ready, speak
 from tests.support.api import JsonObject
-from tests.support.audit import WRITES, Match
 from tests.support.kinds import DATABASE, NAMESPACE, PROVIDER_CONFIG, SECRET, condition, database, in_trouble, is_ready
-from tests.support.system import PROVIDER, System
+from tests.support.system import System
 from tests.support.waiting import eventually
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
@@ -225,19 +224,3 @@ async def test_a_predecessor_is_named_and_taken_over_by_consent(system: System, 
     assert adopted["status"]["incarnation"] == incarnation
     assert adopted["status"]["externalName"] == former["status"]["externalName"]
     assert await login(system, adopted) is Login.OK
-
-
-async def test_at_rest_nothing_is_written_and_no_statement_changes_anything(system: System, namespace: str) -> None:
-    for number in range(3):
-        await made(system, namespace, f"quiet-{number}")
-    await system.at_rest()
-    audit, mark = system.audit(), system.sql.mark()
-    quiet = Match(user=PROVIDER, verbs=WRITES)
-
-    for _ in range(4):
-        for number in range(3):
-            await system.until(DATABASE, namespace, f"quiet-{number}", is_ready)
-        await audit.until_quiet(quiet, for_s=3.0)
-
-    assert [one.uri for one in audit.requests(quiet)] == []
-    assert system.sql.changes(mark) == []
