@@ -17,7 +17,7 @@ STALE: Final = timedelta(minutes=3)
 STANDS: Final = timedelta(minutes=10)
 
 
-def process_health(cache: Cache, controllers: Sequence[Controller]) -> Health:
+def checks_of(cache: Cache, controllers: Sequence[Controller]) -> Health:
     """Return the checks over live state; `controllers` may still be filled."""
 
     def stale() -> str | None:

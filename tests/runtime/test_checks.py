@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from runtime.cache import Cache
-from runtime.checks import process_health
+from runtime.checks import checks_of
 from runtime.controller import Controller, ControllerSettings
 from runtime.health import Health
 from runtime.kube import Selection
@@ -46,7 +46,7 @@ def test_an_api_server_that_is_away_makes_it_not_ready_and_never_dead() -> None:
         cache = cache_of(kube)
         cache.informer(WIDGETS)
         cache.informer(WIDGETS, selection=OTHERS)
-        health = process_health(cache, [])
+        health = checks_of(cache, [])
         verdicts = [verdict(health)]
         running = asyncio.create_task(cache.run())
         await asyncio.sleep(1)
@@ -87,7 +87,7 @@ def test_one_watch_that_stays_silent_beside_another_that_speaks_is_death() -> No
             speaking.version += 1
             speaking.bookmark(WIDGETS)
         await asyncio.sleep(1)
-        found = verdict(process_health(cache, []))
+        found = verdict(checks_of(cache, []))
         for task in tasks:
             task.cancel()
         await asyncio.wait(tasks)
@@ -106,7 +106,7 @@ def test_work_that_no_worker_takes_is_death() -> None:
 
         settings = ControllerSettings(workers=1, pass_timeout=timedelta(days=1), monotonic=loop.time)
         controller = Controller("widget", stuck, settings=settings)
-        health = process_health(cache_of(FakeKube()), [controller])
+        health = checks_of(cache_of(FakeKube()), [controller])
         for name in ("a", "b"):
             controller.enqueue(Key("ns", name))
         await asyncio.sleep(700)
