@@ -79,6 +79,8 @@ class Gatherer(Generic[SpecT, ConfigT]):
         bounds = await self._bounds(obj, account, desired, intent)
         if bounds.predecessors and isinstance(observation, Absent):
             target, observation = await self._named_predecessor(desired, bounds, account, target, observation)
+        if isinstance(observation, Absent) and not marks.incarnation:
+            bounds = self._named_by_rule(target, identity, bounds)
         marks = replace(marks, absent_since=self._absence(obj, observation, now))
         scene = self._scene(Scene(desired, observation, marks, bounds, now), envelope, target)
         namespace = self._namespaces.store.get(Key("", key_of(obj).namespace)) or {}
@@ -222,6 +224,13 @@ class Gatherer(Generic[SpecT, ConfigT]):
                 target = replace(target, name=found.name, hash=hash_)
                 return target, await account.cloud.observe(target)
         return target, seen
+
+    def _named_by_rule(self, target: Target[SpecT], identity: Identity, bounds: Bounds) -> Bounds:
+        """Make nothing under a name that a person gave: such a name is for taking over what is there."""
+        if target.name == self._provider.external_name(target.spec, identity.hash):
+            return bounds
+        text = f"there is no {target.name} to take over; remove fairlead.dev/external-name to have a new database"
+        return replace(bounds, refusal=("AdoptionRefused", text))
 
     def _absence(self, obj: Object, observation: Observation[SpecT], now: datetime) -> datetime | None:
         """Remember since when an object's database is not found; a restart begins the grace anew, which is safe."""

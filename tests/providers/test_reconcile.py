@@ -159,6 +159,50 @@ async def test_an_intent_of_a_newer_version_is_left_alone() -> None:
     assert world.reason() == "NewerProvider"
 
 
+async def test_nothing_is_made_under_a_name_that_a_person_gave() -> None:
+    world = World(ToyCloud())
+    world.ask()
+    world.annotate(**{"external-name": "somebody-elses-next"})
+
+    await world.step()
+
+    assert world.cloud.calls == []
+    assert world.reason("Stalled") == "AdoptionRefused"
+
+
+@pytest.mark.parametrize("word", ["", "uid-999/Delete", "own/Detach", "own/Orphan", "own/Snapshot", "own/Delete"])
+async def test_a_child_goes_by_its_claims_word_alone(word: str) -> None:
+    world = World(ToyCloud())
+    world.ask()
+    obj = world.get()
+    assert obj is not None
+    obj["metadata"]["labels"] = {"fairlead.dev/claim": "claim-uid"}
+    world.annotate(**{"claim-name": "shop", "resource": "database"})
+    await world.settle()
+    calls = len(world.cloud.calls)
+    world.delete()
+    world.annotate(teardown=word.replace("own", str(obj["metadata"]["uid"])))
+
+    for _ in range(3):
+        await world.step()
+        world.now += timedelta(minutes=2)
+
+    done = world.cloud.calls[calls:]
+    (toy,) = world.cloud.toys.values() or (None,)
+    match word.partition("own/")[2]:
+        case "":
+            assert (done, world.reason()) == ([], "AwaitingTeardown")
+        case "Detach":
+            assert (done, toy is not None, world.get()) == ([], True, None)
+        case "Orphan":
+            assert (done, toy is not None and toy.released, world.get()) == (["release"], True, None)
+        case "Snapshot":
+            assert (done[0], toy, world.get()) == ("delete Snapshot", None, None)
+        case _:
+            assert (done, toy, world.get()) == (["delete Delete"], None, None)
+    assert (("secrets", Key("team", "db-credentials")) in world.kube.objects) == (toy is not None)
+
+
 async def test_a_lost_database_is_told_and_not_made_anew() -> None:
     world = World(ToyCloud())
     world.ask()
