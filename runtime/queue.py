@@ -71,19 +71,20 @@ class _Ready:
 
     def __init__(self) -> None:
         self._namespaces: OrderedDict[str, OrderedDict[Key, None]] = OrderedDict()
-
-    def __bool__(self) -> bool:
-        return bool(self._namespaces)
+        self._count = 0
 
     def __len__(self) -> int:
-        return sum(map(len, self._namespaces.values()))
+        return self._count
 
     def put(self, key: Key) -> None:
-        self._namespaces.setdefault(key.namespace, OrderedDict())[key] = None
+        keys = self._namespaces.setdefault(key.namespace, OrderedDict())
+        self._count += key not in keys
+        keys[key] = None
 
     def take(self) -> Key:
         namespace, keys = next(iter(self._namespaces.items()))
         key, _ = keys.popitem(last=False)
+        self._count -= 1
         if keys:
             self._namespaces.move_to_end(namespace)
         else:
@@ -95,6 +96,7 @@ class _Ready:
         if keys is None or key not in keys:
             return
         del keys[key]
+        self._count -= 1
         if not keys:
             del self._namespaces[key.namespace]
 
