@@ -149,18 +149,19 @@ class CompositionReconciler:
         now = self._now()
         waited = now - self._missing_since.setdefault(key, now)
         missing = gravity(first.reason) is Gravity.MISSING
-        told = find(composition, "Stalled") is not None
-        abnormal = "Reconciling" if missing and waited < MISSING_PATIENCE and not told else "Stalled"
+        told = find(composition, "Stalled")
+        abnormal = "Reconciling" if missing and waited < MISSING_PATIENCE and told is None else "Stalled"
         conditions = [
             self._condition(composition, "Ready", "False", first.reason, text),
             self._condition(composition, "Synced", "False", first.reason, text),
             self._condition(composition, abnormal, "True", first.reason, text),
         ]
         await self._write(composition, conditions, str((composition.get("status") or {}).get("revision") or ""))
-        if abnormal == "Stalled":
+        if abnormal != "Stalled":
+            return Result(requeue_after=MISSING_PATIENCE - waited)
+        if told is None or (told["reason"], told["message"]) != (first.reason, text):
             self._events.emit(composition, type_="Warning", reason=first.reason, message=text)
-            return SETTLED
-        return Result(requeue_after=MISSING_PATIENCE - waited)
+        return SETTLED
 
     async def _let_go(self, composition: Object) -> Result:
         if names.IN_USE_FINALIZER not in finalizers_of(composition):
