@@ -8,7 +8,7 @@ from composer import names
 from composer.connection import Secretly, published, wanted
 from composer.outcomes import Note, live_of
 from composer.prepare import Prepared
-from composer.reasons import Cause
+from composer.reasons import Cause, cause
 from composer.secrets import Publisher
 from composer.teardown import effective_policy
 from composer.view import View
@@ -32,6 +32,9 @@ async def connect(publisher: Publisher, view: View, prepared: Prepared) -> Conne
     rendered, declared = prepared.rendered, prepared.rendered.connection
     source = next((child for child in rendered.children if child.resource == declared.get("from")), None)
     live = live_of(view, source.place) if source else None
+    if source is None and declared and not any(each.resource == declared.get("from") for each in rendered.waiting):
+        text = f"resource {declared.get('from')!r}, which the connection comes from, is not composed for this claim"
+        return Connected(bound.secret, bound.hash, causes=(cause("ConnectionIncomplete", text),))
     if source is None or live is None:
         return bound
     found = published(live)

@@ -16,6 +16,7 @@ from runtime.conditions import Condition, find, is_true, merge
 from runtime.objects import Object, annotations_of, deleting, generation_of, key_of
 
 MISSING_PATIENCE = timedelta(seconds=60)
+PROGRESS_DEADLINE = timedelta(hours=1)
 _UNTOLD = frozenset({"ProviderConfigNotFound", "NotAllowed"})
 
 
@@ -42,7 +43,7 @@ class Findings:
 def report(view: View, found: Findings, now: datetime) -> Object:
     """Compute the whole status of a claim."""
     generation = generation_of(view.claim)
-    stalled = _is_stalled(view, found)
+    stalled = _is_stalled(view, found, now)
     status: Object = {
         "observedGeneration": generation,
         "conditions": merge(view.status.get("conditions") or (), _conditions(view, found, stalled=stalled), now),
@@ -78,23 +79,38 @@ def _extras(view: View, found: Findings) -> Mapping[str, Any]:
     return {name: value for name, value in found.rendered.status.items() if name not in _OWN_FIELDS}
 
 
-def _is_stalled(view: View, found: Findings) -> bool:
+def _is_stalled(view: View, found: Findings, now: datetime) -> bool:
     first = gravest(found.causes)
-    if first is None:
+    if first is None or first.gravity is Gravity.HELD:
         return False
-    if first.gravity is Gravity.STALLED:
+    if first.gravity is Gravity.STALLED or _was_told(view.claim, first):
         return True
-    if first.gravity is not Gravity.MISSING:
-        return False
-    before = find(view.claim, "Stalled")
-    told = before is not None and before.get("status") == "True" and before.get("reason") == first.reason
-    return told or found.waited >= MISSING_PATIENCE
+    if first.gravity is Gravity.MISSING:
+        return found.waited >= MISSING_PATIENCE
+    return now - _reconciling_since(view.claim, now) >= PROGRESS_DEADLINE
+
+
+def _was_told(claim: Object, first: Cause) -> bool:
+    """Tell whether the same cause stalled this generation before: it does not begin anew with every process."""
+    before = find(claim, "Stalled") or {}
+    told = before.get("status"), before.get("reason"), before.get("observedGeneration")
+    return told == ("True", first.reason, generation_of(claim))
+
+
+def _reconciling_since(claim: Object, now: datetime) -> datetime:
+    before = find(claim, "Reconciling")
+    if before is None or before.get("status") != "True":
+        return now
+    try:
+        return datetime.fromisoformat(str(before.get("lastTransitionTime")))
+    except ValueError:
+        return now
 
 
 def _conditions(view: View, found: Findings, *, stalled: bool) -> list[Condition]:
     generation = generation_of(view.claim)
     first = gravest(found.causes)
-    conditions = [_ready(view, found), _synced(found, generation)]
+    conditions = [_ready(view, found), _synced(found, generation, stalled=stalled)]
     if first and stalled:
         conditions.append(Condition("Stalled", "True", first.reason, first.message, generation))
     elif first and first.gravity in (Gravity.MISSING, Gravity.WAITING, Gravity.PROGRESS):
@@ -143,8 +159,8 @@ def _is_broken(view: View, found: Findings) -> bool:
     return False
 
 
-def _synced(found: Findings, generation: int) -> Condition:
-    against = gravest(tuple(each for each in found.causes if not each.is_in_sync))
+def _synced(found: Findings, generation: int, *, stalled: bool) -> Condition:
+    against = gravest(tuple(each for each in found.causes if stalled or not each.is_in_sync))
     if against is None:
         return Condition("Synced", "True", "InSync", "everything is as the spec says", generation)
     return Condition("Synced", "False", against.reason, against.message, generation)

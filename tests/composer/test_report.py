@@ -121,6 +121,26 @@ def test_the_conditions(row: Row) -> None:
     assert told == expected
 
 
+@pytest.mark.parametrize(
+    ("before", "hours", "told"),
+    [
+        ("Reconciling", 0.9, "Reconciling"),
+        ("Reconciling", 1.0, "Stalled"),
+        ("Stalled", 0.0, "Stalled"),
+    ],
+    ids=["for a while", "beyond its deadline", "told before, in another process"],
+)
+def test_what_takes_too_long_is_for_a_person(before: str, hours: float, told: str) -> None:
+    since = (AT - timedelta(hours=hours)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    known = {**READY_BEFORE, "type": before, "reason": "Creating", "lastTransitionTime": since}
+    owner = claim(status={"conditions": [known]})
+
+    status = report(view(Known(entry(), None, DATABASE), of=owner), Findings((CREATING,), (), UNREADY), AT)
+
+    assert _conditions(status)[told] == "True Creating"
+    assert _conditions(status)["Synced"] == ("True InSync" if told == "Reconciling" else "False Creating")
+
+
 def test_an_edit_that_is_under_way_is_not_ready_for_its_generation() -> None:
     """`kubectl wait` compares a condition's generation with the object's: the old one keeps it waiting."""
     owner = claim(generation=2, status={"observedGeneration": 1, "conditions": [READY_BEFORE]})
