@@ -128,5 +128,9 @@ class Unavailable(ApiError):
     """Any other 5xx."""
 
 
+class NotLeading(ApiError):
+    """Nothing was sent, since the Lease that allowed it is over."""
+
+
 class NoAnswer(ApiError):
     """Time-out or broken connection: the outcome of a write is unknown."""

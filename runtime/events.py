@@ -55,7 +55,7 @@ class _Said:
 
 
 class EventRecorder:
-    """Queues events and sends them from `run`; while `may_speak` says no, as without the Lease, drops them instead."""
+    """Queues events and sends them from `run`."""
 
     def __init__(
         self,
@@ -71,7 +71,6 @@ class EventRecorder:
         self._instance = instance[:128]
         self._settings = settings or EventSettings()
         self._now = now
-        self.may_speak: Callable[[], bool] = lambda: True
         self._waiting: deque[Object] = deque()
         self._wake = asyncio.Event()
         self._said: OrderedDict[str, _Said] = OrderedDict()
@@ -103,10 +102,6 @@ class EventRecorder:
             await self._wake.wait()
 
     async def _send(self, event: Object) -> None:
-        # Asked at the last moment: a process that was frozen wakes up here, too.
-        if not self.may_speak():
-            metrics.EVENTS_DROPPED.labels("not leading").inc()
-            return
         try:
             await self._kube.create(EVENTS, event, manager=self._controller)
         except ApiError as error:

@@ -15,15 +15,26 @@ from pathlib import Path
 
 import aiohttp
 import msgspec
+from aiohttp.connector import Connection
 from kubernetes_asyncio.client import Configuration
 from kubernetes_asyncio.client.rest import RESTClientObject
 from kubernetes_asyncio.config import ConfigException, load_incluster_config, load_kube_config
 
+from runtime import fence
 from runtime.errors import NoAnswer
 
 _REREAD_SECONDS = 60.0
 _REREAD_AFTER_REFUSAL_SECONDS = 5.0
 _CONNECTIONS = 200
+_READ_BYTES = 2**21  # an event of a watch holds a whole object on one line
+
+
+class _FencedRequest(aiohttp.ClientRequest):
+    """A request that asks its task's fence when its connection is there and no byte has left yet."""
+
+    async def send(self, conn: Connection) -> aiohttp.ClientResponse:
+        fence.check(self.method)
+        return await super().send(conn)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +151,11 @@ class SessionSource:
     def _pool(self, configuration: Configuration, identity: _Identity) -> aiohttp.ClientSession:
         if self._session is not None and identity == self._identity:
             return self._session.http
-        fresh: aiohttp.ClientSession = RESTClientObject(configuration).pool_manager
+        pool: aiohttp.ClientSession = RESTClientObject(configuration).pool_manager
+        fresh = aiohttp.ClientSession(
+            connector=pool.connector, trust_env=pool.trust_env, read_bufsize=_READ_BYTES, request_class=_FencedRequest
+        )
+        pool.detach()
         if self._session is not None:
             # Streams in flight end by themselves; the old pool is closed with the client.
             self._retired.append(self._session.http)

@@ -22,13 +22,14 @@ from typing import Final, TypeAlias
 import structlog
 import uvloop
 
-from runtime import logs
+from runtime import fence, logs
 from runtime.cache import Cache
+from runtime.checks import checks_of
 from runtime.controller import Controller
 from runtime.elector import Elector, ElectorHooks
 from runtime.errors import ApiError, NoAnswer
 from runtime.events import EventRecorder
-from runtime.health import Health, serve_health
+from runtime.health import serve_health
 from runtime.kube import Kube
 from runtime.kube_client import KubeClient
 from runtime.leadership import Leadership
@@ -39,8 +40,6 @@ _log = structlog.get_logger("runtime.serve")
 
 _RETRY_SECONDS: Final = 2.0
 _WARM_UP: Final = timedelta(seconds=60)
-_STALE: Final = timedelta(minutes=3)
-_STANDS: Final = timedelta(minutes=10)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,14 +118,15 @@ async def _run(settings: ProcessSettings, build: Build) -> None:
         identity=identity,
         settings=settings,
     )
-    context.events.may_speak = lambda: _acts(context)
     controllers: list[Controller] = []
-    server = await serve_health(_health(context, controllers), host=settings.health_host, port=settings.health_port)
+    server = await serve_health(
+        checks_of(context.cache, controllers), host=settings.health_host, port=settings.health_port
+    )
     try:
         async with asyncio.TaskGroup() as background:
             tasks = [
                 background.create_task(context.cache.run(), name="cache"),
-                background.create_task(context.events.run(), name="events"),
+                background.create_task(_say(context), name="events"),
             ]
             controllers.extend(await _built(build, context))
             try:
@@ -139,11 +139,14 @@ async def _run(settings: ProcessSettings, build: Build) -> None:
         await kube.close()
 
 
-def _acts(context: ProcessContext) -> bool:
-    """Tell whether this process may write now."""
-    if not context.settings.elect:
-        return True
-    return context.leadership is not None and context.leadership.holds()
+async def _say(context: ProcessContext) -> None:
+    """Send events; without the Lease they are dropped."""
+    fence.bind(lambda: not context.settings.elect or _holds(context.leadership))
+    await context.events.run()
+
+
+def _holds(leadership: Leadership | None) -> bool:
+    return leadership is not None and leadership.holds()
 
 
 async def _lead(context: ProcessContext, controllers: Sequence[Controller]) -> None:
@@ -155,6 +158,8 @@ async def _lead(context: ProcessContext, controllers: Sequence[Controller]) -> N
 
     async def lead(leadership: Leadership | None) -> None:
         context.leadership = leadership
+        if leadership is not None:
+            fence.bind(leadership.holds)
         try:
             async with asyncio.TaskGroup() as group:
                 for controller in controllers:
@@ -187,28 +192,3 @@ async def _built(build: Build, context: ProcessContext) -> Sequence[Controller]:
         except ApiError as error:
             _log.warning("waiting for the API server", error=str(error))
             await asyncio.sleep(_RETRY_SECONDS)
-
-
-def _health(context: ProcessContext, controllers: Sequence[Controller]) -> Health:
-    cache = context.cache
-
-    def stale() -> str | None:
-        longest = cache.stalest()
-        return f"a watch has been silent for {longest.total_seconds():.0f} s" if longest > _STALE else None
-
-    def stuck_watch() -> str | None:
-        # The API server speaks on one watch and not on another: only then would a restart help.
-        return stale() if cache.freshest() < _STALE else None
-
-    def standing() -> str | None:
-        still = [each.name for each in controllers if each.stands_for() > _STANDS]
-        return f"no pass has begun or ended for {_STANDS} though work waits: {', '.join(still)}" if still else None
-
-    def filled() -> str | None:
-        missing = sorted(each.resource.group_kind for each in cache if not each.synced.is_set())
-        return f"no complete list yet of {', '.join(missing)}" if missing else None
-
-    return Health(
-        live={"watches": stuck_watch, "queues": standing},
-        ready={"lists": filled, "watches": stale, "queues": standing},
-    )

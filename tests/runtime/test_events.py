@@ -53,18 +53,6 @@ def test_the_same_words_are_said_once() -> None:
     assert run(scene()) == 1
 
 
-def test_who_may_not_act_says_nothing() -> None:
-    async def scene() -> int:
-        kube = FakeKube()
-        recorder = EventRecorder(kube, controller="c", instance="i")
-        recorder.may_speak = lambda: False
-        recorder.emit(about(), type_="Normal", reason="ChildCreated", message="created")
-        await while_running(recorder, 60)
-        return len(told(kube))
-
-    assert run(scene()) == 0
-
-
 def test_an_event_is_what_the_api_wants() -> None:
     async def scene() -> Object:
         kube = FakeKube()

@@ -9,7 +9,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from runtime.errors import ApiError, Forbidden, NoAnswer
+from runtime import fence
+from runtime.errors import ApiError, Forbidden, NoAnswer, NotLeading
 from runtime.kube import Selection
 from runtime.kube_client import KubeClient
 from runtime.kube_session import SessionSource
@@ -255,3 +256,27 @@ async def test_a_kubeconfig_that_cannot_be_read_is_told_as_no_answer(tmp_path: P
         path.write_text(content)
     with pytest.raises(NoAnswer, match="Kubernetes configuration"):
         await KubeClient.connect(user_agent="me/1", kubeconfig=path)
+
+
+async def test_a_closed_fence_sends_no_write_and_lets_reads_pass(tmp_path: Path) -> None:
+    methods: list[str] = []
+
+    def answer(request: str, writer: asyncio.StreamWriter) -> None:
+        methods.append(request.partition(" ")[0])
+        writer.write(head("200 OK", 2, "Connection: close\r\n") + b"{}")
+        writer.close()
+
+    async def writes(kube: KubeClient, *, open_: bool) -> str:
+        fence.bind(lambda: open_)
+        try:
+            await kube.json_patch(CONFIG_MAPS, KEY, [], manager="m")
+        except NotLeading:
+            return "not sent"
+        return "sent"
+
+    async with server(answer) as port, client(tmp_path, port) as kube:
+        closed = await asyncio.create_task(writes(kube, open_=False))
+        free = await asyncio.create_task(writes(kube, open_=True))
+        await kube.get(CONFIG_MAPS, KEY)
+
+    assert (closed, free, methods) == ("not sent", "sent", ["PATCH", "GET"])
