@@ -13,6 +13,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+import pytest_asyncio
 
 from tests.support.audit import WRITES, AuditLog, Match, Request
 from tests.support.home import claim
@@ -71,12 +72,21 @@ class Candidate:
         return Candidate(program, _credential(kubeconfig))
 
 
+@pytest_asyncio.fixture(autouse=True, loop_scope="module")
+async def _nobody_stays(system: System) -> AsyncIterator[None]:
+    """What a test started ends with it: its rival of the next test must not be one of these."""
+    yield
+    for program in system.started:
+        if program.is_running:
+            await program.kill9()
+
+
 @pytest.mark.parametrize("role", _ROLES.values(), ids=_ROLES.keys())
 async def test_a_frozen_or_killed_leader_never_acts_beside_its_successor(
     system: System, namespace: str, role: Role
 ) -> None:
     other = _ROLES["provider" if role is _ROLES["composer"] else "composer"]
-    helper = await Candidate.start(system, other, f"beside-{role.account}", "--no-elect")
+    await Candidate.start(system, other, f"beside-{role.account}", "--no-elect")
     first = await Candidate.start(system, role, "first", *_LEASE)
     await _until_held(system, role)
     second = await Candidate.start(system, role, "second", *_LEASE)
@@ -97,8 +107,6 @@ async def test_a_frozen_or_killed_leader_never_acts_beside_its_successor(
 
     terms = _terms(_acts(audit, role), names)
     assert [name for name, _requests in terms] == ["first", "second", "first"], _told(terms)
-    for candidate in (first, helper):
-        await candidate.program.terminate()
 
 
 @asynccontextmanager
