@@ -30,6 +30,7 @@ from runtime.errors import (
     Throttled,
     TooManyRequests,
     Transient,
+    Unavailable,
     WriteConflict,
 )
 from runtime.objects import Key
@@ -75,7 +76,8 @@ class ControllerSettings:
     # A pass that waits for a person or for another object is woken by watches; this is the net below.
     slow_poll: timedelta = timedelta(minutes=5)
     pass_timeout: timedelta = timedelta(minutes=2)
-    drain: timedelta = timedelta(seconds=30)
+    # Within the 30 s that a Pod is given to end by default.
+    drain: timedelta = timedelta(seconds=25)
     queue: QueueSettings = field(default_factory=QueueSettings)
     monotonic: Callable[[], float] = time.monotonic
 
@@ -245,8 +247,8 @@ class Controller:
                 return
             case Throttled(after=after):
                 self._queue.add(key, after=_spread(after))
-            case TooManyRequests(retry_after=after):
-                self._queue.add(key, after=_spread(after or _UNASKED_PAUSE))
+            case TooManyRequests() | Unavailable(retry_after=timedelta()):
+                self._queue.add(key, after=_spread(failure.retry_after or _UNASKED_PAUSE))
             case Terminal() | Blocked():
                 self._queue.forget(key)
                 self._queue.add(key, priority=Priority.RESYNC, after=_spread(self._settings.slow_poll))

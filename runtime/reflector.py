@@ -99,6 +99,7 @@ class Reflector:
         """List and watch for ever; ends only by cancellation."""
         while True:
             begun = self._clock.monotonic()
+            asked = timedelta()
             self._pace.away = False
             try:
                 await self._follow()
@@ -109,6 +110,7 @@ class Reflector:
             except (Unavailable, NoAnswer, TooManyRequests) as error:
                 # The version is still good: the watch goes on where it was.
                 self._pace.away = isinstance(error, NoAnswer)
+                asked = error.retry_after or asked
                 self._told("watch interrupted", error)
             except (ApiError, StaleList, msgspec.DecodeError) as error:
                 # A refusal is an answer: the API server speaks, a restart would not help.
@@ -117,7 +119,7 @@ class Reflector:
                 self._told("list needed", error)
             if self._lived(begun):
                 self._pace.failures = 0
-            await self._pause()
+            await self._pause(asked)
 
     async def _follow(self) -> None:
         if not self._version:
@@ -179,11 +181,11 @@ class Reflector:
     def _lived(self, begun: float) -> bool:
         return self._clock.monotonic() - begun >= self._timing.healthy.total_seconds()
 
-    async def _pause(self) -> None:
+    async def _pause(self, asked: timedelta) -> None:
         self._pace.failures += 1
         pause = self._timing.backoff.delay(self._pace.failures, self._clock.chance)
         # A round that listed and watched dialled twice, and pays twice.
-        seconds = pause.total_seconds() * max(1, self._pace.dials)
+        seconds = max(pause * max(1, self._pace.dials), asked).total_seconds()
         self._pace.dials = 0
         self._pace.nudged.clear()
         sleeping = asyncio.ensure_future(self._clock.sleep(seconds))

@@ -13,7 +13,16 @@ from datetime import timedelta
 from enum import Enum, auto
 from typing import Any
 
-from runtime.errors import AlreadyExists, ApiError, Gone, NoAnswer, NotFound, Unavailable, WriteConflict
+from runtime.errors import (
+    AlreadyExists,
+    ApiError,
+    Gone,
+    NoAnswer,
+    NotFound,
+    TooManyRequests,
+    Unavailable,
+    WriteConflict,
+)
 from runtime.kube import Page, Selection, WatchEvent
 from runtime.objects import Key, Object, Resource, dumps, key_of
 
@@ -32,6 +41,7 @@ class Fault(Enum):
     GARBAGE = auto()  # not JSON
     NO_ANSWER = auto()  # the connection breaks
     UNAVAILABLE = auto()  # 503
+    BUSY = auto()  # 429, to be asked again after 100 s
     TOKEN_EXPIRED = auto()  # lists only: 410 on the second page
     OLD = auto()  # lists only: an older state than was told before
 
@@ -200,7 +210,7 @@ class FakeKube:
         await asyncio.sleep(0)
         self.dials.append(Dial("watch", self.clock(), resource_version))
         fault = self.watch_faults.popleft() if self.watch_faults else self.always
-        if fault in (Fault.GONE, Fault.NO_ANSWER, Fault.UNAVAILABLE):
+        if fault in (Fault.GONE, Fault.NO_ANSWER, Fault.UNAVAILABLE, Fault.BUSY):
             _raise(fault)
         if int(resource_version) < self.compacted:
             raise Gone("too old resource version", status=410, reason="Expired")
@@ -272,6 +282,8 @@ def _raise(fault: Fault) -> None:
             raise Gone("too old resource version", status=410, reason="Expired")
         case Fault.NO_ANSWER:
             raise NoAnswer("connection reset")
+        case Fault.BUSY:
+            raise TooManyRequests("too many", status=429, retry_after=timedelta(seconds=100))
         case _:
             raise Unavailable("try later", status=503)
 

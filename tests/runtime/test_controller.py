@@ -53,6 +53,10 @@ class PolicyCase:
             PolicyCase(TooManyRequests("x", retry_after=timedelta(seconds=100)), range(30, 38), (100, 110)),
             id="429 waits as long as it was asked to",
         ),
+        pytest.param(
+            PolicyCase(Unavailable("x", retry_after=timedelta(seconds=100)), range(30, 38), (100, 110)),
+            id="503 waits as long as it was asked to",
+        ),
         pytest.param(PolicyCase(Blocked("R", "x"), range(11, 14), (300, 330)), id="blocked is polled slowly"),
         pytest.param(PolicyCase(Terminal("R", "x"), range(11, 14), (300, 330)), id="terminal is polled slowly"),
         pytest.param(

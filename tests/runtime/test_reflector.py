@@ -248,6 +248,15 @@ async def test_the_way_to_the_server_being_free_again_ends_a_pause_for_want_of_a
         assert len(kube.dials) == dials
 
 
+async def test_it_waits_as_long_as_the_server_asks() -> None:
+    clock = VirtualClock()
+    kube = FakeKube(clock=clock.monotonic, watch_faults=deque([Fault.BUSY]))
+    async with informed(kube, clock, idle_s=60):
+        await until(lambda: len(kube.dials) == 3)
+
+    assert kube.dials[2].at - kube.dials[1].at >= 100
+
+
 async def test_silence_is_told_and_an_answer_ends_it() -> None:
     kube = FakeKube()
     clock = VirtualClock()
