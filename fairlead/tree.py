@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 
 from fairlead.exits import Exit
 from fairlead.moves import next_move
+from runtime.kstatus import kstatus
 from runtime.objects import Object, annotations_of, deleting, generation_of, metadata
 
 SCHEMA_VERSION = 1
@@ -107,6 +108,8 @@ def _node(kind: str, name: str, obj: Object | None, now: datetime) -> Node:
         return Node(kind, name, "False", "missing", "the object is gone; Fairlead makes it anew or says why not", None)
     status = obj.get("status") or {}
     conditions = {str(each["type"]): each for each in status.get("conditions") or ()}
+    if "Ready" not in conditions and not _is_ours(obj):
+        return _foreign_node(kind, name, obj, now)
     speaking = _speaking(conditions)
     ready = conditions.get("Ready") or {}
     return Node(
@@ -122,6 +125,18 @@ def _node(kind: str, name: str, obj: Object | None, now: datetime) -> Node:
         is_current=_speaks_of_newest(obj, ready),
         drift=tuple(_drift(each) for each in status.get("drift") or ()),
     )
+
+
+def _is_ours(obj: Object) -> bool:
+    group = str(obj["apiVersion"]).rpartition("/")[0]
+    return group == "fairlead.dev" or group.endswith(".fairlead.dev")
+
+
+def _foreign_node(kind: str, name: str, obj: Object, now: datetime) -> Node:
+    """Describe a kind without our conditions (a ConfigMap, a Deployment) by the rules of kstatus."""
+    state = kstatus(obj)
+    is_current = state == "Current"
+    return Node(kind, name, "-" if is_current else "False", state, "", _age(obj, now), stalled=state == "Failed")
 
 
 def _speaking(conditions: Mapping[str, Object]) -> Object:

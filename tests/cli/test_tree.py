@@ -36,6 +36,7 @@ CREATING = (
 def claim(*conditions: JsonObject, bound: str = "", generation: int = 1, **status: object) -> JsonObject:
     binding = {"binding": {"name": bound}} if bound else {}
     return {
+        "apiVersion": "database.fairlead.dev/v1alpha1",
         "kind": "PostgreSQLInstance",
         "metadata": {"name": "orders", "creationTimestamp": "2026-11-21T11:54:00Z", "generation": generation},
         "spec": {"version": "16"},
@@ -45,12 +46,18 @@ def claim(*conditions: JsonObject, bound: str = "", generation: int = 1, **statu
 
 def child(*conditions: JsonObject, **status: object) -> tuple[str, str, JsonObject]:
     obj = {
+        "apiVersion": "onprem.fairlead.dev/v1alpha1",
         "kind": "PostgresDatabase",
         "metadata": {"name": "orders-database-x", "creationTimestamp": "2026-11-21T11:55:00Z", "generation": 1},
         "spec": {"forProvider": {}},
         "status": {"conditions": list(conditions), "externalName": "orders_x"} | status,
     }
     return "PostgresDatabase", "orders-database-x", obj
+
+
+def foreign(api_version: str, kind: str, **parts: object) -> tuple[str, str, JsonObject]:
+    meta = {"name": "orders-x", "creationTimestamp": "2026-11-21T11:55:00Z", "generation": 1}
+    return kind, "orders-x", {"apiVersion": api_version, "kind": kind, "metadata": meta} | parts
 
 
 SECRET = {"metadata": {"name": "orders-connection", "creationTimestamp": "2026-11-21T11:55:00Z"}}
@@ -153,6 +160,23 @@ PostgreSQLInstance/orders               True    Available   6m    composition po
         SECRET,
     ),
     Case(
+        "kinds without our conditions are told by kstatus",
+        claim(*READY, bound="orders-connection"),
+        Exit.DONE,
+        """
+NAME                          READY   REASON       AGE   EXTERNAL
+PostgreSQLInstance/orders     True    Available    6m    composition postgres-onprem
+├─ ConfigMap/orders-x         -       Current      5m
+├─ Deployment/orders-x        False   InProgress   5m  <- first cause
+└─ Secret/orders-connection   -       published    5m
+""",
+        (
+            foreign("v1", "ConfigMap", data={"a": "1"}),
+            foreign("apps/v1", "Deployment", spec={"replicas": 1}, status={"observedGeneration": 1}),
+        ),
+        SECRET,
+    ),
+    Case(
         "a child that is gone is the cause",
         claim(*READY, bound="orders-connection"),
         Exit.DONE,
@@ -169,6 +193,7 @@ PostgreSQLInstance/orders               True    Available   6m    composition po
     Case(
         "a claim that nobody has looked at says so",
         {
+            "apiVersion": "database.fairlead.dev/v1alpha1",
             "kind": "PostgreSQLInstance",
             "metadata": {"name": "orders", "creationTimestamp": "2026-11-21T11:59:58Z", "generation": 1},
             "spec": {"version": "16", "connectionSecretName": "login"},
