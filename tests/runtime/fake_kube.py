@@ -1,6 +1,6 @@
 """A small API server in memory: versions, uids, preconditions, paged lists, watches with a history; faults on order.
 
-It behaves; it records nothing but the requests. Passing the same contract as the real one: tests/apiserver/runtime.
+It keeps the same contract as the real one (contract.py), and knows no field managers, patches and selectors.
 """
 
 import asyncio
@@ -138,17 +138,8 @@ class FakeKube:
 
     async def apply(
         self, resource: Resource, obj: Object, *, manager: str, force: bool = False, subresource: str = ""
-    ) -> Object:  # the fake knows no managers
-        del manager, force
-        await self._written("apply", resource)
-        stored = self._existing(resource, key_of(obj))
-        if obj["metadata"].get("uid", stored["metadata"]["uid"]) != stored["metadata"]["uid"]:
-            raise WriteConflict("uid mismatch", status=409, reason="Conflict")
-        parts = ("status",) if subresource else tuple(set(obj) - {"status", "metadata", "apiVersion", "kind"})
-        merged = stored | {part: deepcopy(obj[part]) for part in parts if part in obj}
-        if merged == stored:
-            return deepcopy(stored)
-        return self._store(resource, merged, "MODIFIED")
+    ) -> Object:
+        raise NotImplementedError("the fake knows no field managers")
 
     async def replace(self, resource: Resource, obj: Object, *, manager: str) -> Object:  # noqa: ARG002 - the port has it
         await self._written("replace", resource)
@@ -160,7 +151,7 @@ class FakeKube:
     async def json_patch(
         self, resource: Resource, key: Key, operations: list[dict[str, Any]], *, manager: str, subresource: str = ""
     ) -> Object:
-        raise NotImplementedError
+        raise NotImplementedError("the fake knows no patches")
 
     async def delete(
         self, resource: Resource, key: Key, *, uid: str, resource_version: str = "", propagation: str = "Background"
