@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 import msgspec
 
 from composer import names
-from composer.act import Actor
+from composer.act import Actor, annotation_patch
 from composer.connect import connect
 from composer.decide import decide, mirrored_pause, speaks
 from composer.gather import Gatherer
@@ -43,7 +43,7 @@ from runtime.conditions import find, timestamp
 from runtime.errors import Conflict, Invalid, NotFound
 from runtime.events import EventRecorder, EventType
 from runtime.kube import Kube
-from runtime.objects import Key, Object
+from runtime.objects import Key, Object, key_of, uid_of
 from runtime.results import SETTLED, Result
 from runtime.status import write_status
 
@@ -90,7 +90,7 @@ class ClaimReconciler:
         view = await self._tools.gatherer.gather(key, more_kinds=self._tools.preparer.kinds)
         if view is None:
             self._recollections.pop(key, None)
-            return SETTLED
+            return await self._release_abandoned(key)
         if is_paused(view.annotations, self._tools.now()):
             return await self._paused(view)
         if view.unlisted:
@@ -98,6 +98,18 @@ class ClaimReconciler:
         if view.deleting:
             return await self._tear_down(view)
         return await self._compose(view)
+
+    async def _release_abandoned(self, key: Key) -> Result:
+        """Let go of what a claim left behind whose finalizer was removed by force: nothing is destroyed."""
+        resource = self._tools.gatherer.claims.resource
+        manager = names.manager(resource.group, resource.kind, key)
+        for each in await self._tools.gatherer.abandoned(key):
+            if each.live is None or each.facts is None:
+                continue
+            spoken = {names.TEARDOWN: names.word(uid_of(each.live), "Detach")}
+            operations = annotation_patch(each.live, spoken)
+            await self._tools.kube.json_patch(each.facts.resource, key_of(each.live), operations, manager=manager)
+        return SETTLED
 
     async def _blind(self, view: View) -> Result:
         """Leave everything as it is while the children of some kind cannot be seen."""

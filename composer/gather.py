@@ -40,6 +40,11 @@ def claim_index(child: Object) -> Iterable[str]:
     return (f"{metadata(child).get('namespace', '')}/{labels_of(child).get(names.CLAIM_LABEL, '')}",)
 
 
+def owner_index(child: Object) -> Iterable[str]:
+    """Find children by namespace and the claim's name."""
+    return (f"{metadata(child).get('namespace', '')}/{annotations_of(child).get(names.CLAIM_NAME, '')}",)
+
+
 class Cluster:
     """What all controllers share: the kinds that exist, namespaces, and the informers of composed kinds."""
 
@@ -61,7 +66,8 @@ class Cluster:
 
     def children(self, resource: Resource) -> Informer:
         """Return the informer of a composed kind: only objects with our label."""
-        return self._cache.informer(resource, selection=CHILDREN, indexes={"claim": claim_index})
+        indexes = {"claim": claim_index, "owner": owner_index}
+        return self._cache.informer(resource, selection=CHILDREN, indexes=indexes)
 
     def informer(self, resource: Resource, selection: Selection | None = None) -> Informer:
         """Return the informer of a whole kind, or of a selection of it."""
@@ -106,6 +112,28 @@ class Gatherer:
         crd = await kube.get(CRDS, self._crd_key)
         metadata(claim).pop("managedFields", None)
         return await self._view(claim, namespace, crd, recorded_kinds(view.claim))
+
+    async def abandoned(self, key: Key) -> tuple[Known, ...]:
+        """Return the children that die without a word although their claim is proven gone."""
+        found: list[Known] = []
+        for resource in self._patient_until:
+            facts = self._cluster.catalog.get(resource.group_kind)
+            store = self._cluster.children(resource).store
+            for child in store.by_index("owner", f"{key.namespace}/{key.name}"):
+                live = store.get(child)
+                if live is None or facts is None or not deleting(live) or not self._owns(live):
+                    continue
+                entry = inventory.entry_of(live, stateful=facts.stateful)
+                if entry and facts.managed and names.TEARDOWN not in annotations_of(live):
+                    found.append(Known(entry, live, facts))
+        if found and await self._read(self.claims.resource, key) is not None:
+            return ()
+        return tuple(found)
+
+    def _owns(self, live: Object) -> bool:
+        """Tell whether a child is owned by a claim of this kind; one that says nothing may be."""
+        owners = metadata(live).get("ownerReferences") or ()
+        return not owners or any(each.get("kind") == self.claims.resource.kind for each in owners)
 
     @property
     def _crd_key(self) -> Key:

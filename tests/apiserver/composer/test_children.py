@@ -14,6 +14,7 @@ from tests.support.kinds import (
     CLAIM,
     COMPOSITION,
     CONFIG_MAP,
+    DATABASE,
     EVENT,
     Kind,
     claim,
@@ -279,3 +280,26 @@ async def test_a_stranger_that_took_a_lost_childs_name_is_left_alone(composing: 
         await composing.delete(CLAIM, namespace, "lost")
 
         assert await composing.api.get(path) == stranger
+
+
+async def test_a_child_whose_claim_was_removed_by_force_is_let_go_of(composing: System, namespace: str) -> None:
+    """No provider runs here: the test holds the child as one would."""
+    await composing.create(CLAIM, claim(namespace, "forced", deletionPolicy="Delete"))
+    await composing.until(CLAIM, namespace, "forced", lambda obj: bool(obj.get("status", {}).get("inventory")))
+    child = await _child(composing, namespace, "forced")
+    path = DATABASE.path(namespace, child["metadata"]["name"])
+    await composing.api.merge(path, {"metadata": {"finalizers": ["fairlead.dev/teardown"]}})
+    # Paused, so that the composer neither puts the finalizer back nor tears down.
+    await _annotate(composing, namespace, "forced", paused="true")
+    await composing.until(CLAIM, namespace, "forced", in_trouble("Paused"))
+    await composing.api.merge(CLAIM.path(namespace, "forced"), {"metadata": {"finalizers": None}})
+    await composing.api.delete(CLAIM.path(namespace, "forced"), propagation="Orphan")
+    await composing.api.until_gone(CLAIM.path(namespace, "forced"))
+    await composing.api.delete(path)
+
+    async def spoken() -> str:
+        found = (await composing.api.get(path))["metadata"]["annotations"]
+        return str(found.get("fairlead.dev/teardown", ""))
+
+    assert await eventually(spoken, "the word") == f"{child['metadata']['uid']}/Detach"
+    await composing.api.merge(path, {"metadata": {"finalizers": None}})
