@@ -15,6 +15,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import certifi
+
 from devcloud.controlplane import toolchain
 from devcloud.daemons import program
 from devcloud.errors import DevcloudError
@@ -23,6 +25,18 @@ from devcloud.paths import remove_tree
 
 _TICK_S = 15.0
 _TAIL_LINES = 12
+# Where Go looks on Linux: crypto/x509/root_linux.go.
+_SYSTEM_AUTHORITIES = tuple(
+    Path(path)
+    for path in (
+        "/etc/ssl/certs/ca-certificates.crt",
+        "/etc/pki/tls/certs/ca-bundle.crt",
+        "/etc/ssl/ca-bundle.pem",
+        "/etc/pki/tls/cacert.pem",
+        "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
+        "/etc/ssl/cert.pem",
+    )
+)
 _RENAMED = {"server": "etcd"}  # Go names a program by the last element of its package
 
 
@@ -116,7 +130,15 @@ def _environment(workshop: Path, *, is_ours: bool) -> dict[str, str]:
     if is_ours:
         # Whoever has no Go keeps no Go modules either.
         own["GOMODCACHE"] = str(workshop / "gomodcache")
-    return dict(os.environ) | own
+    return _authorities(dict(os.environ)) | own
+
+
+def _authorities(environment: Mapping[str, str]) -> dict[str, str]:
+    """Give Go the certificate authorities that came with our packages where the system has none of its own."""
+    chosen = {"SSL_CERT_FILE", "SSL_CERT_DIR"} & environment.keys()
+    if chosen or any(path.exists() for path in _SYSTEM_AUTHORITIES):
+        return dict(environment)
+    return {**environment, "SSL_CERT_FILE": certifi.where()}
 
 
 class _Ticker:

@@ -13,6 +13,7 @@ from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+import certifi
 import pytest
 
 from devcloud.controlplane import binaries, build, download, ensure, find, toolchain
@@ -28,7 +29,7 @@ GO = """#!/bin/bash
 here=$(dirname "$0")
 case "$1" in
   env) echo "go${GO_FAKE_VERSION:-1.25.3}" ;;
-  mod) echo "$GOFLAGS $GOTOOLCHAIN" > "$here/flags" ;;
+  mod) echo "$GOFLAGS $GOTOOLCHAIN" > "$here/flags"; echo "$SSL_CERT_FILE" > "$here/authorities" ;;
   list) printf 'a\\nb\\nc\\n' ;;
   build)
     mkdir -p "$GOCACHE"; echo compiled > "$GOCACHE/object"; echo build >> "$here/builds"
@@ -107,6 +108,24 @@ async def test_a_build_is_offline_proof_against_the_users_go_settings(tmp_path: 
     await ensure(lambda _line: None)
 
     assert (tmp_path / "go" / "flags").read_text() == "-mod=readonly local\n"
+
+
+@pytest.mark.usefixtures("cache")
+@pytest.mark.parametrize("has_authorities", [True, False], ids=["a system with authorities", "a bare system"])
+async def test_go_trusts_our_packages_authorities_only_where_the_system_has_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, has_authorities: bool
+) -> None:
+    monkeypatch.delenv("SSL_CERT_FILE", raising=False)
+    monkeypatch.delenv("SSL_CERT_DIR", raising=False)
+    system = tmp_path / "authorities.crt"
+    if has_authorities:
+        system.touch()
+    monkeypatch.setattr(build, "_SYSTEM_AUTHORITIES", (system,))
+
+    await ensure(lambda _line: None)
+
+    told = (tmp_path / "go" / "authorities").read_text().strip()
+    assert told == ("" if has_authorities else certifi.where())
 
 
 async def test_an_interrupted_build_keeps_its_cache_and_leaves_no_programs(
