@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
+import os
 import secrets
 import ssl
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import msgspec
 
@@ -335,15 +334,21 @@ def _authority(config: ProviderConfigSpec, given: Mapping[str, Mapping[str, str]
     return ca
 
 
+@contextmanager
+def _as_file(text: str) -> Iterator[Path]:
+    """Give libpq, which takes certificates by path alone, a file in memory: no disk, and no crash leaves it behind."""
+    with os.fdopen(os.memfd_create("authority.crt"), "wb", buffering=0) as file:
+        file.write(text.encode())
+        yield Path(f"/proc/self/fd/{file.fileno()}")
+
+
 @asynccontextmanager
 async def connect(
     config: ProviderConfigSpec, given: Mapping[str, Mapping[str, str]], recorded: str = ""
 ) -> AsyncIterator[OnPremCloud]:
     """Log in, check that server and login are what they may be, make the ownership table when it is not there."""
     admin, ca = _login(config, given), _authority(config, given)
-    with TemporaryDirectory(prefix="fairlead-") as folder:
-        file = Path(folder) / "ca.crt"
-        await asyncio.to_thread(file.write_text, ca)
+    with _as_file(ca) as file:
         server = Server(config.host, config.port, ca)
         account = Account(server, config.database, admin, file)
         sessions = Sessions(account, recorded)
