@@ -220,13 +220,11 @@ class Effects(Generic[SpecT, ConfigT]):
         """Write marks and finalizer by one apply; nothing is sent when all are there already."""
         key, account = key_of(out.obj), _account(snapshot)
         annotations = {reading.EXTERNAL_NAME: snapshot.target.name, reading.ACCOUNT: account.id}
-        if incarnation:
-            annotations[reading.INCARNATION] = incarnation
         present = annotations_of(out.obj)
-        complete = all(present.get(name) == value for name, value in annotations.items()) and (
-            bool(incarnation) or reading.INCARNATION not in present
-        )
-        if complete and reading.held(out.obj):
+        if incarnation or reading.INCARNATION in present:
+            # Emptied, not left out: whoever wrote it before at a rebirth would keep it there.
+            annotations[reading.INCARNATION] = incarnation
+        if reading.held(out.obj) and all(present.get(name) == value for name, value in annotations.items()):
             return
         body: Object = {
             "apiVersion": self._provider.resource.api_version,
@@ -250,6 +248,9 @@ class Effects(Generic[SpecT, ConfigT]):
         not_after = settings.now() + settings.call_budget + settings.skew
         intent = Intent(reading.INTENT_FORMAT, settings.process, not_after, calls_of(snapshot, plan))
         status = {**reading.status_of(out.obj), "intent": reading.written(intent)}
+        if isinstance(plan, Create):
+            # A lost one was given up: what is made now must not be taken for a replacement of it after a crash.
+            status.pop("incarnation", None)
         operations: list[dict[str, Any]] = [
             {"op": "test", "path": "/metadata/uid", "value": uid_of(out.obj)},
             {"op": "test", "path": "/metadata/resourceVersion", "value": version_of(out.obj)},

@@ -290,7 +290,7 @@ class Gatherer(Generic[SpecT, ConfigT]):
         published_hash = (connection.get("passwordRef") or {}).get("hash", "")
         published = bool(published_hash or snapshot.scene.marks.incarnation)
         recovered = ""
-        if stored is None and published:
+        if published and (stored is None or not (stored.kept.current or stored.kept.pending)):
             recovered = await self._recovered(snapshot.obj, published_hash)
         retire_at = reading.instant(rotation.get("retireAt", ""))
         return PasswordView(

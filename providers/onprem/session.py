@@ -30,7 +30,9 @@ _WHO = """
 SELECT system_identifier::pg_catalog.text, pg_catalog.pg_is_in_recovery() FROM pg_catalog.pg_control_system()
 """
 _CONNECT_SECONDS = 10
-_KEPT = 8
+# As many as a controller has workers, so that a statement that waits holds up nobody else; few stay open after that.
+_AT_ONCE = 16
+_KEPT = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +136,7 @@ async def prove(session: Session, identifier: str, host: str) -> None:
 
 @dataclass(slots=True)
 class Sessions:
-    """The administrator's sessions in its own database: at most a few at once, kept open.
+    """The administrator's sessions in its own database: one for each worker at most, a few kept open.
 
     `identifier` is the system_identifier that every new session must find, empty until the server was met.
     """
@@ -142,7 +144,7 @@ class Sessions:
     account: Account
     identifier: str = ""
     _idle: list[Session] = field(default_factory=list)
-    _room: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_KEPT))
+    _room: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_AT_ONCE))
 
     @asynccontextmanager
     async def own(self, what: str) -> AsyncIterator[Session]:
@@ -158,7 +160,10 @@ class Sessions:
             except BaseException:
                 await session.close()
                 raise
-            self._idle.append(session)
+            if len(self._idle) < _KEPT:
+                self._idle.append(session)
+            else:
+                await session.close()
 
     @asynccontextmanager
     async def inside(self, database: str, what: str) -> AsyncIterator[Session]:

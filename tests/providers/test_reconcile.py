@@ -222,6 +222,29 @@ async def test_a_lost_database_is_told_and_not_made_anew() -> None:
     assert world.reason("Ready") == "Available"
 
 
+@pytest.mark.parametrize("after", [False, True], ids=["not sent", "answer lost"])
+async def test_a_database_made_anew_by_consent_is_not_taken_for_a_stranger(after: bool) -> None:  # noqa: FBT001 - a column
+    world = World(ToyCloud())
+    world.ask()
+    await world.settle()
+    world.cloud.toys.clear()
+    for _ in range(3):
+        await world.step()
+        world.now += timedelta(seconds=61)
+    world.annotate(consent="recreate=incarnation-1")
+    world.cloud.faults.append(("create", Transient("killed"), after))
+
+    for _ in range(6):
+        await world.step()
+        world.now += timedelta(seconds=61)
+
+    (toy,) = world.cloud.toys.values()
+    assert world.reason("Ready") == "Available"
+    obj = world.get()
+    assert obj is not None
+    assert obj["metadata"]["annotations"]["fairlead.dev/incarnation"] == toy.incarnation == "incarnation-2"
+
+
 async def test_failed_looks_are_told_from_the_third_on_and_change_nothing() -> None:
     world = World(ToyCloud())
     world.ask()
