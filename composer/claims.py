@@ -11,7 +11,7 @@ import msgspec
 from composer import names
 from composer.act import Actor, annotation_patch
 from composer.connect import connect
-from composer.decide import decide, mirrored_pause, speaks
+from composer.decide import decide, mirrored_pause, replacing_data, speaks
 from composer.gather import Gatherer
 from composer.outcomes import (
     Note,
@@ -133,6 +133,9 @@ class ClaimReconciler:
         prepared = await self._tools.preparer.prepare(view)
         if isinstance(prepared, Findings):
             return await self._publish(view, prepared, ())
+        held = replacing_data(view, prepared.rendered)
+        if held:
+            return await self._publish(view, untouched(view, *held), ())
         marked = await self._mark_claim(view, prepared)
         if isinstance(marked, Cause):
             return await self._publish(view, replace(untouched(view, marked), composition=prepared.composition), ())

@@ -293,6 +293,22 @@ def _brake(each: Known, consents: frozenset[tuple[str, str]], *, too_many: bool,
     return None
 
 
+def replacing_data(view: View, rendered: Rendered) -> tuple[Cause, ...]:
+    """Return what forbids to put something new in the place of data: a switch, or a resource with another name.
+
+    None of it is made before the consent: an application would be led from its database to an empty one.
+    """
+    held = tuple(why for each, why in _unwanted(view, rendered) if why is not None and each.entry.stateful)
+    alive = {each.entry.place for each in view.known if each.live is not None}
+    is_new = any(child.place not in alive and _holds_data(view, child) for child in rendered.children)
+    return held if is_new else ()
+
+
+def _holds_data(view: View, child: Child) -> bool:
+    facts = view.catalog.get(child.group_kind)
+    return child.stateful is True or (facts is not None and facts.stateful)
+
+
 def consents_of(annotations: Mapping[str, str]) -> frozenset[tuple[str, str]]:
     """Read `<resource>=<child uid>` pairs; what is no pair is no consent."""
     pairs = (each.strip().partition("=") for each in annotations.get(names.CONSENT, "").split(","))
