@@ -18,7 +18,7 @@ STANDS: Final = timedelta(minutes=10)
 
 
 def checks_of(cache: Cache, controllers: Sequence[Controller]) -> Health:
-    """Return the checks over live state; `controllers` may still be filled."""
+    """Return the checks over live state; `controllers` is filled once they are built."""
 
     def stale() -> str | None:
         longest = cache.stalest()
@@ -32,10 +32,14 @@ def checks_of(cache: Cache, controllers: Sequence[Controller]) -> Health:
         still = [each.name for each in controllers if each.stands_for() > STANDS]
         return f"no pass has begun or ended for {STANDS} though work waits: {', '.join(still)}" if still else None
 
+    def unbuilt() -> str | None:
+        return None if controllers else "the controllers are not built yet"
+
     def unfilled() -> str | None:
         missing = sorted(each.resource.group_kind for each in cache if not each.synced.is_set())
         return f"no complete list yet of {', '.join(missing)}" if missing else None
 
     return Health(
-        live={"watches": stuck, "queues": standing}, ready={"lists": unfilled, "watches": stale, "queues": standing}
+        live={"watches": stuck, "queues": standing},
+        ready={"controllers": unbuilt, "lists": unfilled, "watches": stale, "queues": standing},
     )

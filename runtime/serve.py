@@ -189,6 +189,6 @@ async def _built(build: Build, context: ProcessContext) -> Sequence[Controller]:
     while True:
         try:
             return await build(context)
-        except ApiError as error:
+        except (ApiError, TimeoutError) as error:
             _log.warning("waiting for the API server", error=str(error))
             await asyncio.sleep(_RETRY_SECONDS)

@@ -40,13 +40,24 @@ def cache_of(kube: FakeKube, *, idle: timedelta = timedelta(seconds=80)) -> Cach
     return Cache(kube, timing=Timing(idle=idle, clock=Clock(monotonic=loop.time, chance=lambda: 0.0)))
 
 
+async def settle(_: Key) -> Result:
+    return SETTLED
+
+
+def test_a_process_without_controllers_yet_is_alive_and_not_ready() -> None:
+    async def scene() -> Verdict:
+        return verdict(checks_of(cache_of(FakeKube()), []))
+
+    assert run(scene()) == Verdict(live=True, ready=False)
+
+
 def test_an_api_server_that_is_away_makes_it_not_ready_and_never_dead() -> None:
     async def scene() -> list[Verdict]:
         kube = FakeKube()
         cache = cache_of(kube)
         cache.informer(WIDGETS)
         cache.informer(WIDGETS, selection=OTHERS)
-        health = checks_of(cache, [])
+        health = checks_of(cache, [Controller("widget", settle)])
         verdicts = [verdict(health)]
         running = asyncio.create_task(cache.run())
         await asyncio.sleep(1)
@@ -87,7 +98,7 @@ def test_one_watch_that_stays_silent_beside_another_that_speaks_is_death() -> No
             speaking.version += 1
             speaking.bookmark(WIDGETS)
         await asyncio.sleep(1)
-        found = verdict(checks_of(cache, []))
+        found = verdict(checks_of(cache, [Controller("widget", settle)]))
         for task in tasks:
             task.cancel()
         await asyncio.wait(tasks)

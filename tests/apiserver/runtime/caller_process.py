@@ -36,8 +36,11 @@ async def build(context: ProcessContext) -> Sequence[Controller]:
         return Result(requeue_after=timedelta(milliseconds=10))
 
     selection = Selection(namespace=context.settings.namespace, labels="call=yes")
+    informer = context.cache.informer(CONFIG_MAPS, selection=selection)
+    # As a process does that looks at the cluster before it knows which controllers it needs.
+    await context.cache.wait_synced(timedelta(seconds=1))
     controller = Controller("caller", reconcile)
-    controller.source(Source(context.cache.informer(CONFIG_MAPS, selection=selection), primary=True))
+    controller.source(Source(informer, primary=True))
     return [controller]
 
 

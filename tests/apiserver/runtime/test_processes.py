@@ -153,6 +153,7 @@ async def test_a_process_waits_for_an_api_server_that_is_away_at_its_start(
             return False
 
     await eventually(answers, "it is alive")
+    await waiting.program.until_log("waiting for the API server")
     ready = await waiting.status("/readyz")
     await waiting.proxy.become(Line.OPEN)
     await waiting.until_calls_after(0)
