@@ -49,7 +49,7 @@ def test_the_house_rules_hold(grown: Path) -> None:
 
     files = [f"tests/architecture/test_{part}.py" for part in ("contracts", "crds", "names")]
 
-    out = _run(grown, "-m", "pytest", "-v", "-p", "no:cacheprovider", "-k", chosen, *files)
+    out = _run(grown, "-m", "pytest", "-v", "--noconftest", "-p", "no:cacheprovider", "-k", chosen, *files)
 
     assert "test_the_crd_is_its_model[ToyDatabase.toy.fairlead.dev] PASSED" in out
     assert "test_prefixed_names_are_on_the_page[providers/toy/__init__.py] PASSED" in out
