@@ -7,7 +7,18 @@ import pytest
 
 from tests.support.api import JsonObject
 from tests.support.audit import WRITES, Match
-from tests.support.kinds import CLAIM, COMPOSITION, DATABASE, EVENT, SECRET, Kind, claim, composition, is_ready
+from tests.support.kinds import (
+    CLAIM,
+    COMPOSITION,
+    DATABASE,
+    EVENT,
+    SECRET,
+    Kind,
+    claim,
+    composition,
+    condition,
+    is_ready,
+)
 from tests.support.system import COMPOSER, System, allow_composer
 from tests.support.waiting import eventually
 
@@ -251,3 +262,58 @@ async def test_no_password_is_told_anywhere(running: System, namespace: str) -> 
     told = [log.read_text(errors="replace") for log in logs]
     told += [str(await running.api.items(kind.path())) for kind in (CLAIM, DATABASE, EVENT, COMPOSITION)]
     assert not [value for value in values for text in told if value in text]
+
+
+@pytest.mark.parametrize("how", ["another composition is named", "the template names its resource anew"])
+async def test_data_is_not_replaced_by_an_edit_until_consent(running: System, namespace: str, how: str) -> None:
+    old, new = _with_resource(f"{namespace}-old", "database"), _with_resource(f"{namespace}-new", "elsewhere")
+    async with running.composition(old) as first, running.composition(new) as second:
+        child = await _ready(running, namespace, "orders", compositionRef={"name": first})
+        before = await running.binding(namespace, "orders")
+        if "template" in how:
+            await running.edit(COMPOSITION, "", first, {"spec": _with_resource(first, "elsewhere")["spec"]})
+        else:
+            await running.edit(CLAIM, namespace, "orders", {"spec": {"compositionRef": {"name": second}}})
+        held = await running.until(CLAIM, namespace, "orders", lambda obj: _synced(obj)["reason"] == "HeldDeletion")
+        await running.at_rest(for_s=1.0)
+        consent = f"database={child['metadata']['uid']}"
+        assert consent in _synced(held)["message"]
+        assert await running.children(namespace, "orders") == [child]
+        assert await running.binding(namespace, "orders") == before
+        assert await running.logs_in(namespace, "orders")
+
+        await running.edit(CLAIM, namespace, "orders", {"metadata": {"annotations": {"fairlead.dev/consent": consent}}})
+        await running.until(
+            CLAIM, namespace, "orders", lambda obj: is_ready(obj) and len(obj["status"]["inventory"]) == 1
+        )
+        (after,) = await running.children(namespace, "orders")
+        assert after["metadata"]["annotations"]["fairlead.dev/resource"] == "elsewhere"
+        assert (await running.binding(namespace, "orders"))["database"] == after["status"]["externalName"]
+        # The claim's policy is Orphan: what was let go stays, with its data.
+        assert await running.connection_limit(child["status"]["externalName"]) == 7
+
+
+def _with_resource(name: str, resource: str) -> JsonObject:
+    spec = {"forProvider": {"databaseName": "app", "username": "app", "connectionLimit": 7}}
+    template = {"apiVersion": DATABASE.api_version, "kind": DATABASE.kind, "spec": spec}
+    return composition(name, {"name": resource, "template": template}, connection={"from": resource})
+
+
+def _synced(obj: JsonObject) -> JsonObject:
+    return condition(obj, "Synced")
+
+
+async def test_an_emptied_credentials_secret_is_filled_from_the_connection(running: System, namespace: str) -> None:
+    child = await _ready(running, namespace, "emptied")
+    before = await running.binding(namespace, "emptied")
+    name = f"{child['metadata']['name']}-credentials"
+    await running.edit(SECRET, namespace, name, {"data": {"current": ""}})
+    await running.ask_for_a_pass(DATABASE, namespace, child["metadata"]["name"])
+
+    async def whole() -> bool:
+        secret = await running.api.get(SECRET.path(namespace, name))
+        return base64.b64decode(secret["data"]["current"]).decode() == before["password"]
+
+    await eventually(whole, "the password is back")
+    assert await running.binding(namespace, "emptied") == before
+    assert await running.logs_in(namespace, "emptied")
