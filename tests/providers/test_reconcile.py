@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from providers.identity import Owner
 from runtime.errors import Failure, Terminal, Throttled, Transient
 from runtime.objects import Key
-from tests.providers.world import Toy, ToyCloud, World
+from tests.providers.toy import Toy, ToyCloud
+from tests.providers.world import World
 
 SLOW = [0, 1, 3]
 

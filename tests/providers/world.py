@@ -2,27 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
-import itertools
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
 from copy import deepcopy
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
-import msgspec
-
 from providers.accounts import Accounts
-from providers.cloud import Credential, Endpoint, Fence, Provider, Rate, Sweep, Target
 from providers.effects import Effects
-from providers.envelope import Envelope
 from providers.gather import Gatherer
-from providers.identity import Owner
-from providers.managed import Absent, Change, Class, Found, Observed, Phase, Present
-from providers.passwords import Login
-from providers.plan import Policy
-from providers.reading import Operation
 from providers.reconcile import Around, Reconciler
 from providers.settings import Settings
 from runtime.cache import Cache
@@ -32,189 +18,7 @@ from runtime.kube import Kube, Selection
 from runtime.objects import NAMESPACES, SECRETS, Key, Object, Resource, dumps, key_of
 from runtime.results import Result
 from runtime.store import Listing
-
-TOYS = Resource("toy.example.org", "v1", "Toy", "toys")
-CONFIGS = Resource("toy.example.org", "v1", "ProviderConfig", "providerconfigs", namespaced=False)
-START = datetime(2026, 11, 21, 12, tzinfo=UTC)
-
-
-class ToyParameters(msgspec.Struct, frozen=True):
-    size: int | None = None
-
-
-class ToySpec(Envelope, frozen=True, rename="camel", kw_only=True):
-    for_provider: ToyParameters
-
-
-class ToyConfig(msgspec.Struct, frozen=True):
-    pass
-
-
-@dataclass
-class Toy:
-    """One database of the toy cloud; it is busy for so many looks."""
-
-    incarnation: str
-    owner: Owner | None
-    size: int | None
-    passwords: dict[str, str] = field(default_factory=dict)
-    busy: int = 0
-    released: bool = False
-
-
-@dataclass
-class ToyCloud:
-    """Implements providers.cloud.Cloud; `slow` is how many looks a change takes, `faults` fail the next calls."""
-
-    slow: int = 0
-    toys: dict[str, Toy] = field(default_factory=dict)
-    calls: list[str] = field(default_factory=list)
-    faults: list[tuple[str, Failure, bool]] = field(default_factory=list)
-    numbers: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
-    leaving: set[str] = field(default_factory=set)
-    account: str = "account-1"
-
-    def _fails(self, call: str, *, done: bool) -> None:
-        for fault in tuple(self.faults):
-            name, failure, after = fault
-            if name == call and after is done:
-                self.faults.remove(fault)
-                raise failure
-
-    def _changed(self, kind: str, name: str) -> Operation | None:
-        return Operation(f"{kind}/{name}", kind, START) if self.slow else None
-
-    async def whoami(self) -> str:
-        return self.account
-
-    async def observe(self, target: Target[ToyParameters]) -> Present[ToyParameters] | Absent:
-        self._fails("observe", done=False)
-        toy = self.toys.get(target.name)
-        if toy is None:
-            return Absent()
-        phase = Phase.BUSY if toy.busy else Phase.READY
-        self._progress(target.name)
-        seen = Observed(target.name, toy.incarnation, toy.owner, phase, ToyParameters(toy.size), None, {})
-        return Present(seen)
-
-    async def observe_all(self) -> Sweep:
-        return Sweep({name: repr(toy) for name, toy in self.toys.items()}, complete=True)
-
-    async def find(self, owner: Owner) -> tuple[Found, ...]:
-        found = [(name, toy) for name, toy in self.toys.items() if toy.owner is not None and toy.owner.precedes(owner)]
-        return tuple(Found(name, toy.incarnation, toy.owner) for name, toy in found if toy.owner is not None)
-
-    async def create(self, target: Target[ToyParameters], credential: Credential, fence: Fence) -> Operation | None:
-        fence.check()
-        self._fails("create", done=False)
-        self.calls.append("create")
-        if target.name not in self.toys:
-            toy = Toy(f"incarnation-{next(self.numbers)}", target.owner, target.spec.size, busy=self.slow)
-            toy.passwords[credential.username] = credential.password
-            self.toys[target.name] = toy
-        self._fails("create", done=True)
-        return self._changed("Create", target.name)
-
-    async def update(
-        self,
-        target: Target[ToyParameters],
-        observed: Observed[ToyParameters],
-        changes: tuple[Change, ...],
-        fence: Fence,
-    ) -> Operation | None:
-        fence.check()
-        self._fails("update", done=False)
-        self.calls.append(f"update {[change.path for change in changes]}")
-        toy = self.toys[target.name]
-        assert toy.incarnation == observed.incarnation
-        toy.size, toy.busy, toy.owner = target.spec.size, self.slow, target.owner
-        self._fails("update", done=True)
-        return self._changed("Update", target.name)
-
-    async def set_password(
-        self,
-        target: Target[ToyParameters],
-        observed: Observed[ToyParameters],
-        credential: Credential,
-        fence: Fence,
-    ) -> Operation | None:
-        fence.check()
-        self._fails("set_password", done=False)
-        self.calls.append(f"set_password {credential.username}")
-        assert self.toys[target.name].incarnation == observed.incarnation
-        self.toys[target.name].passwords[credential.username] = credential.password
-        return None
-
-    async def login(self, target: Target[ToyParameters], credential: Credential) -> Login:
-        toy = self.toys.get(target.name)
-        if toy is None:
-            return Login.UNKNOWN
-        return Login.OK if toy.passwords.get(credential.username) == credential.password else Login.REFUSED
-
-    async def disable(self, target: Target[ToyParameters], username: str, fence: Fence) -> None:
-        fence.check()
-        self.calls.append(f"disable {username}")
-        self.toys[target.name].passwords.pop(username, None)
-
-    async def adopt(self, target: Target[ToyParameters], observed: Observed[ToyParameters], fence: Fence) -> None:
-        fence.check()
-        self.calls.append("adopt")
-        assert self.toys[target.name].incarnation == observed.incarnation
-        self.toys[target.name].owner = target.owner
-
-    async def release(self, target: Target[ToyParameters], observed: Observed[ToyParameters], fence: Fence) -> None:
-        fence.check()
-        self.calls.append("release")
-        assert self.toys[target.name].incarnation == observed.incarnation
-        self.toys[target.name].released = True
-
-    async def backup_of(self, target: Target[ToyParameters]) -> str:
-        return f"backup-of-{target.name}" if f"backup {target.name}" in self.calls else ""
-
-    async def delete(
-        self,
-        target: Target[ToyParameters],
-        observed: Observed[ToyParameters] | None,
-        policy: Policy,
-        fence: Fence,
-    ) -> Operation | None:
-        fence.check()
-        self._fails("delete", done=False)
-        self.calls.append(f"delete {policy.value}")
-        if policy is Policy.SNAPSHOT:
-            self.calls.append(f"backup {target.name}")
-        if observed is not None:
-            assert self.toys[target.name].incarnation == observed.incarnation
-            if self.slow:
-                self.toys[target.name].busy = self.slow
-                self.leaving.add(target.name)
-            else:
-                del self.toys[target.name]
-        self._fails("delete", done=True)
-        return self._changed("Delete", target.name)
-
-    async def poll(self, operation: Operation) -> bool:
-        self._fails("poll", done=False)
-        name = operation.id.partition("/")[2]
-        if name in self.toys:
-            self._progress(name)
-        return name not in self.toys or not self.toys[name].busy
-
-    def _progress(self, name: str) -> None:
-        """Time passes between two looks, whether or not anybody follows the operation."""
-        toy = self.toys[name]
-        toy.busy = max(0, toy.busy - 1)
-        if not toy.busy and name in self.leaving:
-            del self.toys[name]
-
-    def endpoint(self, target: Target[ToyParameters]) -> Endpoint:
-        return Endpoint("toy.example.org", 5432, target.name, "require")
-
-    def objection(self, spec: ToyParameters) -> tuple[str, str] | None:
-        return ("InvalidValue", "no toy is larger than 100") if (spec.size or 0) > 100 else None
-
-    def advice(self) -> str:
-        return ""
+from tests.providers.toy import CONFIGS, START, TOYS, ToyCloud, provider_of
 
 
 class MemoryKube:
@@ -399,33 +203,3 @@ class World:
             after = result.requeue_after if isinstance(result, Result) else None
             self.now += after or timedelta(seconds=5)
         raise AssertionError(f"not settled after {most} passes: {self.reason()}: {self.get(name)}")
-
-
-def provider_of(cloud: ToyCloud) -> Provider[ToyParameters, ToyConfig]:
-    @asynccontextmanager
-    async def connect(
-        _config: ToyConfig, _given: Mapping[str, Mapping[str, str]], _recorded: str
-    ) -> AsyncIterator[ToyCloud]:
-        await asyncio.sleep(0)
-        yield cloud
-
-    return Provider(
-        cloud="toy",
-        resource=TOYS,
-        config_resource=CONFIGS,
-        spec_type=ToySpec,
-        config_type=ToyConfig,
-        translator=1,
-        policies=frozenset(Policy),
-        external_name=lambda _spec, identity_hash: f"toy-{identity_hash}",
-        hash_of=lambda _spec, _name: "",
-        logins=lambda target: (f"app_{target.hash}_a", f"app_{target.hash}_b"),
-        guarded=lambda target, observed: (
-            () if target.owner.owns(observed.owner) else (Change("owner", "ours", "nobody's"),)
-        ),
-        classify=lambda change: replace(change, kind=Class.ONLINE),
-        login_versions=lambda observed: dict(cloud.toys[observed.name].passwords),
-        secrets=lambda _config: (),
-        connect=connect,
-        rate=Rate(10_000, 10_000),
-    )
