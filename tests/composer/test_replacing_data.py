@@ -1,0 +1,44 @@
+"""Nothing new is made in the place of data before the consent: an application would be led to an empty database."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from composer import names
+from composer.decide import replacing_data
+from composer.kinds import KindFacts
+from composer.render import Child
+from composer.view import Known
+from tests.composer.factories import DATABASE, SETTINGS, child, claim, desired, entry, live, rendered, view
+
+OLD = desired("database", DATABASE)
+HELD = Known(entry("database", DATABASE), live(OLD), DATABASE)
+CONSENT = {names.CONSENT: "database=child-uid"}
+
+
+class Case(msgspec.Struct, frozen=True):
+    wanted: tuple[Child, ...]
+    holds: bool
+    annotations: dict[str, str] = {}
+
+
+def _child(resource: str, facts: KindFacts, *, stateful: bool | None = None) -> Child:
+    return msgspec.structs.replace(child(desired(resource, facts), resource, ready=False), stateful=stateful)
+
+
+CASES = {
+    "the same resource": Case((_child("database", DATABASE),), holds=False),
+    "another name for it": Case((_child("elsewhere", DATABASE),), holds=True),
+    "another kind in its place": Case((_child("database", SETTINGS, stateful=True),), holds=True),
+    "another name, with consent": Case((_child("elsewhere", DATABASE),), holds=False, annotations=CONSENT),
+    "one more beside it": Case((_child("database", DATABASE), _child("second", DATABASE)), holds=False),
+    "only settings in its place": Case((_child("settings", SETTINGS),), holds=False),
+}
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
+def test_what_takes_the_place_of_data_waits_for_consent(case: Case) -> None:
+    found = replacing_data(view(HELD, of=claim(annotations=case.annotations)), rendered(*case.wanted))
+
+    assert [each.reason for each in found] == (["HeldDeletion"] if case.holds else [])
