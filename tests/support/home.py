@@ -10,7 +10,7 @@ from typing import Any
 from psycopg import sql
 
 from tests.support.api import JsonObject
-from tests.support.kinds import CLAIM, DATABASE, SECRET, condition, is_ready
+from tests.support.kinds import CLAIM, DATABASE, SECRET, condition, in_trouble, is_ready
 from tests.support.kinds import claim as new_claim
 from tests.support.system import System
 from tests.support.waiting import eventually
@@ -62,6 +62,10 @@ class Home:
             return found.get("status") == "True" and found["reason"] in reasons
 
         return await self.system.until(CLAIM, self.namespace, self.name, stalled, limit_s=LIMIT_S)
+
+    async def until_out_of_sync(self, reason: str) -> JsonObject:
+        """Wait until the claim says Synced=False for this reason."""
+        return await self.system.until(CLAIM, self.namespace, self.name, in_trouble(reason), limit_s=LIMIT_S)
 
     # Its child
 

@@ -71,9 +71,9 @@ async def employ(system: System) -> Staff:
     return Staff(system, composer, provider)
 
 
-async def give_to_a_stranger(system: System, path: str) -> None:
+async def give_to_a_stranger(system: System, path: str, stranger: JsonObject = STRANGER) -> None:
     """Make an object depend on an owner that is not there: the collector deletes it."""
-    await system.api.merge(path, {"metadata": {"ownerReferences": [STRANGER]}})
+    await system.api.merge(path, {"metadata": {"ownerReferences": [stranger]}})
 
 
 async def collector_has_looked(system: System, namespace: str) -> None:
@@ -81,7 +81,8 @@ async def collector_has_looked(system: System, namespace: str) -> None:
     name = "collector-probe"
     await system.create(SECRET, SECRET.new(namespace, name))
     path = SECRET.path(namespace, name)
-    await give_to_a_stranger(system, path)
+    # Of a kind that the API server serves in any case: of another the collector knows nothing and does nothing.
+    await give_to_a_stranger(system, path, STRANGER | {"apiVersion": "v1", "kind": "ConfigMap"})
     await until_gone(system, path)
 
 
