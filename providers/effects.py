@@ -145,7 +145,7 @@ class Effects(Generic[SpecT, ConfigT]):
                 credential = Credential(username, password)
                 await cloud.set_password(snapshot.target, observed, credential, fence)
                 if await cloud.login(snapshot.target, credential) is Login.REFUSED:
-                    raise Transient(f"the server refuses the password that {username} was just given")
+                    raise Transient(_refused_text(username))
                 change = Change(f"roles.{username}.password", "as published", "another one")
                 out.corrected += (change,)
                 out.events.append(
@@ -281,7 +281,7 @@ class Effects(Generic[SpecT, ConfigT]):
         """Publish a password on proof: a login, or, where none can be tried, the call that succeeded."""
         cloud = _account(snapshot).cloud
         if await cloud.login(snapshot.target, credential) is Login.REFUSED:
-            raise Transient(f"the server refuses the password that {credential.username} was just given")
+            raise Transient(_refused_text(credential.username))
         ca = cloud.endpoint(snapshot.target).ca
         await self._store_secret(snapshot, Kept(credential.password, "", credential.username, ca), out)
         out.proven[credential.username] = ""
@@ -326,3 +326,11 @@ def _observed(snapshot: Snapshot[SpecT]) -> Observed[SpecT]:
 
 def _current(snapshot: Snapshot[SpecT]) -> str:
     return snapshot.stored.kept.current if snapshot.stored is not None else ""
+
+
+def _refused_text(username: str) -> str:
+    """Return what to say when a password that was just set is refused."""
+    return (
+        f"the server refuses the password that {username} was just given; where it refuses every login from here, set"
+        " loginCheck to Off in the ProviderConfig"
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import difflib
 from dataclasses import dataclass
 
 import psycopg
@@ -107,9 +108,11 @@ def objection(spec: PostgresDatabaseParameters, major: int, allowed: tuple[str, 
         return "UnsupportedVersion", f"the server runs PostgreSQL {major}, not {spec.version}; ask for {major}"
     foreign = sorted(set(spec.extensions or ()) - set(allowed))
     if foreign:
-        offered = ", ".join(sorted(allowed)) or "none"
+        offered = ", ".join(sorted(allowed))[:200] or "none"
         return "InvalidValue", f"extension {foreign[0]} is not allowed here; allowed: {offered}"
     unknown = sorted(set(spec.parameters or ()) - SETTABLE)
     if unknown:
-        return "InvalidValue", f"parameter {unknown[0]} may not be set here; allowed: {', '.join(sorted(SETTABLE))}"
+        near = ", ".join(difflib.get_close_matches(unknown[0], SETTABLE, 3))
+        which = f"; near it: {near}" if near else ""
+        return "InvalidValue", f"parameter {unknown[0]} may not be set here{which}; the on-prem page lists what may"
     return None

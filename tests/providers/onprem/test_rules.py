@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -240,3 +241,17 @@ def test_what_a_server_cannot_serve_is_named(asked: dict[str, object], reason: s
 
     assert (found[0] if found else "") == reason
     assert word in (found[1] if found else "")
+
+
+def test_the_page_lists_what_may_be_set() -> None:
+    page = (Path(__file__).resolve().parents[3] / "docs" / "onprem.md").read_text(encoding="utf-8")
+
+    assert [name for name in sorted(SETTABLE) if f"`{name}`" not in page] == []
+
+
+def test_a_misspelt_parameter_has_its_near_names() -> None:
+    found = objection(spec(parameters={"work_men": "1MB"}), 16, ())
+
+    assert found is not None
+    assert "work_mem" in found[1]
+    assert len(found[1]) <= 400
