@@ -19,7 +19,7 @@ from composer.render import Observed, Rendered, Request
 from composer.report import Findings
 from composer.teardown import effective_policy
 from composer.view import View
-from runtime.objects import Object, annotations_of, labels_of
+from runtime.objects import Object, annotations_of, dumps, labels_of
 
 
 class Renderer(Protocol):
@@ -85,11 +85,9 @@ class Preparer:
             composition=chosen.composition,
             deletion_policy=effective_policy(view, chosen.spec.deletion_policies),
         )
-        if view.spec.deletion_policy not in chosen.spec.deletion_policies:
-            offered = ", ".join(chosen.spec.deletion_policies)
-            wanted = view.spec.deletion_policy
-            text = f"Composition {chosen.composition} does not support deletionPolicy {wanted}; it offers {offered}"
-            return replace(base, causes=(cause("UnsupportedPolicy", text),))
+        refusal = _refusal(view, chosen)
+        if refusal:
+            return replace(base, causes=(refusal,))
         environments = self._environments(chosen.spec)
         if isinstance(environments, Cause):
             return replace(base, causes=(environments,))
@@ -168,6 +166,19 @@ def _request(view: View, chosen: _Chosen, environments: dict[str, dict[str, str]
         observed=observed,
         stateful_foreign=foreign_stateful(view),
     )
+
+
+def _refusal(view: View, chosen: _Chosen) -> Cause | None:
+    """Say what a claim asks for and its Composition cannot give, before anything is made."""
+    offered, wanted = chosen.spec.deletion_policies, view.spec.deletion_policy
+    if wanted not in offered:
+        text = f"Composition {chosen.composition} does not support deletionPolicy {wanted}; it offers"
+        return cause("UnsupportedPolicy", f"{text} {', '.join(offered)}")
+    asks_backup = bool((view.claim.get("spec") or {}).get("restoreFrom"))
+    if asks_backup and b"restoreFrom" not in dumps(chosen.revision.composition):
+        text = f"spec.restoreFrom: Composition {chosen.composition} restores no backup and would start empty"
+        return cause("InvalidValue", f"{text}; leave it out, or name another Composition")
+    return None
 
 
 def kinds_of(composition: Mapping[str, Any]) -> frozenset[str]:

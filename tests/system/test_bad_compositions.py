@@ -40,7 +40,7 @@ class Answer:
     says: tuple[str, ...] = ()
     resources: tuple[JsonObject, ...] = ()
     variables: Mapping[str, str] = field(default_factory=dict)
-    spec: Mapping[str, str] = field(default_factory=dict)
+    spec: Mapping[str, Any] = field(default_factory=dict)
     also: frozenset[str] = frozenset()
 
 
@@ -179,6 +179,12 @@ _ANSWERED: dict[str, Answer] = {
         ("18", "16"),
         (_resource("database", _database(version="{{ claim.spec.version }}")),),
         spec={"version": "18"},
+    ),
+    "a backup that the composition does not restore": Answer(
+        "InvalidValue",
+        ("restoreFrom", "empty"),
+        (_resource("database", _database()),),
+        spec={"restoreFrom": {"claim": "another"}},
     ),
     "a deletion policy that the composition lacks": Answer(
         "UnsupportedPolicy",
