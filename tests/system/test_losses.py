@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from tests.support.api import JsonObject
 from tests.support.home import Home, claim, move_in, poke
-from tests.support.kinds import CLAIM, DATABASE, SECRET, is_ready
+from tests.support.kinds import CLAIM, DATABASE, SECRET, Kind, is_ready
 from tests.support.staff import Staff, give_to_a_stranger, is_deleting, unless_gone
 from tests.support.system import System
 from tests.support.waiting import eventually
@@ -115,35 +117,46 @@ async def test_both_secrets_lost_leave_the_database_alone_and_say_so(staff: Staf
 # What is remembered is wiped
 
 
-@pytest.mark.parametrize("wiped", ["status", "annotations", "status and annotations"])
+_WIPES = ("status", "annotations", "status-and-annotations")
+
+
 @pytest.mark.parametrize("kind", [CLAIM, DATABASE], ids=["claim", "child"])
-async def test_a_wiped_memory_is_put_back_without_a_new_database(
-    staff: Staff, namespace: str, kind: object, wiped: str
-) -> None:
+async def test_a_wiped_memory_is_put_back_without_a_new_database(staff: Staff, namespace: str, kind: Kind) -> None:
     system = staff.system
-    home = await move_in(system, claim(namespace, "wiped", deletionPolicy="Delete"))
-    child = await home.child()
-    name = home.name if kind is CLAIM else child["metadata"]["name"]
-    target = CLAIM if kind is CLAIM else DATABASE
-    before = await system.api.get(target.path(namespace, name))
+    bodies = [claim(namespace, wiped, deletionPolicy="Delete") for wiped in _WIPES]
+    homes = await asyncio.gather(*(move_in(system, body) for body in bodies))
+    children = [await home.child() for home in homes]
+    targets = [
+        await system.api.get(home.path if kind is CLAIM else DATABASE.path(namespace, child["metadata"]["name"]))
+        for home, child in zip(homes, children, strict=True)
+    ]
+
     # While nobody writes, so that nothing is put back between the two removals.
     async with staff.away():
-        if "annotations" in wiped:
-            ours = [key for key in before["metadata"]["annotations"] if key.startswith("fairlead.dev/")]
-            await system.api.merge(target.path(namespace, name), {"metadata": {"annotations": dict.fromkeys(ours)}})
-        if "status" in wiped:
-            bare = {**await system.api.get(target.path(namespace, name)), "status": {"observedGeneration": -1}}
-            await system.api.replace(target.path(namespace, name, "status"), bare)
+        for target, wiped in zip(targets, _WIPES, strict=True):
+            await _wipe(system, kind, target, wiped)
 
-    await system.until(target, namespace, name, is_ready)
-    await home.until_home()
-    await home.untouched()
-    assert (await home.child())["metadata"]["uid"] == child["metadata"]["uid"]
-    # A status that was left alone says Ready while the annotations are still being put back.
-    wanted = before["metadata"]["annotations"].items()
-    await system.until(target, namespace, name, lambda obj: wanted <= obj["metadata"].get("annotations", {}).items())
-    await home.delete()
-    assert home.drops() == 1
+    for home, child, before in zip(homes, children, targets, strict=True):
+        after = await system.until(kind, namespace, before["metadata"]["name"], is_ready)
+        await home.until_home()
+        await home.untouched()
+        assert (await home.child())["metadata"]["uid"] == child["metadata"]["uid"]
+        for key, value in before["metadata"]["annotations"].items():
+            assert after["metadata"]["annotations"].get(key) == value, (home.name, key)
+        await home.delete()
+        assert home.drops() == 1
+
+
+async def _wipe(system: System, kind: Kind, target: JsonObject, wiped: str) -> None:
+    """Take away what we remember on an object, as `kubectl replace` and backups do."""
+    meta = target["metadata"]
+    path = kind.path(meta["namespace"], meta["name"])
+    if "annotations" in wiped:
+        ours = [key for key in meta["annotations"] if key.startswith("fairlead.dev/")]
+        await system.api.merge(path, {"metadata": {"annotations": dict.fromkeys(ours)}})
+    if "status" in wiped:
+        bare = {**await system.api.get(path), "status": {"observedGeneration": -1}}
+        await system.api.replace(f"{path}/status", bare)
 
 
 async def _until_reason(system: System, child: JsonObject, reason: str) -> None:
