@@ -113,6 +113,8 @@ def apiserver(site: Site, more: tuple[str, ...]) -> tuple[str, ...]:
     return (
         str(site.programs.kube_apiserver),
         f"--bind-address={HOST}",
+        # Else it looks for the address of a default route, which a machine without network has not.
+        f"--advertise-address={HOST}",
         f"--secure-port={site.ports.apiserver}",
         f"--tls-cert-file={secrets / 'apiserver.crt'}",
         f"--tls-private-key-file={secrets / 'apiserver.key'}",
