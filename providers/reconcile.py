@@ -25,7 +25,7 @@ from runtime.conditions import find
 from runtime.errors import Blocked, Failure, NamespaceTerminating, Terminal
 from runtime.events import EventRecorder
 from runtime.kube import Kube
-from runtime.objects import Key, Object, key_of
+from runtime.objects import Key, Object, annotations_of, generation_of, key_of
 from runtime.results import SETTLED, Result
 from runtime.status import write_status
 from runtime.store import Store
@@ -38,10 +38,11 @@ _FUTILE_FOR = timedelta(hours=1)
 
 @dataclass(frozen=True, slots=True)
 class _Futile:
-    """A change that did not take: not sent again before `until` unless something else is to be changed."""
+    """Work that was refused, or did not take: not sent again before `until` unless something about it changes."""
 
-    changes: str
+    work: str
     until: datetime
+    refusal: tuple[str, str] | None = None
 
 
 class Reconciler(Generic[SpecT, ConfigT]):
@@ -103,17 +104,19 @@ class Reconciler(Generic[SpecT, ConfigT]):
         return obj
 
     def _without_futile(self, snapshot: Snapshot[SpecT], plan: Plan) -> Plan:
-        """Do not repeat for ever what the cloud accepts and does not carry out."""
+        """Do not repeat for ever what the cloud refuses, or accepts and does not carry out."""
         known = self._futile.get(key_of(snapshot.obj))
-        if not isinstance(plan, Update) or known is None or snapshot.scene.now >= known.until:
+        if not isinstance(plan, Create | Update) or known is None or snapshot.scene.now >= known.until:
             return plan
-        if known.changes != digest([repr(change) for change in plan.changes]):
+        if known.work != _work(snapshot, plan):
             return plan
-        paths = ", ".join(change.path for change in plan.changes)
+        if known.refusal is not None:
+            return Refuse(*known.refusal)
+        paths = ", ".join(change.path for change in plan.changes) if isinstance(plan, Update) else ""
         return Refuse(
             "AccessDenied",
             f"these stay as they are although they were put back: {paths[:300]}; who granted them must take them back",
-            plan.changes,
+            plan.changes if isinstance(plan, Update) else (),
         )
 
     def _is_quiet(self, key: Key, snapshot: Snapshot[SpecT], plan: Wait) -> bool:
@@ -159,6 +162,9 @@ class Reconciler(Generic[SpecT, ConfigT]):
         else:
             unknown = unknown_of(failure)
             verdict = Verdict(unknown.reason, unknown.message)
+            if isinstance(plan, Create | Update) and isinstance(failure, Terminal) and failure.reason == "InvalidValue":
+                refusal = (unknown.reason, unknown.message)
+                self._futile[key_of(snapshot.obj)] = _Futile(_work(snapshot, plan), now + _FUTILE_FOR, refusal)
         if isinstance(plan, Destroy):
             verdict = Verdict("Deleting", "the database is taken away") if failure is None else verdict
         status = status_after(snapshot, verdict, outcome, self._settings, now)
@@ -209,7 +215,7 @@ class Reconciler(Generic[SpecT, ConfigT]):
         after = decide(scene)
         key = key_of(snapshot.obj)
         if isinstance(after, Update) and isinstance(plan, Update) and after.changes == plan.changes:
-            self._futile[key] = _Futile(digest([repr(change) for change in plan.changes]), scene.now + _FUTILE_FOR)
+            self._futile[key] = _Futile(_work(snapshot, plan), scene.now + _FUTILE_FOR)
         elif isinstance(after, Settled):
             self._futile.pop(key, None)
         return replace(snapshot, scene=scene, target=target, step=Keep(), trouble=snapshot.trouble), after
@@ -247,6 +253,14 @@ class Reconciler(Generic[SpecT, ConfigT]):
         self._gatherer.forget(key)
         self._unknowns.pop(key, None)
         self._futile.pop(key, None)
+
+
+def _work(snapshot: Snapshot[SpecT], plan: Create | Update) -> str:
+    """Name what a plan is about to do, and all that a person may change to have it tried again."""
+    config = generation_of(snapshot.account.config_object) if snapshot.account is not None else 0
+    asked = annotations_of(snapshot.obj).get(reading.REQUESTED_AT, "")
+    changes = [repr(change) for change in plan.changes] if isinstance(plan, Update) else ["create"]
+    return digest([*changes, snapshot.scene.desired.spec_hash, asked, config])
 
 
 @dataclass(frozen=True, slots=True)
