@@ -317,3 +317,20 @@ async def test_an_emptied_credentials_secret_is_filled_from_the_connection(runni
     await eventually(whole, "the password is back")
     assert await running.binding(namespace, "emptied") == before
     assert await running.logs_in(namespace, "emptied")
+
+
+async def test_a_value_that_the_server_refuses_is_sent_once_and_the_next_one_at_once(
+    running: System, namespace: str
+) -> None:
+    child = await _ready(running, namespace, "refused", parameters={"work_mem": "5MB"})
+    await running.edit(CLAIM, namespace, "refused", {"spec": {"parameters": {"work_mem": "nonsense"}}})
+    told = await running.until(CLAIM, namespace, "refused", lambda obj: _synced(obj)["reason"] == "InvalidValue")
+    assert "work_mem" in _synced(told)["message"]
+    assert condition(told, "Ready")["status"] == "True"
+    await running.at_rest(for_s=1.0)
+    mark = running.sql.mark()
+    await running.edit(DATABASE, namespace, child["metadata"]["name"], {"metadata": {"labels": {"team": "blue"}}})
+    await running.at_rest(for_s=1.0)
+    assert running.sql.changes(mark) == []
+    await running.edit(CLAIM, namespace, "refused", {"spec": {"parameters": {"work_mem": "7MB"}}})
+    await running.until(CLAIM, namespace, "refused", is_ready, limit_s=15.0)

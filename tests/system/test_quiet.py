@@ -62,6 +62,7 @@ async def _troubled(system: System) -> list[tuple[Kind, str]]:
         claim("trouble", "missing", compositionRef={"name": "no-such-composition"}),
         claim("trouble", "unreadable", compositionRef={"name": "unreadable"}),
         claim("trouble", "unsupported", version="18"),
+        claim("trouble", "refused", parameters={"work_mem": "nonsense"}),
         claim("trouble", "taken", connectionSecretName="taken"),
         claim("trouble", "lost"),
     )
