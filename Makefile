@@ -51,7 +51,7 @@ replay: ## replay recorded conversations with the real clouds (RECORDINGS=folder
 
 faults: .venv/.synced ## kill -9 at every moment around every side effect: the whole matrix
 	@$(BIN)/python -m devcloud.controlplane
-	@$(BIN)/pytest -q -s tests/system/fault_matrix.py
+	@$(BIN)/pytest -q -s -o faulthandler_timeout=0 tests/system/fault_matrix.py
 
 bench: .venv/.synced ## measure, and print the figures
 	@$(LOCKED) '$(SYNC) --extra bench'

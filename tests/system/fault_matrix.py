@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+
 import pytest
+import pytest_asyncio
 
 from tests.support.crash import crash_rig
 from tests.support.crash_run import STEPS, CrashRun, summary
@@ -12,10 +15,16 @@ from tests.support.system import System
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
 
 
-async def test_every_moment_around_every_side_effect(system: System) -> None:
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def run(system: System) -> AsyncIterator[CrashRun]:
+    """A clean run is learned; then each effect is crashed at all moments around it."""
     async with crash_rig(system) as rig:
-        run = await CrashRun.learn(rig, [tuple(Moment)])
-        print(summary(run))  # noqa: T201 - the plans are the result
-        for step in STEPS:
-            await run.crash(step)
-            print(f"{step}: {len(run.planned[step])} crashes")  # noqa: T201 - as above
+        learned = await CrashRun.learn(rig, [tuple(Moment)])
+        print(summary(learned))  # noqa: T201 - the plans are the result
+        yield learned
+
+
+@pytest.mark.parametrize("step", STEPS)
+async def test_every_moment_around_every_side_effect(run: CrashRun, step: str) -> None:
+    await run.crash(step)
+    print(f"{step}: {len(run.planned[step])} crashes")  # noqa: T201 - as above
