@@ -20,6 +20,7 @@ from composer.reasons import Cause, cause
 from runtime.objects import Key, Object, labels_of, metadata
 
 SECRET_TYPE = "servicebinding.io/postgresql"  # noqa: S105 - a type, no secret
+_CREDENTIALS_TYPE = "fairlead.dev/credentials"
 
 
 class SecretRef(msgspec.Struct, frozen=True):
@@ -160,6 +161,12 @@ def replacement(stored: Object, fresh: Object) -> Object | None:
     if kept == before and stored.get("data") == fresh["data"]:
         return None
     return {**fresh, "metadata": kept}
+
+
+def is_of_another_login(holder: Object, username: str) -> bool:
+    """Tell whether a provider's credentials have gone on to a login that its status does not name yet."""
+    named = value_of(holder, "username") if holder.get("type") == _CREDENTIALS_TYPE else None
+    return named is not None and named != username
 
 
 def value_of(holder: Object, key: str) -> str | None:

@@ -87,6 +87,10 @@ class Publisher:
                 what = f"{ref.kind} {ref.name} has no key {ref.key!r} to copy; its provider makes it again"
                 return cause("SecretNotFound", what)
             found.append(value)
+        holder = holders.get((password.kind, password.name), {})
+        if connection.is_of_another_login(holder, want.published.username):
+            # Its status follows in a moment, and wakes the claim: half of each would be a Secret that does not log in.
+            return cause("ConnectionIncomplete", f"Secret {password.name} holds the next login's password already")
         return found[0], found[1]
 
     async def _value(self, namespace: str, ref: SecretRef, holders: dict[tuple[str, str], Object]) -> str | None:

@@ -16,6 +16,7 @@ from composer.connection import (
     Secretly,
     Wanted,
     entries,
+    is_of_another_login,
     is_ours,
     published,
     replacement,
@@ -168,3 +169,21 @@ def test_what_others_wrote_on_it_is_kept() -> None:
 )
 def test_whose_a_secret_is(labels: dict[str, str], kind: str, ours: bool) -> None:  # noqa: FBT001 - a column
     assert is_ours({"metadata": {"labels": labels}, "type": kind}, "claim-uid") == ours
+
+
+@pytest.mark.parametrize(
+    ("type_", "username", "expected"),
+    [
+        ("fairlead.dev/credentials", "app_a", False),
+        ("fairlead.dev/credentials", "app_b", True),
+        ("fairlead.dev/credentials", "", False),
+        ("Opaque", "app_b", False),
+    ],
+    ids=["the same login", "the next login", "no login named", "a Secret of the user's own"],
+)
+def test_credentials_that_have_gone_on_are_told_from_those_of_the_status(
+    type_: str, username: str, *, expected: bool
+) -> None:
+    holder = {"type": type_, "data": {"username": base64.b64encode(username.encode()).decode()}}
+
+    assert is_of_another_login(holder, "app_a") is expected
