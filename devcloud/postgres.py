@@ -126,10 +126,13 @@ async def start(options: Options) -> Server:
         await _until_ready(running)
         return running
     site = _site(folder, options.major)
+    await daemons.stop_strays("postgres", _data_argument(site))
+    if site.account.is_foreign and not _password_file(folder).exists():
+        # Somebody cleared the folder, and the data of `nobody` lie elsewhere: without their password they are lost.
+        remove_tree(site.home / "data")
     password = _password_in(folder)
     if not (site.home / "data" / "PG_VERSION").exists():
         await asyncio.to_thread(_initdb, site, password)
-    await daemons.stop_strays("postgres", _data_argument(site))
     command = Command(
         name="postgres",
         arguments=_arguments(site, options),
@@ -273,8 +276,12 @@ def _environment() -> dict[str, str]:
     return kept | {"LC_ALL": "C", "TZ": "UTC"}
 
 
+def _password_file(folder: Path) -> Path:
+    return folder / "superuser-password"
+
+
 def _password_in(folder: Path) -> str:
-    path = folder / "superuser-password"
+    path = _password_file(folder)
     if not path.exists():
         write_private(path, secrets.token_urlsafe(24))
     return path.read_text()

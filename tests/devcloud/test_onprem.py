@@ -1,6 +1,7 @@
 """The platform team's server: verified TLS, an administrator without superuser, a front that can misbehave."""
 
 import asyncio
+import shutil
 from pathlib import Path
 
 import psycopg
@@ -146,3 +147,14 @@ async def test_any_folder_will_do(tmp_path: Path, name: str) -> None:
         assert await server.execute("SELECT 1") == [(1,)]
 
     assert not server.socket.parent.exists()
+
+
+@pytest.mark.postgres
+async def test_a_server_whose_folder_was_cleared_begins_anew(tmp_path: Path) -> None:
+    options = postgres.Options(folder=tmp_path / "server", lifetime=Lifetime.WITH_PARENT, durable=False)
+    await postgres.start(options)
+    await postgres.stop(options.folder, grace_s=5.0)
+    shutil.rmtree(options.folder)
+
+    async with postgres.ephemeral(options) as server:
+        assert await server.execute("SELECT 1") == [(1,)]
