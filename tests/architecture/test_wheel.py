@@ -76,25 +76,13 @@ def test_the_wheel_alone_renders(wheel: Path, tmp_path: Path) -> None:
     """Base dependencies and the command line's, by hash from the lock: no cloud's SDK, nothing of this checkout."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV"))}
     python = tmp_path / "env" / "bin" / "python"
-    requirements = tmp_path / "requirements.txt"
     claim = tmp_path / "claim.yaml"
     claim.write_text(CLAIM, encoding="utf-8")
     uv = _uv()
-    _run(uv, "venv", "--quiet", "--python", sys.executable, python.parents[1], cwd=tmp_path, environment=environment)
-    exported = _run(
-        uv,
-        "export",
-        "--quiet",
-        "--frozen",
-        "--no-emit-project",
-        "--extra",
-        "cli",
-        cwd=tree.ROOT,
-        environment=environment,
-    )
-    requirements.write_text(exported, encoding="utf-8")
-    install = (uv, "pip", "install", "--quiet", "--no-build", "--python", python)
-    _run(*install, "--require-hashes", "--requirement", requirements, cwd=tmp_path, environment=environment)
+    locked = {**environment, "UV_PROJECT_ENVIRONMENT": str(python.parents[1])}
+    sync = (uv, "sync", "--quiet", "--frozen", "--no-build", "--no-install-project", "--extra", "cli")
+    _run(*sync, "--python", sys.executable, cwd=tree.ROOT, environment=locked)
+    install = (uv, "pip", "install", "--quiet", "--offline", "--no-build", "--python", python)
     _run(*install, "--no-deps", wheel, cwd=tmp_path, environment=environment)
 
     rendered = _run(python.with_name("fairlead"), "render", claim, cwd=tmp_path, environment=environment)

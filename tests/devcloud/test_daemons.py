@@ -38,6 +38,19 @@ def launched(folder: Path, arguments: tuple[str, ...] = SLEEP) -> Identity:
     return daemons.launch(command, Lifetime.WITH_PARENT).identity
 
 
+def program_of(identity: Identity) -> str:
+    return Path(f"/proc/{identity.pid}/cmdline").read_text().split("\0")[0]
+
+
+async def until_it_is(identity: Identity, name: str) -> None:
+    """Wait until what starts the program has become the program."""
+
+    async def become() -> bool:
+        return program_of(identity).endswith(name)
+
+    await eventually(become, f"{identity} is {name}")
+
+
 async def until_ended(identity: Identity) -> None:
     async def ended() -> bool:
         return not daemons.is_alive(identity)
@@ -103,6 +116,7 @@ async def test_a_program_that_an_interrupted_start_did_not_record_is_found_and_e
     stray = launched(tmp_path, ("bash", "-c", "sleep 600; true", marker))
     other = launched(tmp_path, ("bash", "-c", "sleep 600; true", f"--mark={tmp_path}-other"))
 
+    await until_it_is(stray, "bash")
     await daemons.stop_strays("bash", marker)
 
     await until_ended(stray)
