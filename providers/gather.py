@@ -18,6 +18,7 @@ from providers.passwords import (
     PasswordView,
     Stored,
     decide_password,
+    former_login,
     keyed_hash,
     refuse_password,
 )
@@ -293,13 +294,17 @@ class Gatherer(Generic[SpecT, ConfigT]):
         if published and (stored is None or not (stored.kept.current or stored.kept.pending)):
             recovered = await self._recovered(snapshot.obj, published_hash)
         retire_at = reading.instant(rotation.get("retireAt", ""))
+        token, done_token = snapshot.envelope.password_rotation.token or "", rotation.get("token", "")
+        if former_login(connection.get("username", ""), stored.kept if stored is not None else None):
+            # What the token asked for was done before a crash; only the report of it is missing.
+            done_token = token
         return PasswordView(
             logins=self._provider.logins(snapshot.target),
             kept=stored.kept if stored is not None else None,
             published=published,
             login=await self._login(snapshot),
-            token=snapshot.envelope.password_rotation.token or "",
-            done_token=rotation.get("token", "") if rotation else None,
+            token=token,
+            done_token=done_token if rotation else None,
             given=given,
             recovered=recovered,
             published_login=connection.get("username", ""),
@@ -333,4 +338,5 @@ class Gatherer(Generic[SpecT, ConfigT]):
 def _with_active(target: Target[SpecT], stored: Stored | None) -> Target[SpecT]:
     if stored is None or not stored.kept.username:
         return target
-    return replace(target, active=stored.kept.username)
+    former = former_login(target.active, stored.kept)
+    return replace(target, active=stored.kept.username, retiring=former or target.retiring)

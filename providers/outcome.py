@@ -7,7 +7,7 @@ from typing import Any, Generic, Literal, assert_never
 
 from providers import reading
 from providers.managed import Absent, Change, Present, SpecT, digest
-from providers.passwords import Introduce, Keep, Missing, PutBack, Retire, Stored
+from providers.passwords import Introduce, Keep, Missing, PutBack, Retire, Stored, former_login
 from providers.plan import (
     Adopt,
     Create,
@@ -54,6 +54,12 @@ class Outcome(Generic[SpecT]):
     gone: bool = False
     acted: bool = False
     operation: Operation | None = None
+
+
+def unreported_rotation(snapshot: Snapshot[Any]) -> str:
+    """Return the former login of a rotation that a crash kept from being reported, else nothing. Pure."""
+    connection = reading.status_of(snapshot.obj).get("connection") or {}
+    return former_login(connection.get("username", ""), snapshot.stored.kept if snapshot.stored is not None else None)
 
 
 def mutates(snapshot: Snapshot[Any], plan: Plan) -> bool:

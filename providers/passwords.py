@@ -118,6 +118,16 @@ def other(logins: tuple[str, str], username: str) -> str:
     return logins[1] if username == logins[0] else logins[0]
 
 
+def former_login(published_login: str, kept: Kept | None) -> str:
+    """Return the login that the status still publishes while the credentials have gone on to the next, else nothing.
+
+    A crash came between the two writes: the rotation is done, its report and the former login's grace are not begun.
+    """
+    if kept is None or not kept.current or not published_login or kept.username in ("", published_login):
+        return ""
+    return published_login
+
+
 def decide_password(view: PasswordView, now: datetime) -> PasswordStep:
     """Choose the one step about the password; every branch is a row of the test table."""
     kept = view.kept

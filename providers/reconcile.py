@@ -14,7 +14,7 @@ from providers.effects import Effects
 from providers.gather import Gatherer
 from providers.identity import identity_of
 from providers.managed import Present, SpecT, digest
-from providers.outcome import Outcome, mutates
+from providers.outcome import Outcome, mutates, unreported_rotation
 from providers.passwords import Keep, Login
 from providers.plan import Create, Destroy, Ignore, Plan, Refuse, Settled, Update, Wait
 from providers.reasons import Kind, kind_of
@@ -82,7 +82,9 @@ class Reconciler(Generic[SpecT, ConfigT]):
             snapshot, plan = await self._decided(await self._live(key))
         if isinstance(plan, Ignore) or (isinstance(plan, Wait) and self._is_quiet(key, snapshot, plan)):
             return self._next_look(key, plan) if isinstance(plan, Wait) else SETTLED
-        outcome: Outcome[SpecT] = Outcome(snapshot.obj, snapshot.stored)
+        outcome: Outcome[SpecT] = Outcome(
+            snapshot.obj, snapshot.stored, rotated_from=unreported_rotation(snapshot) or None
+        )
         failure = await self._act(snapshot, plan, outcome) if mutates(snapshot, plan) else None
         if outcome.gone:
             self._tell(snapshot, outcome)

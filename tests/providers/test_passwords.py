@@ -23,6 +23,7 @@ from providers.passwords import (
     Restore,
     Retire,
     decide_password,
+    former_login,
     keyed_hash,
     refuse_password,
 )
@@ -154,3 +155,20 @@ def test_made_passwords_have_all_classes_and_no_others() -> None:
 def test_the_hash_depends_on_key_and_password() -> None:
     assert keyed_hash(b"key", "one") == keyed_hash(b"key", "one")
     assert len({keyed_hash(b"key", "one"), keyed_hash(b"key", "two"), keyed_hash(b"other", "one")}) == 3
+
+
+@pytest.mark.parametrize(
+    ("published", "kept", "expected"),
+    [
+        ("app_a", Kept("new", "", "app_b"), "app_a"),
+        ("app_a", Kept("old", "new", "app_a"), ""),
+        ("app_a", Kept("old", "", "app_a"), ""),
+        ("", Kept("old", "", "app_a"), ""),
+        ("app_a", None, ""),
+    ],
+    ids=["a crash kept the switch from being reported", "not proven yet", "at rest", "never published", "no Secret"],
+)
+def test_a_switch_that_was_not_reported_names_the_login_that_retires(
+    published: str, kept: Kept | None, expected: str
+) -> None:
+    assert former_login(published, kept) == expected
