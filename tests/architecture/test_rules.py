@@ -35,7 +35,7 @@ class Rule(msgspec.Struct, frozen=True):
 
 RULES = (
     Rule("what is left to do is not written in the code", r"\b(TODO|FIXME|XXX)\b", breach="# TODO: later"),
-    Rule("no path of one machine", r"(?<![\w.])/(work|root)/[a-z]", breach="see /work/x", lawful="/var/lib/x"),
+    Rule("no path of one machine", r"(?<![\w.])/(home|root)/[a-z]", breach="see /root/x", lawful="/var/lib/x"),
     Rule(
         "registry hosts stand in lock files alone",
         r"pypi\.org|pythonhosted\.org|proxy\.golang\.org",
