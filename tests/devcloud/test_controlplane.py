@@ -135,12 +135,13 @@ async def test_an_interrupted_build_keeps_its_cache_and_leaves_no_programs(
     compiling = asyncio.Event()
     task = asyncio.create_task(ensure(lambda line: compiling.set() if "compiling 3 packages" in line else None))
     await asyncio.wait_for(compiling.wait(), 30)
-    while not (tmp_path / "go" / "builds").exists():  # noqa: ASYNC110 - another process's file, bounded by the test
-        await asyncio.sleep(0.02)
+    async with asyncio.timeout(60):
+        while not (tmp_path / "go" / "builds").exists():  # noqa: ASYNC110 - another process's file
+            await asyncio.sleep(0.02)
 
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await task
+        await asyncio.wait_for(task, 60)
 
     assert find() is None
     assert (cache / f"{binaries.cache_folder().name}.build" / "gocache" / "object").exists()
