@@ -15,13 +15,14 @@ from pathlib import Path
 
 import aiohttp
 import msgspec
+from aiohttp.abc import AbstractStreamWriter
 from aiohttp.connector import Connection
 from kubernetes_asyncio.client import Configuration
 from kubernetes_asyncio.client.rest import RESTClientObject
 from kubernetes_asyncio.config import ConfigException, load_incluster_config, load_kube_config
 
 from runtime import fence
-from runtime.errors import NoAnswer
+from runtime.errors import NoAnswer, NotLeading
 
 _REREAD_SECONDS = 60.0
 _REREAD_AFTER_REFUSAL_SECONDS = 5.0
@@ -30,11 +31,28 @@ _READ_BYTES = 2**21  # an event of a watch holds a whole object on one line
 
 
 class _FencedRequest(aiohttp.ClientRequest):
-    """A request that asks its task's fence when its connection is there and no byte has left yet."""
+    """A request that asks its task's fence in the moment in which its bytes leave.
+
+    Without a body that is `send`. With one, `send` only prepares: the bytes are written by a task of its own, turns
+    of the loop later, and a freeze in between would let them out long after the Lease went to another.
+    """
 
     async def send(self, conn: Connection) -> aiohttp.ClientResponse:
         fence.check(self.method)
         return await super().send(conn)
+
+    async def write_bytes(
+        self, writer: AbstractStreamWriter, conn: Connection, content_length: int | None = None
+    ) -> None:
+        try:
+            fence.check(self.method)
+        except NotLeading as refusal:
+            # Whoever waits for the answer gets the reason in its place.
+            if conn.protocol is not None:
+                conn.protocol.set_exception(refusal)
+            conn.close()
+            return
+        await super().write_bytes(writer, conn, content_length)
 
 
 @dataclass(frozen=True, slots=True)

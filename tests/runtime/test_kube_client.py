@@ -266,8 +266,8 @@ async def test_a_closed_fence_sends_no_write_and_lets_reads_pass(tmp_path: Path)
         writer.write(head("200 OK", 2, "Connection: close\r\n") + b"{}")
         writer.close()
 
-    async def writes(kube: KubeClient, *, open_: bool) -> str:
-        fence.bind(lambda: open_)
+    async def writes(kube: KubeClient, may_write: Callable[[], bool]) -> str:
+        fence.bind(may_write)
         try:
             await kube.json_patch(CONFIG_MAPS, KEY, [], manager="m")
         except NotLeading:
@@ -275,8 +275,10 @@ async def test_a_closed_fence_sends_no_write_and_lets_reads_pass(tmp_path: Path)
         return "sent"
 
     async with server(answer) as port, client(tmp_path, port) as kube:
-        closed = await asyncio.create_task(writes(kube, open_=False))
-        free = await asyncio.create_task(writes(kube, open_=True))
+        closed = await asyncio.create_task(writes(kube, lambda: False))
+        closes_on_the_way = iter([True, *[False] * 9])
+        late = await asyncio.create_task(writes(kube, lambda: next(closes_on_the_way)))
+        free = await asyncio.create_task(writes(kube, lambda: True))
         await kube.get(CONFIG_MAPS, KEY)
 
-    assert (closed, free, methods) == ("not sent", "sent", ["PATCH", "GET"])
+    assert (closed, late, free, methods) == ("not sent", "not sent", "sent", ["PATCH", "GET"])
