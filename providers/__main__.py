@@ -42,6 +42,13 @@ def _arguments() -> argparse.ArgumentParser:
         metavar="SECONDS",
         help="calls of a pass start within this; default 20, or less for a shorter lease",
     )
+    parser.add_argument(
+        "--endpoint-override",
+        action="append",
+        default=[],
+        metavar="HOST[:PORT]",
+        help="a host that a ProviderConfig may name as its endpoint; may be given more than once",
+    )
     return parser
 
 
@@ -81,7 +88,7 @@ def run(arguments: list[str]) -> int:
         skew=share * timedelta(seconds=5),
         rotation_grace=seconds["rotation_grace"],
     )
-    return main(settings, build_for(provider, times))
+    return main(settings, build_for(provider, times, endpoints=tuple(given.endpoint_override)))
 
 
 if __name__ == "__main__":

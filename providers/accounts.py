@@ -12,7 +12,7 @@ from typing import Any, Generic
 import msgspec
 import structlog
 
-from providers import credentials
+from providers import credentials, endpoints
 from providers.budgets import metered
 from providers.cloud import Account, ConfigT, Provider, decode_config
 from providers.managed import SpecT
@@ -41,9 +41,12 @@ class _Entry:
 class Accounts(Generic[SpecT, ConfigT]):
     """The connections of one process."""
 
-    def __init__(self, provider: Provider[SpecT, ConfigT], cache: Cache, namespace: str) -> None:
+    def __init__(
+        self, provider: Provider[SpecT, ConfigT], cache: Cache, namespace: str, *, endpoints: tuple[str, ...] = ()
+    ) -> None:
         self._provider = provider
         self._namespace = namespace
+        self._endpoints = endpoints
         self.configs: Informer = cache.informer(provider.config_resource)
         self.secrets: Informer = cache.informer(SECRETS, selection=Selection(namespace=namespace))
         self._entries: dict[str, _Entry] = {}
@@ -87,6 +90,8 @@ class Accounts(Generic[SpecT, ConfigT]):
             raise entry.failure
         stack = AsyncExitStack()
         try:
+            if objection := endpoints.objection(self._provider.endpoint_of(config), self._endpoints):
+                raise Terminal("EndpointNotAllowed", objection)
             bare = await stack.enter_async_context(self._provider.connect(config, self._given(config), recorded))
             cloud = metered(self._provider.cloud, bare, self._provider.rate)
             account_id = await cloud.whoami()

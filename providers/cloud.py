@@ -168,6 +168,7 @@ class Provider(Generic[SpecT, ConfigT]):
     their data, and the account that was recorded (empty at first): another one is refused before anything is written.
     `hash_of` finds the hash that an external name by rule carries, empty for any other name.
     `guarded` are the differences from what the provider keeps true whatever the spec says.
+    `endpoint_of` is the URL that a ProviderConfig names instead of the cloud's own, empty for none.
     """
 
     cloud: str
@@ -187,6 +188,7 @@ class Provider(Generic[SpecT, ConfigT]):
     connect: Callable[[ConfigT, Mapping[str, Mapping[str, str]], str], AbstractAsyncContextManager[Cloud[SpecT]]]
     rate: Rate = Rate()
     window_open: Callable[[SpecT, datetime], bool] = lambda _spec, _now: False
+    endpoint_of: Callable[[ConfigT], str] = lambda _config: ""
 
 
 @dataclass(frozen=True, slots=True)

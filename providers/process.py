@@ -44,11 +44,11 @@ class Times:
     rotation_grace: timedelta
 
 
-def build_for(provider: Provider[Any, Any], times: Times) -> Build:
+def build_for(provider: Provider[Any, Any], times: Times, *, endpoints: tuple[str, ...] = ()) -> Build:
     """Return what runtime.serve calls once it is connected."""
 
     async def build(context: ProcessContext) -> Sequence[Controller]:
-        settings = await _settings(context, provider, times)
+        settings = replace(await _settings(context, provider, times), endpoints=endpoints)
         return _controllers(context, provider, settings)
 
     return build
@@ -99,7 +99,7 @@ async def _installation(kube: Kube) -> tuple[str, str]:
 def _controllers(context: ProcessContext, provider: Provider[Any, Any], settings: Settings) -> list[Controller]:
     cache, kube = context.cache, context.kube
     resources = cache.informer(provider.resource, indexes={BY_CONFIG: config_of, BY_NAMESPACE: _namespace})
-    accounts: Accounts[Any, Any] = Accounts(provider, cache, settings.namespace)
+    accounts: Accounts[Any, Any] = Accounts(provider, cache, settings.namespace, endpoints=settings.endpoints)
     gatherer: Gatherer[Any, Any] = Gatherer(provider, kube, accounts, settings, cache)
     effects: Effects[Any, Any] = Effects(provider, kube, settings, resources.store, _leads(context))
     around = Around(resources.store, context.events, gatherer, effects)

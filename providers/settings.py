@@ -18,6 +18,7 @@ class Settings:
 
     `process` names it in intents, `namespace` is its own. `call_budget` bounds when the calls of an intent may start,
     `skew` is what clocks may differ by. `takeover` says why nothing may be changed after the cluster was restored.
+    `endpoints` are the hosts that a ProviderConfig may name instead of the cloud's own.
     """
 
     installation: str
@@ -26,6 +27,7 @@ class Settings:
     manager: str
     hash_key: bytes = field(repr=False)
     takeover: str = ""
+    endpoints: tuple[str, ...] = ()
     grace: timedelta = timedelta(seconds=60)
     call_budget: timedelta = timedelta(seconds=20)
     skew: timedelta = timedelta(seconds=5)
