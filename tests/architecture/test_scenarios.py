@@ -1,0 +1,46 @@
+"""docs/scenarios.md has a row for every scenario, and every test that it names exists."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+
+from tests.architecture import tree
+
+NUMBERS = range(1, 51)
+_TEST = re.compile(r"`(tests/[\w/]+\.py)::(\w+)`")
+_PAGE = (tree.ROOT / "docs" / "scenarios.md").read_text(encoding="utf-8")
+_ROWS = [
+    [cell.strip() for cell in line.strip("|").split("|")] for line in _PAGE.splitlines() if re.match(r"\| \d", line)
+]
+
+
+def _tests_of(cell: str) -> list[tuple[str, str]]:
+    return _TEST.findall(cell)
+
+
+def _defined(path: str) -> set[str]:
+    functions = ast.FunctionDef, ast.AsyncFunctionDef
+    return {node.name for node in tree.parse(tree.ROOT / path).body if isinstance(node, functions)}
+
+
+def test_every_scenario_has_one_row() -> None:
+    assert [int(row[0]) for row in _ROWS] == list(NUMBERS)
+    assert all(len(row) == 3 for row in _ROWS)
+
+
+def test_a_row_names_its_tests_or_what_it_waits_for() -> None:
+    silent = [row[0] for row in _ROWS if not (_tests_of(row[2]) or row[2].startswith("waits for "))]
+
+    assert silent == []
+
+
+def test_every_named_test_exists() -> None:
+    named = [each for row in _ROWS for each in _tests_of(row[2])]
+
+    assert [f"{path}::{name}" for path, name in named if name not in _defined(path)] == []
+
+
+def test_a_row_names_no_test_twice() -> None:
+    assert [row[0] for row in _ROWS if max(Counter(_tests_of(row[2])).values(), default=1) > 1] == []
