@@ -29,6 +29,8 @@ from providers.plan import (
 
 SOON = timedelta(seconds=5)
 SLOW = timedelta(minutes=1)
+# What says that nobody will let us in again by waiting; a cloud that is merely out of reach is not among them.
+_SHUT_OUT = frozenset({"CredentialsMissing", "CredentialsInvalid", "CredentialsForbidden", "ProviderConfigNotFound"})
 
 
 def decide(scene: Scene[SpecT]) -> Plan:
@@ -239,13 +241,20 @@ def _deletion(scene: Scene[SpecT]) -> Plan:  # noqa: PLR0911 - each return is a 
     blocked = _open_intent(scene)
     if blocked is not None:
         return blocked
+    return _deletion_of_seen(scene, lifecycle.policy)
+
+
+def _deletion_of_seen(scene: Scene[SpecT], policy: Policy) -> Plan:
     match scene.observation:
+        case Unknown(reason=reason) if reason in _SHUT_OUT and policy is Policy.ORPHAN:
+            # Its tags are tried, not waited for: to leave a database alone needs no key to it.
+            return Release(mark=False)
         case Unknown(reason=reason, message=message):
             return Wait(reason, message, SLOW)
         case Absent(remains=remains):
             return _gone(scene, remains=remains)
         case Present(observed=observed):
-            return _destroy(scene, observed, lifecycle.policy)
+            return _destroy(scene, observed, policy)
         case never:
             assert_never(never)
 

@@ -253,6 +253,15 @@ ROWS: dict[str, Row] = {
     "orphan is marked released": row(scene(there(), deleting=True, policy=Policy.ORPHAN), Release, mark=True),
     "delete destroys": row(scene(there(), deleting=True), Destroy, policy=Policy.DELETE),
     "snapshot keeps": row(scene(there(), deleting=True, policy=Policy.SNAPSHOT), Destroy, policy=Policy.SNAPSHOT),
+    "an orphan needs no credentials that work": row(
+        scene(Unknown("CredentialsInvalid", "x"), deleting=True, policy=Policy.ORPHAN), Release, mark=False
+    ),
+    "an orphan waits for a cloud that is away": row(
+        scene(Unknown("CloudUnreachable", "x"), deleting=True, policy=Policy.ORPHAN), Wait, reason="CloudUnreachable"
+    ),
+    "without credentials nothing is destroyed": row(
+        scene(Unknown("CredentialsInvalid", "x"), deleting=True), Wait, reason="CredentialsInvalid"
+    ),
     "observe lets go": row(scene(there(), deleting=True, observe_only=True), Release, mark=False),
     "another incarnation is not destroyed": row(scene(there("oid-2"), deleting=True), Release, mark=False),
     "a stranger's is not destroyed": row(scene(there(owner=STRANGER), FRESH, deleting=True), Release, mark=False),
