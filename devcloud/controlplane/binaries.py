@@ -1,18 +1,26 @@
-"""Find the control plane's programs, or get them: KUBEBUILDER_ASSETS, the cache, a download, a build."""
+"""Find the control plane's programs, or get them: KUBEBUILDER_ASSETS, the cache, a download, a build.
 
+Programs of another go.mod leave the cache when nobody used them for a while: a checkout beside this one may need them.
+"""
+
+import asyncio
+import contextlib
 import hashlib
 import os
+import re
 import shutil
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
 from devcloud.controlplane import build, download
 from devcloud.errors import DevcloudError
-from devcloud.locks import Progress, exclusive
-from devcloud.paths import cache_home
+from devcloud.locks import Progress, exclusive, take
+from devcloud.paths import cache_home, remove_tree
 
 _MODULE = Path(__file__).parent
 KUBERNETES_VERSION = build.kubernetes_version(_MODULE)
+_UNUSED_S = 14 * 86_400
 _NAMES = ("etcd", "kube-apiserver", "kube-controller-manager", "kubectl")
 
 
@@ -51,6 +59,7 @@ async def ensure(progress: Progress) -> Programs:
     async with exclusive(lock, waiting=waiting, progress=progress):
         if not _is_whole(folder):
             await _obtain(folder, progress)
+    await asyncio.to_thread(_drop_unused, folder, time.time() - _UNUSED_S)
     return _programs_in(folder)
 
 
@@ -64,7 +73,12 @@ def find() -> Programs | None:
     if assets:
         return _from_assets(Path(assets))
     folder = cache_folder()
-    return _programs_in(folder) if _is_whole(folder) else None
+    if not _is_whole(folder):
+        return None
+    with contextlib.suppress(OSError):
+        # "Used just now"; a cache that another user shares out is none of ours to keep.
+        os.utime(folder)
+    return _programs_in(folder)
 
 
 async def _obtain(folder: Path, progress: Progress) -> None:
@@ -81,6 +95,21 @@ async def _obtain(folder: Path, progress: Progress) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     draft.replace(folder)
     progress(f"control plane: programs are in {folder}")
+
+
+def _drop_unused(ours: Path, before: float) -> None:
+    """Delete other versions' programs and builds that nobody used since a time (seconds since the epoch)."""
+    versions = {re.sub(r"\.(lock|draft|build)$", "", path.name) for path in ours.parent.glob("controlplane-*")}
+    for folder in (ours.parent / name for name in versions - {ours.name}):
+        parts = [part for part in (folder, _beside(folder, "draft"), _beside(folder, "build")) if part.exists()]
+        if not parts or max(part.stat().st_mtime for part in parts) > before:
+            continue
+        lock = take(_beside(folder, "lock"))
+        if lock is None:
+            continue
+        for part in parts:
+            remove_tree(part)
+        os.close(lock)
 
 
 def _beside(folder: Path, what: str) -> Path:

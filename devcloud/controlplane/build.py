@@ -168,16 +168,7 @@ def _elapsed(seconds: float) -> str:
 
 async def _run(site: _Site, arguments: tuple[str, ...], ticker: _Ticker) -> list[str]:
     """Run Go and return the lines of its standard output; its errors are counted and kept for a failure's text."""
-    child = await asyncio.create_subprocess_exec(
-        # A build must not go on, nobody waiting for it, when we are killed.
-        *(program("setpriv"), "--pdeathsig", "KILL", "--", str(site.go), *arguments),
-        cwd=site.module,
-        env=site.environment,
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        start_new_session=True,
-    )
+    child = await _start(site, arguments)
     ticking = asyncio.create_task(ticker.tick())
     tail: deque[str] = deque(maxlen=_TAIL_LINES)
     try:
@@ -185,17 +176,44 @@ async def _run(site: _Site, arguments: tuple[str, ...], ticker: _Ticker) -> list
         code = await child.wait()
     finally:
         ticking.cancel()
-        if child.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                # With it the compilers that it started.
-                os.killpg(child.pid, signal.SIGKILL)
-            await child.wait()
+        await _end(child)
     if code != 0:
         raise DevcloudError(
             f"control plane: `go {' '.join(arguments[:2])}` failed: {' | '.join(tail)}. It needs the Go module proxy "
             f"(GOPROXY), about 5 GB of disk at {site.environment['GOCACHE']} and 2 GB of memory"
         )
     return output
+
+
+async def _start(site: _Site, arguments: tuple[str, ...]) -> asyncio.subprocess.Process:
+    starting = asyncio.ensure_future(
+        asyncio.create_subprocess_exec(
+            # A build must not go on, nobody waiting for it, when we are killed.
+            *(program("setpriv"), "--pdeathsig", "KILL", "--", str(site.go), *arguments),
+            cwd=site.module,
+            env=site.environment,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            start_new_session=True,
+        )
+    )
+    try:
+        return await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        # Cancelled itself it would kill Go alone and then wait for the compilers, which hold the pipes.
+        await _end(await starting)
+        raise
+
+
+async def _end(child: asyncio.subprocess.Process) -> None:
+    """Kill a process with all that it started, unless it ended."""
+    if child.returncode is not None:
+        return
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(child.pid, signal.SIGKILL)
+    # Not wait(): with output left unread the pipes never close, and it returns only then.
+    await child.communicate()
 
 
 async def _lines(stream: asyncio.StreamReader | None) -> list[str]:

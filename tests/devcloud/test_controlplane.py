@@ -6,6 +6,8 @@ Go and the release sites are small fakes that behave; the real build is what `py
 import asyncio
 import hashlib
 import io
+import os
+import subprocess
 import tarfile
 import threading
 from collections.abc import Iterator
@@ -16,6 +18,7 @@ from pathlib import Path
 import certifi
 import pytest
 
+from devcloud import locks
 from devcloud.controlplane import binaries, build, download, ensure, find, toolchain
 from devcloud.controlplane.download import Release, Sites
 from devcloud.errors import DevcloudError
@@ -103,6 +106,21 @@ async def test_without_a_download_the_programs_are_built_and_the_build_cache_goe
     assert find() == found
 
 
+async def test_programs_of_another_version_leave_the_cache_when_nobody_used_them_for_a_while(cache: Path) -> None:
+    unused, used, held = (programs_in(cache / f"controlplane-v1.0.{number}-abc") for number in range(3))
+    build_cache = programs_in(cache / "controlplane-v1.0.0-abc.build")
+    for folder in (unused, build_cache, held):
+        os.utime(folder, (0, 0))
+    lock = locks.take(cache / f"{held.name}.lock")
+    assert lock is not None
+
+    found = await ensure(lambda _line: None)
+    os.close(lock)
+
+    kept = {name for name in names_in(cache) if not name.endswith(".lock")}
+    assert kept == {used.name, held.name, found.etcd.parent.name}
+
+
 @pytest.mark.usefixtures("cache")
 async def test_a_build_is_offline_proof_against_the_users_go_settings(tmp_path: Path) -> None:
     await ensure(lambda _line: None)
@@ -148,6 +166,26 @@ async def test_an_interrupted_build_keeps_its_cache_and_leaves_no_programs(
     monkeypatch.setenv("GO_FAKE", "well")
     await ensure(lambda _line: None)
     assert find() is not None
+
+
+@pytest.mark.parametrize("steps", range(2, 8))
+async def test_an_interruption_at_each_step_of_a_start_ends_go_and_its_compilers(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, steps: int
+) -> None:
+    monkeypatch.setenv("GO_FAKE", "slow")
+    site = build._Site(tmp_path / "go" / "go", tmp_path, {**os.environ, "GOCACHE": str(cache)})
+    task = asyncio.create_task(build._run(site, ("build",), build._Ticker("compiling", print)))
+    for _ in range(steps):
+        await asyncio.sleep(0)
+    # The loop stands still meanwhile, as on a loaded machine: Go is ahead of whoever started it.
+    until_built = f"until [ -e {tmp_path / 'go' / 'builds'} ]; do sleep 0.01; done"
+    subprocess.run(("bash", "-c", until_built), check=True, timeout=60)  # noqa: ASYNC221 - on purpose
+
+    task.cancel()
+    done, _ = await asyncio.wait({task}, timeout=60)
+
+    assert done
+    assert task.cancelled()
 
 
 @pytest.mark.usefixtures("cache")
