@@ -12,6 +12,7 @@ from composer import names
 from composer.act import Actor, annotation_patch
 from composer.connect import connect
 from composer.decide import decide, mirrored_pause, replacing_data, speaks
+from composer.ending import teardown_status
 from composer.gather import Gatherer
 from composer.outcomes import (
     Note,
@@ -25,23 +26,23 @@ from composer.outcomes import (
     raise_first,
     told_by,
 )
+from composer.pause import NOBODY, Pauser, paused_status, pauser
 from composer.prepare import Prepared, Preparer, kinds_of, untouched
 from composer.reasons import Cause, Gravity, cause, gravest
 from composer.report import (
     MISSING_PATIENCE,
     Findings,
     only_words_differ,
-    paused_status,
     report,
-    teardown_status,
 )
 from composer.secrets import Publisher
 from composer.teardown import effective_policy, tear_down
+from composer.telling import Teller
 from composer.view import View, is_paused, pause_end, recorded_kinds
 from runtime import finalizers
-from runtime.conditions import find, timestamp
+from runtime.conditions import timestamp
 from runtime.errors import Conflict, Invalid, NotFound
-from runtime.events import EventRecorder, EventType
+from runtime.events import EventRecorder
 from runtime.kube import Kube
 from runtime.objects import Key, Object, key_of, uid_of
 from runtime.results import SETTLED, Result
@@ -83,6 +84,7 @@ class ClaimReconciler:
 
     def __init__(self, tools: Tools) -> None:
         self._tools = tools
+        self._teller = Teller(tools.events)
         self._recollections: dict[Key, Recollection] = {}
 
     async def reconcile(self, key: Key) -> Result:
@@ -90,6 +92,7 @@ class ClaimReconciler:
         view = await self._tools.gatherer.gather(key, more_kinds=self._tools.preparer.kinds)
         if view is None:
             self._recollections.pop(key, None)
+            self._teller.forget(key)
             return await self._release_abandoned(key)
         if is_paused(view.annotations, self._tools.now()):
             return await self._paused(view)
@@ -124,10 +127,17 @@ class ClaimReconciler:
     async def _paused(self, view: View) -> Result:
         outcomes = await self._tools.actor.act(view, mirrored_pause(view))
         now = self._tools.now()
-        await self._write(view, paused_status(view, now))
+        await self._write(view, paused_status(view, await self._who_paused(view), now))
         raise_first(outcomes)
         end = pause_end(view.annotations)
         return Result(requeue_after=max(end - now, timedelta(seconds=1))) if end else SETTLED
+
+    async def _who_paused(self, view: View) -> Pauser:
+        """Ask the API server: the cache keeps no managedFields."""
+        try:
+            return pauser(await self._tools.kube.get(view.resource, view.key))
+        except NotFound:
+            return NOBODY
 
     async def _compose(self, view: View) -> Result:
         prepared = await self._tools.preparer.prepare(view)
@@ -213,14 +223,17 @@ class ClaimReconciler:
         plan = tear_down(live, effective_policy(live, self._tools.preparer.supported_policies(live)))
         if plan.done:
             return await self._let_go(live, keep_secret=plan.keeps_secret)
-        live = await self._write(live, teardown_status(live, plan.causes, self._tools.now()))
+        status = teardown_status(live, plan.causes, self._tools.now())
+        pause = self._words_wait(live, status)
+        # What is about to be done is written down first; that it is the same in other words is not.
+        live = live if pause else await self._write(live, status)
         outcomes = await self._tools.actor.act(live, plan.steps)
         causes = (*plan.causes, *causes_of(outcomes))
         if len(causes) > len(plan.causes):
             await self._write(live, teardown_status(live, causes, self._tools.now()))
-        self._emit(live, causes, notes_of(outcomes))
+        self._teller.tell(live, causes, notes_of(outcomes))
         raise_first(outcomes)
-        return SETTLED
+        return Result(requeue_after=pause)
 
     async def _let_go(self, view: View, *, keep_secret: bool) -> Result:
         name = (view.status.get("binding") or {}).get("name")
@@ -250,9 +263,10 @@ class ClaimReconciler:
         if findings.is_early and findings.waited < _EARLY:
             return Result(requeue_after=_EARLY)
         status = report(view, findings, self._tools.now())
-        self._emit(view, findings.causes, notes)
-        pause = timedelta(seconds=memory.written + _WORDS_PACE.total_seconds() - monotonic)
-        if status != view.status and only_words_differ(view.status, status) and pause > timedelta():
+        whole = findings.rendered is None or not findings.rendered.waiting
+        self._teller.tell(view, findings.causes, notes, is_whole=whole)
+        pause = self._words_wait(view, status)
+        if pause is not None:
             return Result(requeue_after=pause)
         try:
             await self._write(view, status)
@@ -268,6 +282,14 @@ class ClaimReconciler:
             return Result(requeue_after=max(until - self._tools.now(), timedelta(seconds=1)))
         return SETTLED
 
+    def _words_wait(self, view: View, status: Object) -> timedelta | None:
+        """Return how long a status must wait that only says the same in other words; None when it may be written."""
+        memory = self._recollections.setdefault(view.key, Recollection())
+        pause = timedelta(seconds=memory.written + _WORDS_PACE.total_seconds() - self._tools.monotonic())
+        if status == view.status or not only_words_differ(view.status, status) or pause <= timedelta():
+            return None
+        return pause
+
     async def _write(self, view: View, status: Object) -> View:
         """Write the status when it differs; return the claim as it is then."""
         try:
@@ -281,15 +303,6 @@ class ClaimReconciler:
         self._recollections.setdefault(view.key, Recollection()).written = self._tools.monotonic()
         self._tools.gatherer.claims.store.remember(made)
         return replace(view, claim=made)
-
-    def _emit(self, view: View, causes: tuple[Cause, ...], notes: Iterable[Note]) -> None:
-        for note in notes:
-            kind: EventType = "Warning" if note.is_warning else "Normal"
-            self._tools.events.emit(view.claim, type_=kind, reason=note.reason, message=note.message)
-        first = gravest(causes)
-        before = find(view.claim, "Stalled")
-        if first and first.gravity is Gravity.STALLED and (before is None or before.get("reason") != first.reason):
-            self._tools.events.emit(view.claim, type_="Warning", reason=first.reason, message=first.message)
 
 
 def _without_extras(findings: Findings, error: Invalid) -> Findings:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import msgspec
@@ -94,6 +95,14 @@ def causes_of(outcomes: tuple[Outcome, ...]) -> tuple[Cause, ...]:
 def notes_of(outcomes: tuple[Outcome, ...]) -> tuple[Note, ...]:
     """Return what happened."""
     return tuple(note for outcome in outcomes for note in outcome.notes)
+
+
+def gathered(notes: Iterable[Note]) -> tuple[Note, ...]:
+    """Put notes of one reason into one, in the order in which the reasons came."""
+    found: dict[tuple[str, bool], list[str]] = {}
+    for each in notes:
+        found.setdefault((each.reason, each.is_warning), []).append(each.message)
+    return tuple(Note(reason, "; ".join(texts), is_warning) for (reason, is_warning), texts in found.items())
 
 
 def entries_of(rendered: Rendered, outcomes: tuple[Outcome, ...]) -> tuple[Entry, ...]:

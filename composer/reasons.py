@@ -20,6 +20,8 @@ class Gravity(enum.IntEnum):
     """Reconciling=True; on its way."""
     HELD = 4
     """Neither; Synced=False; a person may look at it when they like."""
+    NOTED = 5
+    """Neither; Synced=True all the same; nobody's move."""
 
 
 _MISSING = frozenset(
@@ -60,6 +62,7 @@ _PROGRESS = frozenset(
 _HELD = frozenset(
     {
         "AwaitingTakeover",
+        "AwaitingTeardown",
         "DriftHeld",
         "FieldConflict",
         "Paused",
@@ -68,6 +71,7 @@ _HELD = frozenset(
         "WaitingForWindow",
     }
 )
+_NOTED = frozenset({"KeptLarger", "ObserveOnly"})
 # Applied as far as can be: what is missing is the other side's turn.
 _IN_SYNC = frozenset({"ChildNotReady", "ConnectionIncomplete", "Creating", "Restoring", "Updating"})
 
@@ -79,6 +83,7 @@ def gravity(reason: str) -> Gravity:
         (_WAITING, Gravity.WAITING),
         (_PROGRESS, Gravity.PROGRESS),
         (_HELD, Gravity.HELD),
+        (_NOTED, Gravity.NOTED),
     ):
         if reason in known:
             return found

@@ -9,11 +9,11 @@ from typing import Any
 
 from composer import inventory, names
 from composer.inventory import Entry
-from composer.reasons import Cause, Gravity, cause, gravest
+from composer.reasons import Cause, Gravity, cause, gravest, gravity
 from composer.render import Rendered
 from composer.view import View
 from runtime.conditions import Condition, find, is_true, merge
-from runtime.objects import Object, annotations_of, deleting, generation_of, key_of
+from runtime.objects import Object, deleting, generation_of, key_of
 
 MISSING_PATIENCE = timedelta(seconds=60)
 PROGRESS_DEADLINE = timedelta(hours=1)
@@ -60,10 +60,13 @@ def report(view: View, found: Findings, now: datetime) -> Object:
         status["connectionHash"] = found.connection_hash
     if found.entries:
         status["inventory"] = inventory.dump(found.entries)
-    token = view.annotations.get(names.RECONCILE_REQUESTED_AT)
-    if token:
-        status["lastHandledReconcileAt"] = token[:256]
-    return status
+    return {**status, **echo(view)}
+
+
+def echo(view: View) -> Mapping[str, str]:
+    """Return the field that repeats the token by which a person asked for this pass; nothing without one."""
+    token = view.annotations.get(names.RECONCILE_REQUESTED_AT, "")
+    return {"lastHandledReconcileAt": token[:256]} if token else {}
 
 
 _OWN_FIELDS = frozenset({
@@ -81,13 +84,18 @@ def _extras(view: View, found: Findings) -> Mapping[str, Any]:
 
 def _is_stalled(view: View, found: Findings, now: datetime) -> bool:
     first = gravest(found.causes)
-    if first is None or first.gravity is Gravity.HELD:
+    if first is None or first.gravity in (Gravity.HELD, Gravity.NOTED):
         return False
     if first.gravity is Gravity.STALLED or _was_told(view.claim, first):
         return True
     if first.gravity is Gravity.MISSING:
         return found.waited >= MISSING_PATIENCE
-    return now - _reconciling_since(view.claim, now) >= PROGRESS_DEADLINE
+    return is_overdue(view.claim, now)
+
+
+def is_overdue(claim: Object, now: datetime) -> bool:
+    """Tell whether a claim has been on its way for longer than anything takes that ends by itself."""
+    return now - _reconciling_since(claim, now) >= PROGRESS_DEADLINE
 
 
 def _was_told(claim: Object, first: Cause) -> bool:
@@ -163,6 +171,8 @@ def _synced(found: Findings, generation: int, *, stalled: bool) -> Condition:
     against = gravest(tuple(each for each in found.causes if stalled or not each.is_in_sync))
     if against is None:
         return Condition("Synced", "True", "InSync", "everything is as the spec says", generation)
+    if against.gravity is Gravity.NOTED:
+        return Condition("Synced", "True", against.reason, against.message, generation)
     return Condition("Synced", "False", against.reason, against.message, generation)
 
 
@@ -191,6 +201,8 @@ def child_cause(  # noqa: PLR0911 - one return for each thing that a child can s
     synced = find(live, "Synced")
     if synced and synced["status"] == "False":
         return _retold(resource, synced, Gravity.HELD)
+    if synced and gravity(str(synced["reason"])) is Gravity.NOTED:
+        return _retold(resource, synced, Gravity.NOTED)
     if ready:
         return None
     return cause("ChildNotReady", f"{what} is not ready yet", resource=resource)
@@ -213,42 +225,6 @@ def _retold(resource: str, condition: Mapping[str, Any], weight: Gravity) -> Cau
             "the provider's configuration is absent or not for this namespace; ask the platform team",
         )
     return cause(reason, text, resource=resource, gravity_as=weight)
-
-
-def teardown_status(view: View, causes: tuple[Cause, ...], now: datetime) -> Object:
-    """Compute the status of a claim that is being deleted: everything stays as it was but the conditions."""
-    generation = generation_of(view.claim)
-    first = gravest(causes) or cause("Deleting", "being deleted")
-    stalled = first.gravity is Gravity.STALLED
-    conditions = [
-        Condition("Ready", "False", first.reason, first.message, generation),
-        Condition("Synced", "False", first.reason, first.message, generation),
-        Condition("Stalled" if stalled else "Reconciling", "True", first.reason, first.message, generation),
-    ]
-    before = view.status.get("conditions") or ()
-    entries = [each.entry for each in view.known]
-    status = {**view.status, "observedGeneration": generation, "conditions": merge(before, conditions, now)}
-    if entries:
-        status["inventory"] = inventory.dump(entries)
-    return status
-
-
-def paused_status(view: View, now: datetime) -> Object:
-    """Compute the status of a paused claim: Ready as last known, neither Reconciling nor Stalled."""
-    generation = generation_of(view.claim)
-    why = annotations_of(view.claim).get(names.PAUSED_REASON, "no reason given")
-    until = annotations_of(view.claim).get(names.PAUSED, "")
-    end = "" if until == "true" else f" until {until[:64]}"
-    text = f"paused{end}: {why[:200]}; remove annotation {names.PAUSED} to go on"
-    before = view.status.get("conditions") or ()
-    ready = find(view.claim, "Ready")
-    conditions = [Condition("Synced", "False", "Paused", text, generation)]
-    if ready:
-        known = ready.get("observedGeneration", generation)
-        conditions.append(Condition("Ready", ready["status"], ready["reason"], ready["message"], known))
-    else:
-        conditions.append(Condition("Ready", "False", "Paused", text, generation))
-    return {**view.status, "observedGeneration": generation, "conditions": merge(before, conditions, now)}
 
 
 def only_words_differ(before: Object, after: Object) -> bool:

@@ -11,11 +11,11 @@ from typing import Literal, TypeAlias
 
 from composer import names
 from composer.decide import Annotate, Keep, LetGo, Release, Remove, Step
+from composer.ending import blocker
 from composer.models import DeletionPolicy
-from composer.reasons import Cause, Gravity, cause
+from composer.reasons import Cause, cause
 from composer.view import Known, View
-from runtime.conditions import find
-from runtime.objects import Object, annotations_of, deleting, finalizers_of, key_of, labels_of, uid_of
+from runtime.objects import annotations_of, deleting, finalizers_of, labels_of, uid_of
 
 Verdict: TypeAlias = Literal["Delete", "Snapshot", "Orphan", "Detach"]
 
@@ -66,7 +66,7 @@ def tear_down(view: View, policy: DeletionPolicy) -> Teardown:
             steps.append(Keep(each.entry))
             continue
         steps.append(_step(each, spoken))
-        blocked = _blocked(each)
+        blocked = blocker(each)
         if blocked:
             causes.append(blocked)
     if remaining:
@@ -105,21 +105,3 @@ def _step(each: Known, spoken: Verdict) -> Step:  # noqa: PLR0911 - one return f
     if entry.stateful and spoken != "Delete":
         return LetGo(entry, facts, live)
     return Remove(entry, facts, live, "", f"the claim is being deleted ({spoken})")
-
-
-def _blocked(each: Known) -> Cause | None:
-    """Repeat what a child says when its own deletion cannot go on."""
-    if each.live is None:
-        return None
-    stalled = find(each.live, "Stalled")
-    if stalled is None or stalled["status"] != "True" or not deleting(each.live):
-        return None
-    if stalled["reason"] == "AwaitingTeardown":
-        # It has not seen the word yet.
-        return None
-    return _retold(each.entry.resource, each.live, stalled)
-
-
-def _retold(resource: str, live: Object, stalled: Object) -> Cause:
-    text = f"{live['kind']} {key_of(live).name}: {stalled['message']}"
-    return cause(str(stalled["reason"]), text, resource=resource, gravity_as=Gravity.STALLED)

@@ -9,9 +9,11 @@ from typing import Any
 import msgspec
 import pytest
 
+from composer.ending import teardown_status
+from composer.pause import NOBODY, paused_status
 from composer.reasons import Cause, Gravity, cause
 from composer.render import Rendered
-from composer.report import Findings, child_cause, only_words_differ, paused_status, report, teardown_status
+from composer.report import Findings, child_cause, only_words_differ, report
 from composer.view import Known
 from runtime.objects import Object
 from tests.composer.factories import DATABASE, annotated, child, claim, desired, entry, live, rendered, view
@@ -238,7 +240,7 @@ def test_words_and_marks_may_wait() -> None:
 
 def test_a_pause_keeps_ready_as_it_was() -> None:
     owner = annotated(claim(status={"conditions": [READY_BEFORE]}), paused="true", paused_reason="audit")
-    status = paused_status(view(of=owner), AT)
+    status = paused_status(view(of=owner), NOBODY, AT)
 
     assert _conditions(status) == {"Ready": "True Available", "Synced": "False Paused"}
     assert "audit" in status["conditions"][1]["message"]
