@@ -15,7 +15,6 @@ from composer.compilation import Compiled, CompiledResource, compile_composition
 from composer.kinds import Catalog, KindFacts, is_allowed, is_listed
 from composer.problems import CompositionError, Problem, near
 from composer.schema import Schema, step, template_mismatches, unknown_step
-from composer.scope import ROOTS
 from composer.template import Leaf, Path, reads
 
 _SET_BY_US = ("name", "generateName")
@@ -177,7 +176,7 @@ def _fault(read: Path, compiled: Compiled, claim: KindFacts, catalog: Catalog) -
                 else f"each has key and value, no {read.steps[0]!r}"
             )
         case _:
-            return f"{read.root!r} is undefined{near(read.root, ROOTS)}; known: {', '.join(sorted(ROOTS))}"
+            return None
 
 
 def _claim_fault(read: Path, schema: Schema) -> str | None:
@@ -201,7 +200,7 @@ def _resource_fault(read: Path, compiled: Compiled, catalog: Catalog) -> str | N
     if not read.steps or read.steps[0] not in by_name:
         name = read.steps[0] if read.steps else ""
         return f"there is no resource {name!r}{near(name, by_name)}"
-    if read.steps[1:2] != ("status",):
+    if read.steps[1:2] not in (("status",), ("spec",)):
         return None
     template = by_name[read.steps[0]].template
     group = str(template.get("apiVersion", "")).rpartition("/")[0]
@@ -212,7 +211,7 @@ def _resource_fault(read: Path, compiled: Compiled, catalog: Catalog) -> str | N
     return (
         None
         if unknown is None
-        else f"{read.steps[1 + unknown[0]]!r} is not in the status of {template['kind']}{unknown[1]}"
+        else f"{read.steps[1 + unknown[0]]!r} is not in the {read.steps[1]} of {template['kind']}{unknown[1]}"
     )
 
 

@@ -66,13 +66,13 @@ def compile_composition(raw: Mapping[str, Any]) -> Compiled:
     variables = {name: compile_tree(value, f"spec.variables.{name}") for name, value in spec.variables.items()}
     through = _resources_behind(variables)
     resources = tuple(_resource(source, index, through) for index, source in enumerate(spec.resources))
-    _refuse_strange_references(resources, variables)
+    connection = compile_tree(spec.connection, "spec.connection")
+    status = compile_tree(spec.status, "spec.status")
+    whole = (*variables.values(), connection, status)
+    _refuse_strange_references(resources, whole)
+    _refuse_strange_names(resources, whole)
     return Compiled(
-        spec=spec,
-        variables=variables,
-        resources=_ordered(resources),
-        connection=compile_tree(spec.connection, "spec.connection"),
-        status=compile_tree(spec.status, "spec.status"),
+        spec=spec, variables=variables, resources=_ordered(resources), connection=connection, status=status
     )
 
 
@@ -148,7 +148,7 @@ def _ordered(resources: Sequence[CompiledResource]) -> tuple[CompiledResource, .
     return tuple(placed.values())
 
 
-def _refuse_strange_references(resources: Sequence[CompiledResource], variables: Mapping[str, Tree]) -> None:
+def _refuse_strange_references(resources: Sequence[CompiledResource], whole: Iterable[Tree]) -> None:
     known = {resource.name: resource for resource in resources}
     for resource in resources:
         for index, name in enumerate(resource.source.depends_on):
@@ -162,7 +162,25 @@ def _refuse_strange_references(resources: Sequence[CompiledResource], variables:
         if resource.name in resource.edges:
             cycle = f"{resource.name}→{resource.name}"
             raise CompositionError(Problem("DependencyCycle", cycle, resource.path))
-    _refuse_in(variables.values(), known, itself="")
+    _refuse_in(whole, known, itself="")
+
+
+def _refuse_strange_names(resources: Sequence[CompiledResource], whole: Iterable[Tree]) -> None:
+    """Refuse a computed variable, whose edges nobody could tell, and `each` where nothing is repeated."""
+    single: list[Tree] = list(whole)
+    repeated: list[Tree] = []
+    for resource in resources:
+        single += (resource.when, resource.for_each)
+        (repeated if resource.source.for_each else single).extend((resource.template, resource.ready_when))
+    for trees, has_each in ((single, False), (repeated, True)):
+        for leaf, expression, read in reads(trees):
+            fault = None
+            if read.root == "vars" and not read.steps:
+                fault = "a variable is named in full, as vars.<name>; computed names are not allowed"
+            elif read.root == "each" and not has_each:
+                fault = "each is known in the template and readyWhen of a resource with forEach alone"
+            if fault:
+                raise CompositionError(Problem("TemplateInvalid", fault, leaf.path, expression.column))
 
 
 def _plain(resource: CompiledResource) -> CompiledResource:

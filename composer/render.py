@@ -121,7 +121,10 @@ class _Rendering:
             )
         self._identity = identity
         self._live = {(each.resource, each.key): each.object for each in request.observed}
-        self._known: dict[str, Mapping[str, Any]] = {}
+        # What tells whether one is ready may read another that comes after it.
+        self._known: dict[str, Mapping[str, Any]] = {
+            each.name: Composed(each.name, None, self._live.get((each.name, ""))) for each in compiled.resources
+        }
         self._ready: dict[str, bool] = {}
         self._scope: dict[str, Any] = {
             "claim": claim_view(request.claim),

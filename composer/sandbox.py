@@ -6,99 +6,83 @@ or global exists; an undefined value never becomes an empty text. Pure; limits o
 
 from __future__ import annotations
 
-import ipaddress
-import math
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NoReturn
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
-from jinja2 import StrictUndefined, TemplateRuntimeError, Undefined, UndefinedError
+from jinja2 import TemplateRuntimeError, Undefined, UndefinedError, nodes
+from jinja2.compiler import CodeGenerator, Frame
 from jinja2.exceptions import SecurityError
-from jinja2.filters import FILTERS
 from jinja2.sandbox import ImmutableSandboxedEnvironment
-from jinja2.tests import TESTS
 
+from composer.filters import EXPRESSION_FILTERS, EXPRESSION_TESTS
 from composer.problems import PendingError, near
-
-_HARMLESS_FILTERS = (
-    *("abs", "first", "float", "int", "join", "last", "length", "list", "lower", "max", "min"),
-    *("replace", "round", "sort", "string", "sum", "trim", "unique", "upper"),
+from composer.values import (
+    ExpressionError,
+    Missing,
+    NotJsonError,
+    Pending,
+    Status,
+    TooLargeError,
+    plain,
+    settled,
 )
-_FORBIDDEN_TESTS = frozenset({"callable", "filter", "test", "escaped", "sameas"})
+
 _SIZE_LIMIT = 1 << 20
 _BITS_LIMIT = 64
 
 
-class ExpressionError(Exception):
-    """An expression has no value: the sentence says why."""
+class _Generator(CodeGenerator):
+    """Sends what jinja2 leaves to Python's own operators through the sandbox: comparisons, `in` and slices."""
 
+    def visit_Compare(self, node: nodes.Compare, frame: Frame) -> None:  # noqa: N802 - jinja2's name for it
+        """Write a comparison whose sides must be there: `x in []` asks nothing of x."""
+        self.write("(")
+        self._settled(node.expr, frame)
+        for operand in node.ops:
+            self.visit(operand, frame)
+        self.write(")")
 
-class Missing(StrictUndefined):
-    """A value that is not there; any use raises, only `default`, `is defined` and `or_else` may look at it."""
+    def visit_Operand(self, node: nodes.Operand, frame: Frame) -> None:  # noqa: N802 - as above
+        """Write the right side of a comparison."""
+        operators = {"eq": "==", "ne": "!=", "gt": ">", "gteq": ">=", "lt": "<", "lteq": "<=", "notin": "not in"}
+        self.write(f" {operators.get(node.op, node.op)} ")
+        self._settled(node.expr, frame)
 
+    def visit_Getitem(self, node: nodes.Getitem, frame: Frame) -> None:  # noqa: N802 - as above
+        """Write a slice as a read of the sandbox; jinja2 would index the object itself."""
+        if not isinstance(node.arg, nodes.Slice):
+            super().visit_Getitem(node, frame)
+            return
+        self.write("environment.getitem(")
+        self.visit(node.node, frame)
+        self.write(", slice(")
+        for part in (node.arg.start, node.arg.stop, node.arg.step):
+            self._settled(part or nodes.Const(None), frame)
+            self.write(", ")
+        self.write("))")
 
-class Pending(Undefined):
-    """A value of another resource's status that is not there yet; any use raises PendingError, `or_else` apart."""
-
-    __slots__ = ()
-
-    @property
-    def waits_for(self) -> str:
-        """The resource whose status it is."""
-        return str(self._undefined_obj)
-
-    @property
-    def path(self) -> str:
-        """The path that was asked for."""
-        return str(self._undefined_name)
-
-    def _raise(self, *_: object, **__: object) -> NoReturn:
-        raise PendingError(self.waits_for, self.path)
-
-    _fail_with_undefined_error = _raise
-    __str__ = __len__ = __iter__ = __bool__ = __eq__ = __ne__ = __hash__ = _raise
-    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _raise
-    __truediv__ = __rtruediv__ = __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = _raise
-    __pos__ = __neg__ = __lt__ = __le__ = __gt__ = __ge__ = __int__ = __float__ = _raise
-    __complex__ = __pow__ = __rpow__ = __contains__ = __getitem__ = __call__ = _raise
-
-
-class Status(Mapping[str, Any]):
-    """The status of another resource: what is missing in it is Pending instead of undefined."""
-
-    def __init__(self, resource: str, path: str, content: Mapping[str, Any]) -> None:
-        self.resource = resource
-        self.path = path
-        self.content = content
-
-    def __getitem__(self, key: str) -> Any:
-        return self.content[key]
-
-    def __iter__(self) -> Any:
-        return iter(self.content)
-
-    def __len__(self) -> int:
-        return len(self.content)
+    def _settled(self, node: nodes.Expr, frame: Frame) -> None:
+        self.write("environment.settled(")
+        self.visit(node, frame)
+        self.write(")")
 
 
 class Sandbox(ImmutableSandboxedEnvironment):
     """jinja2 cut down to expressions over data."""
 
     intercepted_binops = frozenset({"+", "*", "**", "%", "//"})
+    code_generator_class = _Generator
 
     def __init__(self) -> None:
-        super().__init__(undefined=Missing, autoescape=False)
+        # A text keeps the line break at its end.
+        super().__init__(undefined=Missing, autoescape=False, keep_trailing_newline=True)
         self.globals.clear()
-        self.filters = {name: FILTERS[name] for name in _HARMLESS_FILTERS} | {
-            "cidr": _cidr,
-            "d": _default,
-            "default": _default,
-            "dns_label": _dns_label,
-            "gib": _gib,
-            "or_else": _or_else,
-        }
-        self.tests = {name: test for name, test in TESTS.items() if name not in _FORBIDDEN_TESTS}
-        self.tests |= {"defined": _is_defined, "undefined": lambda value: not _is_defined(value)}
+        self.filters = dict(EXPRESSION_FILTERS)
+        self.tests = dict(EXPRESSION_TESTS)
+
+    def settled(self, value: Any) -> Any:
+        """Return the value when it is there. Raises PendingError or ExpressionError."""
+        return settled(value)
 
     def getattr(self, obj: Any, attribute: str) -> Any:
         """Read the item `attribute`; data has no attributes."""
@@ -108,10 +92,8 @@ class Sandbox(ImmutableSandboxedEnvironment):
         """Read one item of a mapping or list. Raises SecurityError for Python's own names, else ExpressionError."""
         if isinstance(obj, Pending):
             return Pending(obj=obj.waits_for, name=f"{obj.path}.{argument}")
-        if isinstance(obj, Undefined):
-            raise ExpressionError(_sentence(obj))
-        if isinstance(_settled(argument), Undefined):
-            raise ExpressionError(_sentence(argument))
+        settled(obj)
+        settled(argument)
         if isinstance(obj, Mapping):
             return self._item(obj, argument)
         if isinstance(obj, Sequence) and not isinstance(obj, str) and isinstance(argument, int | slice):
@@ -126,6 +108,8 @@ class Sandbox(ImmutableSandboxedEnvironment):
         raise ExpressionError(f"a {_kind(obj)} has no field {argument!r}; use a filter, for example `| upper`")
 
     def _item(self, obj: Mapping[Any, Any], argument: Any) -> Any:
+        if isinstance(argument, slice):
+            raise ExpressionError("a map has no order to cut a piece of; name a field")
         if argument not in obj:
             if isinstance(argument, str) and argument.startswith("__"):
                 raise SecurityError(f"{argument!r} is not data; an expression reads fields and applies filters only")
@@ -143,6 +127,8 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
     def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
         """Compute an operator whose result could be huge, after its size was looked at."""
+        settled(left)
+        settled(right)
         _look_at_size(operator, left, right)
         return super().call_binop(context, operator, left, right)
 
@@ -175,51 +161,6 @@ def evaluate(function: Callable[..., Any], scope: Mapping[str, Any]) -> Any:
         raise ExpressionError(f"cannot be computed: {error}") from error
 
 
-def plain(value: Any) -> Any:
-    """Turn a result into plain JSON data; an undefined anywhere in it raises, and so does what JSON lacks."""
-    match value:
-        case Pending():
-            raise PendingError(value.waits_for, value.path)
-        case Undefined():
-            raise ExpressionError(_sentence(value))
-        case None | bool():
-            return value
-        case str():
-            return str(value)
-        case int():
-            return _whole(value)
-        case float():
-            if math.isfinite(value):
-                return value
-            raise NotJsonError(f"{value} is no number in JSON")
-        case Mapping():
-            return {_key(key): plain(item) for key, item in value.items()}
-        case Iterable():
-            return [plain(item) for item in value]
-        case _:
-            raise NotJsonError(f"a {type(value).__name__} is no JSON")
-
-
-class NotJsonError(ExpressionError):
-    """The value cannot be written as JSON that every reader understands."""
-
-
-def _key(key: Any) -> str:
-    if isinstance(key, str):
-        return key
-    raise NotJsonError(f"a field's name must be a text, {key!r} is none; quote it")
-
-
-def _whole(value: int) -> int:
-    if -(2**63) <= value < 2**63:
-        return value
-    raise NotJsonError(f"a whole number of {value.bit_length()} bits does not fit 64 bits")
-
-
-def _sentence(value: Undefined) -> str:
-    return str(value._undefined_message)  # noqa: SLF001 - jinja2 offers the sentence under no public name
-
-
 def _kind(value: Any) -> str:
     match value:
         case str():
@@ -228,7 +169,7 @@ def _kind(value: Any) -> str:
             return "true or false"
         case int() | float():
             return "number"
-        case None:
+        case None | Undefined():
             return "none"
         case _:
             return "list"
@@ -260,55 +201,3 @@ def _look_at_size(operator: str, left: Any, right: Any) -> None:
             too_large = _bits(left) > 2 * _BITS_LIMIT
     if too_large:
         raise TooLargeError(f"the result of {operator} would be too large")
-
-
-class TooLargeError(ExpressionError):
-    """The value would exceed what a render may produce."""
-
-
-def _settled(value: Any) -> Any:
-    if isinstance(value, Pending):
-        raise PendingError(value.waits_for, value.path)
-    return value
-
-
-def _is_defined(value: Any) -> bool:
-    return not isinstance(_settled(value), Undefined)
-
-
-def _default(value: Any, default_value: Any = "", boolean: bool = False) -> Any:  # noqa: FBT001, FBT002 - jinja2's form
-    if isinstance(_settled(value), Undefined) or (boolean and not value):
-        return default_value
-    return value
-
-
-def _or_else(value: Any, other: Any) -> Any:
-    """Give `other` while the value is not there, and go on without waiting."""
-    return other if isinstance(value, Undefined) else value
-
-
-def _dns_label(value: Any, length: int = 63) -> str:
-    """Make a DNS label (RFC 1123) of a text: lower case, other characters to `-`, cut."""
-    label = re.sub(r"[^a-z0-9]+", "-", str(_settled(value)).lower()).strip("-")
-    return label[:length].rstrip("-")
-
-
-_BINARY = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
-_DECIMAL = {"k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
-
-
-def _gib(value: Any) -> int:
-    """Give a Kubernetes quantity in GiB, rounded up: "20Gi" -> 20, "1500Mi" -> 2."""
-    found = re.fullmatch(r"(\d{1,18})(Ki|Mi|Gi|Ti|k|M|G|T)?", str(_settled(value)))
-    if not found:
-        raise ExpressionError(f"{str(value)[:64]!r} is no quantity like 20Gi")
-    unit = (_BINARY | _DECIMAL).get(found[2] or "", 1)
-    return -(-int(found[1]) * unit // 2**30)
-
-
-def _cidr(value: Any) -> str:
-    """Give the normal form of a network: host bits zero, IPv6 shortened."""
-    try:
-        return str(ipaddress.ip_network(str(_settled(value)), strict=False))
-    except ValueError:
-        raise ExpressionError(f"{str(value)[:64]!r} is no network like 10.0.0.0/8") from None

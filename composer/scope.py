@@ -6,11 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from composer.problems import PendingError
-from composer.sandbox import Missing, Pending, Status
 from composer.template import Tree, fill
+from composer.values import Missing, Pending, Status
 from runtime.objects import Object, annotations_of, labels_of, metadata
-
-ROOTS = frozenset({"claim", "env", "vars", "each", "resources"})
 
 
 class Variables(Mapping[str, Any]):
@@ -26,7 +24,8 @@ class Variables(Mapping[str, Any]):
             try:
                 self._values[name] = fill(self._trees[name], self._scope)
             except PendingError as error:
-                self._values[name] = Pending(obj=error.waits_for, name=error.path)
+                # Not kept: what it waits for may be known when it is read again.
+                return Pending(obj=error.waits_for, name=error.path)
         return self._values[name]
 
     def __iter__(self) -> Iterator[str]:

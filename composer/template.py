@@ -13,12 +13,22 @@ from typing import Any, TypeAlias
 from jinja2 import TemplateError, nodes
 from jinja2.exceptions import SecurityError
 
-from composer.problems import CompositionError, PendingError, Problem
-from composer.sandbox import ExpressionError, NotJsonError, Sandbox, TooLargeError, evaluate
+from composer.problems import CompositionError, PendingError, Problem, near
+from composer.sandbox import Sandbox, evaluate
+from composer.values import ExpressionError, NotJsonError, TooLargeError
 
 SANDBOX = Sandbox()
 _DEPTH_LIMIT = 32
 _LEAF_LIMIT = 16_384
+
+ROOTS = frozenset({"claim", "env", "vars", "each", "resources"})
+"""All that an expression can name."""
+
+# What an expression is made of. Whatever else jinja2 can parse, now or later, is refused before it is compiled.
+_DATA = (
+    *(nodes.Const, nodes.Name, nodes.List, nodes.Tuple, nodes.Dict, nodes.Getattr, nodes.Getitem, nodes.Slice),
+    *(nodes.Filter, nodes.Test, nodes.CondExpr, nodes.Concat, nodes.Compare, nodes.BinExpr, nodes.UnaryExpr),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +91,11 @@ def compile_text(text: str, path: str) -> str | Leaf:
         raise CompositionError(Problem("RenderLimit", f"a text is longer than {_LEAF_LIMIT} characters", path))
     if "{{" not in text and "{%" not in text and "{#" not in text:
         return text
-    return Leaf(path, tuple(_parts(text, path)))
+    parts = tuple(_parts(text, path))
+    if parts[1:] == ("\n",) and isinstance(parts[0], Expression):
+        # YAML's block texts end in a line break; around a lone expression it is no text.
+        parts = parts[:1]
+    return Leaf(path, parts)
 
 
 def _parts(text: str, path: str) -> Iterator[str | Expression]:
@@ -113,16 +127,37 @@ def _expression(source: str, path: str, begin: int) -> Expression:
     column = begin + len(source) - len(source.lstrip()) + 1
     try:
         tree = SANDBOX.parse("{{ " + source + " }}")
+        fault = _forbidden(tree)
+        if fault:
+            raise CompositionError(Problem("TemplateForbidden", fault, path, column))
+        _refuse_strangers(tree, source.strip(), path, column)
         function = SANDBOX.compile_expression(source.strip(), undefined_to_none=False)
     except TemplateError as error:
         raise CompositionError(Problem("TemplateInvalid", str(error.message), path, column)) from error
-    if any(tree.find_all(nodes.Call)):
-        called = "nothing can be called in an expression; use a filter, for example `| upper`"
-        raise CompositionError(Problem("TemplateForbidden", called, path, column))
-    if any(name.startswith("__") for name in _steps_named(tree)):
-        inner = "names that begin with two underscores are Python's, no data; an expression reads fields only"
-        raise CompositionError(Problem("TemplateForbidden", inner, path, column))
+    except (RecursionError, MemoryError, SyntaxError) as error:
+        # The last is Python's own: it compiles no more than some hundred nested parentheses.
+        raise CompositionError(Problem("RenderLimit", "the expression is nested too deep", path, column)) from error
     return Expression(source.strip(), column, tuple(_reads(tree)), function)
+
+
+def _forbidden(tree: nodes.Template) -> str | None:
+    if any(tree.find_all(nodes.Call)):
+        return "nothing can be called in an expression; use a filter, for example `| upper`"
+    if any(name.startswith("__") for name in _steps_named(tree)):
+        return "names that begin with two underscores are Python's, no data; an expression reads fields only"
+    for node in tree.find_all(nodes.Expr):
+        if not isinstance(node, _DATA):
+            return f"{type(node).__name__} is no part of an expression"
+        if isinstance(node, nodes.Filter | nodes.Test) and (node.dyn_args or node.dyn_kwargs):
+            return "arguments are written out; * and ** pass none on"
+    return None
+
+
+def _refuse_strangers(tree: nodes.Template, source: str, path: str, column: int) -> None:
+    for node in tree.find_all(nodes.Name):
+        if node.name not in ROOTS:
+            what = f"{node.name!r} is undefined{near(node.name, ROOTS)}; known: {', '.join(sorted(ROOTS))}"
+            raise CompositionError(Problem("RenderFailed", what, path, column + max(source.find(node.name), 0)))
 
 
 def _steps_named(tree: nodes.Template) -> Iterator[str]:

@@ -10,8 +10,8 @@ import msgspec
 import pytest
 
 from composer.problems import CompositionError, PendingError
-from composer.sandbox import Status
 from composer.template import SANDBOX, compile_tree, fill
+from composer.values import Status
 
 SCOPE: dict[str, Any] = {
     "claim": {"metadata": {"name": "orders.db"}, "spec": {"size": "small", "items": [1, 2], "count": 3, "on": True}},
@@ -43,6 +43,13 @@ VALUES = {
     "a label is made": Value("{{ claim.metadata.name | dns_label(8) }}", "orders-d"),
     "a quantity is read in GiB, rounded up": Value("{{ '1500Mi' | gib }}", 2),
     "a network gets its normal form": Value("{{ '10.1.2.3/8' | cidr }}", "10.0.0.0/8"),
+    "a piece of a text is cut": Value("{{ claim.spec.size[:2] }}", "sm"),
+    "a piece of a list is cut": Value("{{ claim.spec.items[1:] }}", [2]),
+    "a text is turned around": Value("{{ claim.spec.size[::-1] }}", "llams"),
+    "a comparison compares": Value("{{ 1 < claim.spec.count <= 3 and 'm' in claim.spec.size }}", gives=True),
+    "what is not in a list": Value("{{ 7 not in claim.spec.items }}", gives=True),
+    "a block text of one expression keeps its type": Value("{{ claim.spec.count }}\n", 3),
+    "a block text keeps its last line break": Value("max={{ claim.spec.count }}\nmin=1\n", "max=3\nmin=1\n"),
     "nested texts are filled in": Value({"a": [{"b": "{{ claim.spec.size }}"}]}, {"a": [{"b": "small"}]}),
 }
 
@@ -66,6 +73,24 @@ PENDING = {
     "added": "{{ 1 + resources.net.status.x }}",
     "searched": "{{ 'a' in resources.net.status.x }}",
     "as a key": "{{ {'a': 1}[resources.net.status.x] }}",
+    "searched in an empty list": "{{ resources.net.status.x in [] }}",
+    "searched in a text": "{{ resources.net.status.x in 'abc' }}",
+    "not found in an empty list": "{{ resources.net.status.x not in [] }}",
+    "asked whether it is none": "{{ resources.net.status.x is none }}",
+    "asked whether it is a text": "{{ resources.net.status.x is string }}",
+    "asked whether it is a list": "{{ resources.net.status.x is sequence }}",
+    "asked whether it is a map": "{{ resources.net.status.x is mapping }}",
+    "asked whether it is in a list": "{{ resources.net.status.x is in([]) }}",
+    "as an absolute number": "{{ resources.net.status.x | abs }}",
+    "rounded": "{{ resources.net.status.x | round }}",
+    "as a number with a default of its own": "{{ resources.net.status.x | int(3) }}",
+    "as the argument of a filter": "{{ 'abc' | replace('a', resources.net.status.x) }}",
+    "as the end of a slice": "{{ 'abc'[:resources.net.status.x] }}",
+    "sliced": "{{ resources.net.status.x[:2] }}",
+    "added to a list": "{{ [1] + resources.net.status.x }}",
+    "repeated": "{{ 'a' * resources.net.status.x }}",
+    "as a label": "{{ resources.net.status.x | dns_label }}",
+    "as the other value of another": "{{ resources.net.status.y | or_else(resources.net.status.x) }}",
 }
 
 
@@ -86,6 +111,20 @@ class Refusal(msgspec.Struct, frozen=True):
 
 REFUSALS = {
     "a misspelt field, with the nearest name": Refusal("{{ claim.spec.sise }}", "RenderFailed", says="'size'"),
+    "a misspelt field asked whether it is none": Refusal(
+        "{{ claim.spec.sise is none }}", "RenderFailed", says="'size'"
+    ),
+    "a misspelt field searched in nothing": Refusal("{{ claim.spec.sise in [] }}", "RenderFailed", says="'size'"),
+    "a misspelt field's absolute number": Refusal("{{ claim.spec.sise | abs }}", "RenderFailed", says="'size'"),
+    "a misspelt root, with the nearest name": Refusal("{{ calim.spec.size }}", "RenderFailed", says="'claim'"),
+    "a piece of a map": Refusal("{{ claim.spec[1:] }}", "RenderFailed", says="no order"),
+    "an if without an else": Refusal("{{ 'a' if claim.spec.count == 4 }}", "RenderFailed", says="else"),
+    "arguments by stars": Refusal("{{ ['a'] | join(*['b']) }}", "TemplateForbidden"),
+    "an expression of many parentheses": Refusal("{{ " + "(" * 3000 + "1" + ")" * 3000 + " }}", "RenderLimit"),
+    "an expression of many steps": Refusal("{{ claim" + ".a" * 400 + " }}", "RenderLimit"),
+    "an expression of many signs": Refusal("{{ " + "-" * 5000 + "1 }}", "RenderLimit", 4),
+    "a long chain of additions": Refusal("{{ " + "1+" * 3000 + "1 }}", "RenderLimit"),
+    "a text of too many characters": Refusal("x" * 20_000 + "{{ 1 }}", "RenderLimit", 0),
     "a misspelt field within a list": Refusal("{{ [claim.spec.sise] }}", "RenderFailed"),
     "a field of a missing field": Refusal("{{ claim.spec.a.b | default(1) }}", "RenderFailed"),
     "python's own names": Refusal("{{ ''.__class__ }}", "TemplateForbidden"),

@@ -1,0 +1,103 @@
+"""The filters and tests of the expression language: ours, and those of jinja2 that read data and nothing else. Pure.
+
+Where a value is still to come or missing, each of them says so instead of answering: only `default`, `or_else`,
+`is defined` and `is undefined` look at such a value.
+"""
+
+from __future__ import annotations
+
+import functools
+import ipaddress
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from jinja2 import Undefined
+from jinja2.filters import FILTERS
+from jinja2.tests import TESTS
+
+from composer.values import ExpressionError, Pending, settled
+
+Function = Callable[..., Any]
+
+_BUILT_IN_FILTERS: Mapping[str, Function] = FILTERS
+_BUILT_IN_TESTS: Mapping[str, Any] = TESTS
+_HARMLESS_FILTERS = (
+    *("abs", "first", "float", "int", "join", "last", "length", "list", "lower", "max", "min"),
+    *("replace", "round", "sort", "string", "sum", "trim", "unique", "upper"),
+)
+_FORBIDDEN_TESTS = frozenset({"callable", "filter", "test", "escaped", "sameas"})
+_BINARY = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
+_DECIMAL = {"k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+_SHOWN_CHARACTERS = 64
+
+
+def _strict(function: Function) -> Function:
+    """Make a function of jinja2's refuse every argument that is not there."""
+
+    # jinja2 marks what wants its environment by an attribute, which `wraps` carries over.
+    @functools.wraps(function)
+    def settling(*arguments: Any, **named: Any) -> Any:
+        for each in (*arguments, *named.values()):
+            settled(each)
+        return function(*arguments, **named)
+
+    return settling
+
+
+def _is_defined(value: Any) -> bool:
+    return not isinstance(_not_pending(value), Undefined)
+
+
+def _default(value: Any, default_value: Any = "", boolean: bool = False) -> Any:  # noqa: FBT001, FBT002 - jinja2's form
+    if isinstance(_not_pending(value), Undefined) or (boolean and not value):
+        return default_value
+    return value
+
+
+def _or_else(value: Any, other: Any) -> Any:
+    """Give `other` while the value is not there, and go on without waiting."""
+    return other if isinstance(value, Undefined) else value
+
+
+def _not_pending(value: Any) -> Any:
+    return settled(value) if isinstance(value, Pending) else value
+
+
+def _dns_label(value: Any, length: int = 63) -> str:
+    """Make a DNS label (RFC 1123) of a text: lower case, other characters to `-`, cut."""
+    label = re.sub(r"[^a-z0-9]+", "-", str(value).lower()).strip("-")
+    return label[:length].rstrip("-")
+
+
+def _gib(value: Any) -> int:
+    """Give a Kubernetes quantity in GiB, rounded up: "20Gi" -> 20, "1500Mi" -> 2."""
+    found = re.fullmatch(r"(\d{1,18})(Ki|Mi|Gi|Ti|k|M|G|T)?", str(value))
+    if not found:
+        raise ExpressionError(f"{str(value)[:_SHOWN_CHARACTERS]!r} is no quantity like 20Gi")
+    unit = (_BINARY | _DECIMAL).get(found[2] or "", 1)
+    return -(-int(found[1]) * unit // 2**30)
+
+
+def _cidr(value: Any) -> str:
+    """Give the normal form of a network: host bits zero, IPv6 shortened."""
+    try:
+        return str(ipaddress.ip_network(str(value), strict=False))
+    except ValueError:
+        raise ExpressionError(f"{str(value)[:_SHOWN_CHARACTERS]!r} is no network like 10.0.0.0/8") from None
+
+
+EXPRESSION_FILTERS: Mapping[str, Function] = {
+    **{name: _strict(_BUILT_IN_FILTERS[name]) for name in _HARMLESS_FILTERS},
+    "cidr": _strict(_cidr),
+    "d": _default,
+    "default": _default,
+    "dns_label": _strict(_dns_label),
+    "gib": _strict(_gib),
+    "or_else": _or_else,
+}
+EXPRESSION_TESTS: Mapping[str, Function] = {
+    **{name: _strict(test) for name, test in _BUILT_IN_TESTS.items() if name not in _FORBIDDEN_TESTS},
+    "defined": _is_defined,
+    "undefined": lambda value: not _is_defined(value),
+}

@@ -1,0 +1,126 @@
+"""What an expression gives, and what it says where it has no value: missing, pending, too large, no JSON. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NoReturn
+
+from jinja2 import StrictUndefined, Undefined
+
+from composer.problems import PendingError
+
+DEPTH_LIMIT = 64
+
+
+class ExpressionError(Exception):
+    """An expression has no value: the sentence says why."""
+
+
+class NotJsonError(ExpressionError):
+    """The value cannot be written as JSON that every reader understands."""
+
+
+class TooLargeError(ExpressionError):
+    """The value would exceed what a render may produce."""
+
+
+class Missing(StrictUndefined):
+    """A value that is not there; any use raises, only `default`, `is defined` and `or_else` may look at it."""
+
+
+class Pending(Undefined):
+    """A value of another resource's status that is not there yet; any use raises PendingError, `or_else` apart."""
+
+    __slots__ = ()
+
+    @property
+    def waits_for(self) -> str:
+        """The resource whose status it is."""
+        return str(self._undefined_obj)
+
+    @property
+    def path(self) -> str:
+        """The path that was asked for."""
+        return str(self._undefined_name)
+
+    def _raise(self, *_: object, **__: object) -> NoReturn:
+        raise PendingError(self.waits_for, self.path)
+
+    _fail_with_undefined_error = _raise
+    __str__ = __len__ = __iter__ = __bool__ = __eq__ = __ne__ = __hash__ = _raise
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _raise
+    __truediv__ = __rtruediv__ = __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = _raise
+    __pos__ = __neg__ = __lt__ = __le__ = __gt__ = __ge__ = __int__ = __float__ = _raise
+    __complex__ = __pow__ = __rpow__ = __contains__ = __getitem__ = __call__ = _raise
+
+
+class Status(Mapping[str, Any]):
+    """The status of another resource: what is missing in it is Pending instead of undefined."""
+
+    def __init__(self, resource: str, path: str, content: Mapping[str, Any]) -> None:
+        self.resource = resource
+        self.path = path
+        self.content = content
+
+    def __getitem__(self, key: str) -> Any:
+        return self.content[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.content)
+
+    def __len__(self) -> int:
+        return len(self.content)
+
+
+def settled(value: Any) -> Any:
+    """Return the value when it is there. Raises PendingError when it is still to come, ExpressionError when missing."""
+    match value:
+        case Pending():
+            raise PendingError(value.waits_for, value.path)
+        case Undefined():
+            raise ExpressionError(str(value._undefined_message))  # noqa: SLF001 - jinja2 has no public name for it
+        case _:
+            return value
+
+
+def plain(value: Any, depth: int = 0) -> Any:
+    """Turn a result into plain JSON data.
+
+    Raises:
+        PendingError: something in it is still to come.
+        NotJsonError: JSON lacks something in it.
+        TooLargeError: it is nested too deep.
+        ExpressionError: something in it is undefined.
+    """
+    if depth > DEPTH_LIMIT:
+        raise TooLargeError(f"the value is nested deeper than {DEPTH_LIMIT} levels")
+    match settled(value):
+        case None | bool():
+            return value
+        case str():
+            return str(value)
+        case int():
+            return _whole(value)
+        case float():
+            if math.isfinite(value):
+                return value
+            raise NotJsonError(f"{value} is no number in JSON")
+        case Mapping():
+            return {_key(key): plain(item, depth + 1) for key, item in value.items()}
+        case Iterable():
+            return [plain(item, depth + 1) for item in value]
+        case _:
+            raise NotJsonError(f"a {type(value).__name__} is no JSON")
+
+
+def _key(key: Any) -> str:
+    if isinstance(key, str):
+        return key
+    raise NotJsonError(f"a field's name must be a text, {key!r} is none; quote it")
+
+
+def _whole(value: int) -> int:
+    if -(2**63) <= value < 2**63:
+        return value
+    raise NotJsonError(f"a whole number of {value.bit_length()} bits does not fit 64 bits")

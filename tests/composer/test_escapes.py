@@ -1,0 +1,182 @@
+"""No template leaves its sandbox; and one that did would find nothing outside of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import pytest
+
+from composer import template, worker
+from composer.problems import CompositionError, PendingError
+from composer.render import Request
+from composer.sandbox import Sandbox, evaluate
+from composer.scope import Composed, Variables
+from composer.values import ExpressionError
+from composer.workshop import Workshop
+from tests.composer.escapes import ESCAPES
+from tests.composer.factories import claim
+
+_IN_TIME_S = 60.0
+_REFUSALS = {"TemplateForbidden", "TemplateInvalid", "RenderFailed", "NotJson"}
+
+
+def _request(text: str) -> Request:
+    manifest = {"apiVersion": "onprem.fairlead.dev/v1alpha1", "kind": "PostgresDatabase", "spec": {"x": text}}
+    composition = {
+        "compositeTypeRef": {"apiVersion": "db/v1", "kind": "K"},
+        "variables": {"name": "a"},
+        "resources": [
+            {"name": "database", "template": manifest},
+            {"name": "other", "template": {**manifest, "spec": {}}},
+        ],
+    }
+    found = claim(annotations={"way": "__class__"})
+    found["metadata"]["labels"] = {"x": "y"}
+    return Request("c", composition, found, "claim-uid@shop/orders")
+
+
+def test_the_corpus_is_large() -> None:
+    assert len(ESCAPES) >= 80
+    assert len(set(ESCAPES.values())) == len(ESCAPES)
+
+
+async def test_every_escape_is_refused_by_a_real_worker() -> None:
+    """All go to one worker: none may kill it, and none may leave something behind for the next."""
+    workshop = Workshop(workers=1)
+    escaped: dict[str, Any] = {}
+    try:
+        for name, text in ESCAPES.items():
+            try:
+                rendered = await workshop.render(_request(text))
+            except CompositionError as error:
+                reasons = {each.reason for each in error.problems}
+                if not reasons <= _REFUSALS:
+                    escaped[name] = reasons
+            else:
+                escaped[name] = rendered.children
+        healthy = await workshop.render(_request("{{ claim.spec.size }}"))
+    finally:
+        await workshop.close()
+
+    assert escaped == {}
+    assert healthy.children[0].object["spec"] == {"x": "small"}
+
+
+@pytest.mark.parametrize("name", [name for name, text in ESCAPES.items() if text.startswith("{{") and "{%" not in text])
+def test_an_escape_that_is_compiled_all_the_same_finds_data_alone(name: str) -> None:
+    """The refusals before compilation are the first wall; this is what stands behind it."""
+    sandbox = Sandbox()
+    source = ESCAPES[name].removeprefix("{{").removesuffix("}}").strip()
+    scope: dict[str, Any] = {
+        "claim": {"metadata": {"labels": {"x": "y"}, "annotations": {"way": "__class__"}}, "spec": {"size": "small"}},
+        "resources": {"database": Composed("database", None, None), "other": Composed("other", None, None)},
+        "env": {},
+    }
+    scope["vars"] = Variables({"name": "a"}, scope)
+    try:
+        function = sandbox.compile_expression(source, undefined_to_none=False)
+        found = evaluate(function, scope)
+    except (jinja2.TemplateError, PendingError, ExpressionError, SyntaxError):
+        return
+    # Some are harmless in themselves: what they give is written out, of the language's own data alone.
+    assert found in (["a"], [1], "a", ""), found
+
+
+# With the sandbox off: jinja2 as it comes, every attribute, call and global of Python.
+
+_OUTSIDE = {
+    "reads a token": "{{ lipsum.__globals__.__builtins__.open(claim.metadata.annotations.token).read() }}",
+    "reads a token by its number": (
+        "{{ lipsum.__globals__.os.read(lipsum.__globals__.os.open(claim.metadata.annotations.token, 0), 99) | string }}"
+    ),
+    "opens a socket": (
+        "{{ lipsum.__globals__.__builtins__.__import__('socket').create_connection("
+        "('127.0.0.1', claim.metadata.annotations.port | int), 9).getpeername() | string }}"
+    ),
+    "runs a program": "{{ lipsum.__globals__.os.popen('cat ' ~ claim.metadata.annotations.token).read() }}",
+    "lists a folder": "{{ lipsum.__globals__.os.listdir(claim.metadata.annotations.folder) | string }}",
+    "writes a file": (
+        "{{ lipsum.__globals__.__builtins__.open(claim.metadata.annotations.folder ~ '/new', 'w').write('token-x') }}"
+    ),
+}
+_TOKEN = "token-of-a-service-account"
+
+
+@pytest.fixture
+async def listening() -> AsyncIterator[tuple[int, list[str]]]:
+    """A server on this machine, and who called it."""
+    callers: list[str] = []
+
+    async def called(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        callers.append("somebody")
+        writer.close()
+
+    server = await asyncio.start_server(called, "127.0.0.1", 0)
+    async with server:
+        yield server.sockets[0].getsockname()[1], callers
+
+
+async def _with_the_sandbox_off(
+    monkeypatch: pytest.MonkeyPatch, outside: Path, port: int, *, is_confined: bool
+) -> dict[str, Any]:
+    """Render every way out in workers whose templates are plain jinja2; return what each gave, or why it did not."""
+    monkeypatch.setattr(template, "SANDBOX", jinja2.Environment())  # noqa: S701 - unsafe, which is the point
+    monkeypatch.setattr(template, "_forbidden", lambda _: None)
+    monkeypatch.setattr(template, "_refuse_strangers", lambda *_: None)
+    # What the workers warm up with is as unsafe as the rest.
+    monkeypatch.setattr(worker, "_WARMING", ("{{ 'a' | upper }}",))
+    workshop = Workshop(workers=1, is_confined=is_confined)
+    found: dict[str, Any] = {}
+    annotations = {"token": str(outside / "token"), "folder": str(outside), "port": str(port)}
+    try:
+        for name, text in _OUTSIDE.items():
+            request = _request(text)
+            request.claim["metadata"]["annotations"] = annotations
+            try:
+                rendered = await asyncio.wait_for(workshop.render(request), _IN_TIME_S)
+                found[name] = rendered.children[0].object["spec"]["x"]
+            except CompositionError as error:
+                found[name] = error
+    finally:
+        await workshop.close()
+    return found
+
+
+def _names_in(folder: Path) -> list[str]:
+    return sorted(each.name for each in folder.iterdir())
+
+
+async def test_with_the_sandbox_off_a_worker_reads_no_token_and_opens_no_socket(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, listening: tuple[int, list[str]]
+) -> None:
+    port, callers = listening
+    (tmp_path / "token").write_text(_TOKEN)
+
+    found = await _with_the_sandbox_off(monkeypatch, tmp_path, port, is_confined=True)
+
+    assert {name for name, each in found.items() if not isinstance(each, CompositionError)} == set()
+    assert _TOKEN not in str(found)
+    assert callers == []
+    assert _names_in(tmp_path) == ["token"]
+
+
+async def test_the_ways_out_are_real_where_nothing_confines_them(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, listening: tuple[int, list[str]]
+) -> None:
+    """Without this the test before it could pass for the wrong reason."""
+    port, callers = listening
+    (tmp_path / "token").write_text(_TOKEN)
+
+    found = await _with_the_sandbox_off(monkeypatch, tmp_path, port, is_confined=False)
+
+    assert found["reads a token"] == _TOKEN
+    assert _TOKEN in found["reads a token by its number"]
+    assert found["runs a program"] == _TOKEN
+    assert "token" in found["lists a folder"]
+    assert found["writes a file"] == len("token-x")
+    assert found["opens a socket"] == str(("127.0.0.1", port))
+    assert callers == ["somebody"]
