@@ -13,13 +13,14 @@ from datetime import datetime
 from typing import Any, assert_never
 
 import msgspec
+import structlog
 
 from composer import names, ownership
 from composer.decide import Annotate, Apply, Create, Effect, Keep, LetGo, Release, Remove, Step
 from composer.hashes import digest, live_hash
 from composer.inventory import Entry
 from composer.kinds import KindFacts
-from composer.outcomes import Note, Outcome
+from composer.outcomes import Note, Outcome, release_note, word_note
 from composer.reasons import Cause, cause
 from composer.resting import WINDOW, Conflict, conflicts, settle, without
 from composer.view import View
@@ -36,6 +37,8 @@ from runtime.errors import (
 )
 from runtime.kube import Kube
 from runtime.objects import Key, Object, annotations_of, key_of, labels_of, uid_of
+
+_log = structlog.get_logger("composer.act")
 
 
 @dataclass(slots=True)
@@ -68,7 +71,7 @@ class Actor:
     async def _one(self, view: View, step: Step) -> Outcome:
         if isinstance(step, Keep):
             return Outcome(step.entry)
-        refused = self._refused(step)
+        refused = None if view.is_asked else self._refused(step)
         if refused:
             return Outcome(step.entry, cause=refused)
         try:
@@ -96,12 +99,12 @@ class Actor:
             case Release():
                 operations = finalizers.removal(step.live, names.TEARDOWN_FINALIZER)
                 await self._kube.json_patch(step.facts.resource, key_of(step.live), operations, manager=view.manager)
-                return Outcome(step.entry)
+                return Outcome(step.entry, notes=_recorded(step, release_note(view, step)))
             case LetGo():
                 await self._kube.json_patch(
                     step.facts.resource, key_of(step.live), release_patch(step.live), manager=view.manager
                 )
-                return Outcome(None)
+                return Outcome(None, notes=_recorded(step, release_note(view, step)))
             case _:
                 assert_never(step)
 
@@ -163,7 +166,7 @@ class Actor:
     async def _annotate(self, view: View, step: Annotate) -> Outcome:
         operations = annotation_patch(step.live, step.annotations)
         made = await self._kube.json_patch(step.facts.resource, key_of(step.live), operations, manager=view.manager)
-        return Outcome(step.entry, written=made, facts=step.facts)
+        return Outcome(step.entry, written=made, facts=step.facts, notes=_recorded(step, word_note(view, step)))
 
     async def _remove(self, view: View, step: Remove) -> Outcome:
         """Delete and speak the word.
@@ -184,8 +187,8 @@ class Actor:
             if step.word and not view.deleting:
                 await self._speak(view, step, current)
         except NotFound:
-            return Outcome(None, notes=(note,))
-        return Outcome(step.entry, notes=(note,))
+            return Outcome(None, notes=_recorded(step, note))
+        return Outcome(step.entry, notes=_recorded(step, note))
 
     async def _speak(self, view: View, step: Remove, current: Object) -> None:
         if annotations_of(current).get(names.TEARDOWN) == step.word:
@@ -224,6 +227,15 @@ class Actor:
             self.memory.refused[step.entry.group_kind, key_of(step.object)] = (digest(step.object), why)
         # A child that was never made has no place in the inventory.
         return Outcome(None if isinstance(step, Create) and not step.entry.uid else step.entry, cause=why)
+
+
+def _recorded(step: Annotate | Remove | Release | LetGo, note: Note | None) -> tuple[Note, ...]:
+    """Put the end of a child on record, with its reason: an event may be lost, this line is the audit."""
+    if note is None:
+        return ()
+    entry, uid = step.entry, uid_of(step.live)
+    _log.info("audit", action=note.reason, kind=entry.kind, child=entry.name, uid=uid, why=note.message)
+    return (note,)
 
 
 def _reason(error: Invalid) -> str:

@@ -47,16 +47,11 @@ async def connect(publisher: Publisher, view: View, prepared: Prepared) -> Conne
     owned = effective_policy(view, prepared.spec.deletion_policies) != "Orphan"
     want = wanted(view.claim, declared, live, found, Secretly(key, view.identity.uid, owned))
     known_hash = bound.hash if bound.secret == key.name else ""
-    publication = await publisher.publish(want, known_hash=known_hash, asked=_is_asked(view), told=_is_told(view))
+    publication = await publisher.publish(want, known_hash=known_hash, asked=view.is_asked, told=_is_told(view))
     if publication.problem:
         return Connected(bound.secret, bound.hash, causes=(publication.problem,))
     note = Note("ConnectionPublished", f"Secret {key.name} holds the credentials")
     return Connected(key.name, want.hash, notes=(note,) if publication.changed else ())
-
-
-def _is_asked(view: View) -> bool:
-    token = view.annotations.get(names.RECONCILE_REQUESTED_AT, "")
-    return token != str(view.status.get("lastHandledReconcileAt") or "")
 
 
 def _is_told(view: View) -> bool:

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
-from composer.decide import Create, Keep, Plan, Step
+from composer import names
+from composer.decide import Annotate, Create, Keep, LetGo, Plan, Release, Step
 from composer.inventory import Entry
 from composer.kinds import KindFacts
 from composer.reasons import Cause, cause
@@ -95,6 +96,28 @@ def causes_of(outcomes: tuple[Outcome, ...]) -> tuple[Cause, ...]:
 def notes_of(outcomes: tuple[Outcome, ...]) -> tuple[Note, ...]:
     """Return what happened."""
     return tuple(note for outcome in outcomes for note in outcome.notes)
+
+
+def word_note(view: View, step: Annotate) -> Note | None:
+    """Say what a child that somebody deleted is told; None for annotations that tell it nothing."""
+    verdict = (step.annotations.get(names.TEARDOWN) or "").partition("/")[2]
+    what = f"{step.entry.kind} {step.entry.name}"
+    if not verdict:
+        return None
+    if view.deleting:
+        how = "let go of, untouched" if verdict == "Detach" else f"told {verdict}"
+        return Note("LetGo" if verdict == "Detach" else "ChildDeleted", f"{what} is {how}: the claim is being deleted")
+    return Note("LetGo", f"{what} was deleted by somebody else: it is let go of, untouched, and made again")
+
+
+def release_note(view: View, step: Release | LetGo) -> Note | None:
+    """Say that a foreign child is let go of; its deletion by ourselves was told when it was asked for."""
+    what = f"{step.entry.kind} {step.entry.name}"
+    if isinstance(step, LetGo):
+        return Note("LetGo", f"{what} lives on by itself: the deletion policy is {view.spec.deletion_policy}")
+    if view.deleting:
+        return None
+    return Note("ChildDeleted", f"{what} was deleted by somebody else: it is let go of and made again")
 
 
 def gathered(notes: Iterable[Note]) -> tuple[Note, ...]:

@@ -87,6 +87,12 @@ class View:
         return names.TEARDOWN_FINALIZER in finalizers_of(self.claim)
 
     @property
+    def is_asked(self) -> bool:
+        """Whether a person asked for this pass by a token that the status does not repeat yet."""
+        token = self.annotations.get(names.RECONCILE_REQUESTED_AT, "")
+        return token[:256] != str(self.status.get("lastHandledReconcileAt") or "")
+
+    @property
     def chosen(self) -> str:
         """The Composition that was chosen, from annotation or status."""
         in_status = (self.status.get("composition") or {}).get("name", "")

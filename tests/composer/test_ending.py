@@ -1,0 +1,219 @@
+"""What a claim says while it goes, or stands still: the blocker, since when, when next; who paused; the token."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+import pytest
+
+from composer import names
+from composer.decide import Annotate, LetGo, Release
+from composer.ending import blocker, teardown_status
+from composer.outcomes import Note, gathered, release_note, word_note
+from composer.pause import NOBODY, Pauser, paused_status, pauser
+from composer.reasons import Cause, Gravity, cause
+from composer.report import Findings, report
+from composer.view import Known, View
+from runtime.objects import Object
+from tests.composer.factories import DATABASE, NOW, VOLUME, annotated, claim, desired, entry, live, view
+
+AT = datetime(2026, 11, 21, 12, tzinfo=UTC)
+SINCE = "2026-11-21T09:30:00Z"
+
+
+def _going(*conditions: tuple[str, str, str]) -> Object:
+    told = [
+        {"type": type_, "status": status, "reason": reason, "message": "the cloud's words", "lastTransitionTime": SINCE}
+        for type_, status, reason in conditions
+    ]
+    return {**live(desired(), deleted=True), "status": {"conditions": told}}
+
+
+class Blocked(msgspec.Struct, frozen=True):
+    stored: Object | None
+    gives: tuple[str, Gravity] | None
+    facts: Any = DATABASE
+
+
+BLOCKED = {
+    "nothing by a child that is gone": Blocked(None, None),
+    "nothing by one that lives": Blocked(live(desired()), None),
+    "nothing by one that is on its way": Blocked(_going(("Reconciling", "True", "Deleting")), None),
+    "nothing by one that has not seen the word": Blocked(_going(("Stalled", "True", "AwaitingTeardown")), None),
+    "a refusal": Blocked(_going(("Stalled", "True", "DeleteBlocked")), ("DeleteBlocked", Gravity.STALLED)),
+    "a cloud out of reach": Blocked(
+        _going(("Ready", "True", "Available"), ("Reconciling", "True", "CloudUnreachable")),
+        ("CloudUnreachable", Gravity.WAITING),
+    ),
+    "what is held for a person": Blocked(
+        _going(("Synced", "False", "AwaitingTakeover")), ("AwaitingTakeover", Gravity.WAITING)
+    ),
+    "somebody's finalizer on a foreign child": Blocked(
+        live(desired("data", VOLUME), deleted=True, finalizers=["example.dev/hold", names.TEARDOWN_FINALIZER]),
+        ("DeleteBlocked", Gravity.WAITING),
+        VOLUME,
+    ),
+    "not the collector's own finalizer": Blocked(
+        live(desired("data", VOLUME), deleted=True, finalizers=["foregroundDeletion"]), None, VOLUME
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BLOCKED.values(), ids=BLOCKED)
+def test_a_deletion_is_held_up_by(case: Blocked) -> None:
+    found = blocker(Known(entry(), case.stored, case.facts))
+
+    assert (found and (found.reason, found.gravity)) == case.gives
+
+
+def test_a_blocker_is_named_with_its_error_since_when_and_the_next_try() -> None:
+    found = blocker(Known(entry(), _going(("Stalled", "True", "DeleteBlocked")), DATABASE))
+
+    assert found is not None
+    for part in (f"PostgresDatabase {entry().name}", "the cloud's words", f"since {SINCE}", "tried again within 5 min"):
+        assert part in found.message
+    held = live(desired("data", VOLUME), deleted=True, finalizers=["example.dev/hold"])
+    foreign = blocker(Known(entry("data", VOLUME), held, VOLUME))
+    assert foreign is not None
+    assert "held by finalizer example.dev/hold since " + NOW in foreign.message
+
+
+def _conditions(status: Object) -> dict[str, str]:
+    return {each["type"]: f"{each['status']} {each['reason']}" for each in status["conditions"]}
+
+
+def _reconciling(since: datetime) -> Object:
+    stamp = since.strftime("%Y-%m-%dT%H:%M:%SZ")
+    said = {"type": "Reconciling", "status": "True", "reason": "Deleting", "message": "", "observedGeneration": 1}
+    return {"conditions": [{**said, "lastTransitionTime": stamp}]}
+
+
+class Ends(msgspec.Struct, frozen=True):
+    causes: tuple[Cause, ...]
+    abnormal: str
+    reason: str
+    minutes: int = 0
+
+
+ENDS = {
+    "is on its way": Ends((cause("Deleting", "waits"),), "Reconciling", "Deleting"),
+    "for too long": Ends((cause("Deleting", "waits"),), "Stalled", "Deleting", minutes=61),
+    "is blocked": Ends((cause("Deleting", "waits"), cause("DeleteBlocked", "no")), "Stalled", "DeleteBlocked"),
+    "waits for the cloud": Ends(
+        (cause("Deleting", "waits"), cause("CloudUnreachable", "away")), "Reconciling", "CloudUnreachable"
+    ),
+}
+
+
+@pytest.mark.parametrize("case", ENDS.values(), ids=ENDS)
+def test_a_claim_that_goes(case: Ends) -> None:
+    before = _reconciling(AT - timedelta(minutes=case.minutes))
+    status = teardown_status(view(of=claim(deleted=True, status=before)), case.causes, AT)
+
+    assert _conditions(status) == {
+        "Ready": f"False {case.reason}",
+        "Synced": f"False {case.reason}",
+        case.abnormal: f"True {case.reason}",
+    }
+
+
+# The token that asks for a pass
+
+
+def _asked(**more: Any) -> View:
+    return view(of=annotated(claim(**more), reconcile_requested_at="monday"))
+
+
+def test_every_kind_of_pass_repeats_the_token() -> None:
+    statuses = (
+        report(_asked(), Findings((), ()), AT),
+        paused_status(_asked(), NOBODY, AT),
+        teardown_status(_asked(deleted=True), (), AT),
+    )
+
+    assert [each["lastHandledReconcileAt"] for each in statuses] == ["monday"] * 3
+
+
+def test_a_token_asks_until_it_is_repeated() -> None:
+    assert _asked().is_asked
+    assert not _asked(status={"lastHandledReconcileAt": "monday"}).is_asked
+    assert _asked(status={"lastHandledReconcileAt": "sunday"}).is_asked
+    assert not view().is_asked
+
+
+# A pause
+
+
+def _managed(manager: str, at: str, annotation: str = names.PAUSED) -> Object:
+    fields: Object = {"f:metadata": {"f:annotations": {f"f:{annotation}": {}}}}
+    return {"manager": manager, "operation": "Update", "time": at, "fieldsV1": fields}
+
+
+def test_who_paused_is_who_set_the_annotation_last() -> None:
+    owner = claim()
+    owner["metadata"]["managedFields"] = [
+        _managed("kubectl-annotate", "2026-11-20T08:00:00Z"),
+        _managed("argocd-controller", "2026-11-21T08:00:00Z"),
+        _managed("kubectl-edit", "2026-11-21T09:00:00Z", names.CONSENT),
+    ]
+
+    assert pauser(owner) == Pauser("argocd-controller", "2026-11-21T08:00:00Z")
+    assert pauser(claim()) == NOBODY
+
+
+def test_a_pause_says_who_when_why_and_until() -> None:
+    end = "2026-11-30T00:00:00Z"
+    owner = annotated(claim(deleted=True), paused=end, paused_reason="audit week")
+    status = paused_status(view(of=owner), Pauser("kubectl-annotate", SINCE), AT)
+
+    (text,) = {each["message"] for each in status["conditions"]}
+    for part in (f"by kubectl-annotate at {SINCE}", f"until {end}", "audit week", "its deletion waits", names.PAUSED):
+        assert part in text
+
+
+# What is put on record
+
+
+def test_notes_of_one_reason_are_one() -> None:
+    notes = (Note("ChildCreated", "a"), Note("FieldTakenBack", "f", is_warning=True), Note("ChildCreated", "b"))
+
+    assert gathered(notes) == (Note("ChildCreated", "a; b"), Note("FieldTakenBack", "f", is_warning=True))
+
+
+class Spoken(msgspec.Struct, frozen=True):
+    word: str | None
+    going: bool
+    says: str | None
+
+
+SPOKEN = {
+    "no word": Spoken(None, going=True, says=None),
+    "a destroying one": Spoken("child-uid/Delete", going=True, says="ChildDeleted"),
+    "one that keeps": Spoken("child-uid/Orphan", going=True, says="ChildDeleted"),
+    "none at all, as its namespace goes": Spoken("child-uid/Detach", going=True, says="LetGo"),
+    "none at all, as its claim wants it": Spoken("child-uid/Detach", going=False, says="LetGo"),
+}
+
+
+@pytest.mark.parametrize("case", SPOKEN.values(), ids=SPOKEN)
+def test_a_word_to_a_child_that_somebody_deleted_is_told(case: Spoken) -> None:
+    step = Annotate(entry(), DATABASE, live(desired(), deleted=True), {names.TEARDOWN: case.word})
+    note = word_note(view(of=claim(deleted=case.going)), step)
+
+    assert (note and note.reason) == case.says
+
+
+def test_a_foreign_child_that_is_let_go_of_is_told_once() -> None:
+    stored = live(desired("data", VOLUME), deleted=True)
+    going, living = view(of=claim(deleted=True)), view()
+    kept = release_note(going, LetGo(entry("data", VOLUME), VOLUME, live(desired("data", VOLUME))))
+    reborn = release_note(living, Release(entry("data", VOLUME), VOLUME, stored))
+
+    assert kept is not None
+    assert kept.reason == "LetGo"
+    assert reborn is not None
+    assert "made again" in reborn.message
+    # Its deletion was told when it was asked for.
+    assert release_note(going, Release(entry("data", VOLUME), VOLUME, stored)) is None

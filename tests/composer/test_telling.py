@@ -1,0 +1,67 @@
+"""Few events: those of a pass are put together, those of a birth wait for its last wave."""
+
+from __future__ import annotations
+
+import asyncio
+
+from composer.outcomes import Note
+from composer.reasons import Cause, cause
+from composer.telling import Teller
+from runtime.events import EventRecorder
+from runtime.objects import EVENTS, Object
+from tests.composer.factories import claim, view
+from tests.runtime.fake_kube import FakeKube
+from tests.runtime.virtual_loop import run
+
+
+def _born(*names: str) -> tuple[Note, ...]:
+    return tuple(Note("ChildCreated", f"created {name}") for name in names)
+
+
+def _told(*passes: tuple[Object, tuple[Cause, ...], tuple[Note, ...], bool]) -> list[str]:
+    """Tell of some passes; return the reasons and notes of the events that reached the API server."""
+
+    async def scene() -> list[str]:
+        kube = FakeKube()
+        recorder = EventRecorder(kube, controller="c", instance="i")
+        teller = Teller(recorder)
+        for owner, causes, notes, is_whole in passes:
+            teller.tell(view(of=owner), causes, notes, is_whole=is_whole)
+        running = asyncio.create_task(recorder.run())
+        await asyncio.sleep(60)
+        running.cancel()
+        await asyncio.wait((running,))
+        found = [obj for (resource, _), obj in kube.objects.items() if resource == EVENTS]
+        return [f"{each['reason']}: {each['note']}" for each in found]
+
+    return run(scene())
+
+
+def test_a_birth_in_three_waves_and_its_secret_are_two_events() -> None:
+    published = Note("ConnectionPublished", "Secret x holds the credentials")
+    waits = cause("ResourcePending", "waits")
+    told = _told(
+        (claim(), (waits,), _born("a", "b"), False),
+        (claim(), (waits,), _born("c"), False),
+        (claim(), (), (*_born("d"), published), True),
+    )
+
+    assert told == [
+        "ChildCreated: created a; created b; created c; created d",
+        "ConnectionPublished: Secret x holds the credentials",
+    ]
+
+
+def test_what_is_no_birth_is_told_at_once() -> None:
+    taken = Note("FieldTakenBack", "x was taken back", is_warning=True)
+
+    assert _told((claim(), (), (taken, *_born("a")), False)) == ["FieldTakenBack: x was taken back"]
+
+
+def test_a_stall_is_told_when_it_is_new() -> None:
+    stalled = {"type": "Stalled", "status": "True", "reason": "NotOwned", "message": "", "observedGeneration": 1}
+    why = cause("NotOwned", "another's")
+    known = claim(status={"conditions": [stalled]})
+
+    assert _told((claim(), (why,), (), True), (known, (why,), (), True)) == ["NotOwned: another's"]
+    assert _told((known, (cause("InvalidValue", "no"),), (), True)) == ["InvalidValue: no"]
