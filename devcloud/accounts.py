@@ -5,6 +5,7 @@ stay his own. Where namespaces are forbidden (a chroot, some containers) root's 
 outside root's folders.
 """
 
+import functools
 import hashlib
 import os
 import pwd
@@ -35,6 +36,7 @@ class Account:
     is_foreign: bool
 
 
+@functools.cache
 def choose() -> Account:
     """Return the account of this machine and user.
 

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import assert_never
 
+from devcloud.door import Admit, Caller, Door, Refuse, Silence, authenticate
+
 PORT = 5432
 _SSL_REQUEST = 80877103
 _GSSENC_REQUEST = 80877104
@@ -32,19 +34,6 @@ class Serve:
     """Relay, after a delay in seconds."""
 
     delay_s: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class Refuse:
-    """Answer the start of a session with a fatal error, as a server does (SQLSTATE, sentence)."""
-
-    sqlstate: str
-    message: str
-
-
-@dataclass(frozen=True, slots=True)
-class Silence:
-    """Accept the connection and never answer: a firewall that swallows packets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +70,15 @@ class Endpoint:
 
 
 class Front:
-    """A TLS front of one server; `stop` and `start` again make the instance go away and return."""
+    """A TLS front of one server; `stop` and `start` again make the instance go away and return.
 
-    def __init__(self, endpoint: Endpoint, policy: Policy | None = None) -> None:
+    With a door it takes the logins itself, and the server behind must trust its socket.
+    """
+
+    def __init__(self, endpoint: Endpoint, policy: Policy | None = None, *, door: Door | None = None) -> None:
         self._endpoint = endpoint
         self._policy = policy
+        self._door = door
         self._behaviour: Behaviour = Serve()
         self._server: asyncio.Server | None = None
         self._sessions: set[asyncio.Task[None]] = set()
@@ -177,6 +170,10 @@ class Front:
             # 28000 is what pg_hba.conf's `hostssl` answers.
             await _send_error(writer, Refuse("28000", f'no pg_hba.conf entry for host "{peer}", no encryption'))
             return
+        if self._door is not None and not await asyncio.wait_for(
+            _enters(self._door, first, reader, writer), _START_LIMIT_S
+        ):
+            return
         await self._relay(first, reader, writer, limit)
 
     async def _negotiate(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> tuple[bytes, bool]:
@@ -228,6 +225,24 @@ class Front:
                 await asyncio.gather(*pumps, return_exceptions=True)
         finally:
             server_writer.transport.abort()
+
+
+async def _enters(door: Door, first: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+    caller = Caller.parse(first)
+    answer = await door(caller)
+    match answer:
+        case Silence():
+            await asyncio.Event().wait()
+            return False
+        case Admit():
+            refusal = await authenticate(caller, answer, reader, writer)
+        case Refuse():
+            refusal = answer
+        case _:
+            assert_never(answer)
+    if refusal is not None:
+        await _send_error(writer, refusal)
+    return refusal is None
 
 
 async def _first_packet(reader: asyncio.StreamReader) -> bytes:

@@ -11,7 +11,7 @@ import re
 import secrets
 import signal
 import subprocess
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -48,6 +48,8 @@ class Options:
         lifetime: Whether it dies with this process.
         durable: Whether it syncs to disk.
         log_statement: PostgreSQL's setting of that name.
+        superuser: The name of the role that only tests and devcloud itself use.
+        settings: More of PostgreSQL's settings.
     """
 
     folder: Path
@@ -55,6 +57,8 @@ class Options:
     durable: bool
     major: Major = 16
     log_statement: LogStatement = "all"
+    superuser: str = _SUPERUSER
+    settings: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,9 +68,10 @@ class Server:
     Attributes:
         socket: The unix socket that it listens on.
         log: Its log, with statements.
-        superuser_password: The password of role `postgres`, whom only tests and devcloud itself use.
+        superuser_password: The password of the role that only tests and devcloud itself use.
         programs: The folder of psql, pg_dump and the others.
         identity: The postmaster.
+        superuser: That role's name.
     """
 
     socket: Path
@@ -74,6 +79,7 @@ class Server:
     superuser_password: str = field(repr=False)
     programs: Path
     identity: daemons.Identity
+    superuser: str = _SUPERUSER
 
     @property
     def psql(self) -> Path:
@@ -86,7 +92,7 @@ class Server:
             host=str(self.socket.parent),
             port=PORT,
             dbname=database,
-            user=_SUPERUSER,
+            user=self.superuser,
             password=self.superuser_password,
             connect_timeout=10,
         )
@@ -121,7 +127,7 @@ async def start(options: Options) -> Server:
         DevcloudError: initdb or the server failed; the end of its log is in the text.
     """
     folder = private_folder(options.folder)
-    running = find(folder, options.major)
+    running = find(folder, options.major, superuser=options.superuser)
     if running is not None:
         await _until_ready(running)
         return running
@@ -132,7 +138,7 @@ async def start(options: Options) -> Server:
         remove_tree(site.home / "data")
     password = _password_in(folder)
     if not (site.home / "data" / "PG_VERSION").exists():
-        await asyncio.to_thread(_initdb, site, password)
+        await asyncio.to_thread(_initdb, site, options.superuser, password)
     command = Command(
         name="postgres",
         arguments=_arguments(site, options),
@@ -144,17 +150,28 @@ async def start(options: Options) -> Server:
     )
     daemon = daemons.launch(command, options.lifetime)
     daemons.save(_pid_file(folder), daemon)
-    server = _server(folder, site, daemon.identity)
+    server = _server(folder, site, daemon.identity, options.superuser)
     await _until_ready(server)
     return server
 
 
-def find(folder: Path, major: Major) -> Server | None:
+def find(folder: Path, major: Major, *, superuser: str = _SUPERUSER) -> Server | None:
     """Return the server that runs in a folder, or None."""
     identity = daemons.load(_pid_file(folder))
     if identity is None or not daemons.is_alive(identity):
         return None
-    return _server(folder, _site(folder, major), identity)
+    return _server(folder, _site(folder, major), identity, superuser)
+
+
+def socket_of(folder: Path) -> Path:
+    """Return the unix socket that a folder's server listens on when it runs."""
+    account = accounts.choose()
+    return _socket_path(accounts.home_path(folder / "home", account), account)
+
+
+def data_of(folder: Path) -> Path:
+    """Return where a folder's server keeps its data, for those who copy them."""
+    return accounts.home_for(folder / "home", accounts.choose()) / "data"
 
 
 async def stop(folder: Path, *, grace_s: float = 20.0) -> None:
@@ -163,9 +180,8 @@ async def stop(folder: Path, *, grace_s: float = 20.0) -> None:
     if identity is not None:
         await daemons.stop(identity, number=signal.SIGINT, grace_s=grace_s)
     _pid_file(folder).unlink(missing_ok=True)
-    account = accounts.choose()
     # Where the path would not do the socket lies outside, and nobody else would remove its folder.
-    _remove_if_empty(_socket_path(accounts.home_path(folder / "home", account), account).parent)
+    _remove_if_empty(socket_of(folder).parent)
 
 
 def discard(folder: Path) -> None:
@@ -194,13 +210,14 @@ def _site(folder: Path, major: Major) -> _Site:
     return _Site(account, reachable_programs(account, major), home, _socket_in(home, account))
 
 
-def _server(folder: Path, site: _Site, identity: daemons.Identity) -> Server:
+def _server(folder: Path, site: _Site, identity: daemons.Identity, superuser: str) -> Server:
     return Server(
         socket=site.socket,
         log=folder / "server.log",
         superuser_password=_password_in(folder),
         programs=site.programs,
         identity=identity,
+        superuser=superuser,
     )
 
 
@@ -210,7 +227,7 @@ def erase(folder: Path) -> None:
     remove_tree(folder)
 
 
-def _initdb(site: _Site, password: str) -> None:
+def _initdb(site: _Site, superuser: str, password: str) -> None:
     password_file = site.home / "initdb-password"
     write_private(password_file, password)
     os.chown(password_file, site.account.uid, -1)
@@ -220,7 +237,7 @@ def _initdb(site: _Site, password: str) -> None:
         *site.account.prefix,
         str(site.programs / "initdb"),
         f"--pgdata={draft}",
-        f"--username={_SUPERUSER}",
+        f"--username={superuser}",
         f"--pwfile={password_file}",
         "--auth=scram-sha-256",
         "--encoding=UTF8",
@@ -256,6 +273,7 @@ def _arguments(site: _Site, options: Options) -> tuple[str, ...]:
         "shared_buffers": "64MB",
         "password_encryption": "scram-sha-256",
     }
+    settings |= options.settings
     if not options.durable:
         settings |= {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
     return (

@@ -9,7 +9,8 @@ import pytest
 
 from devcloud import postgres
 from devcloud.daemons import Lifetime
-from devcloud.front import Cut, Front, Refuse, Serve, Silence
+from devcloud.door import Refuse, Silence
+from devcloud.front import Cut, Front, Serve
 from devcloud.onprem import OnPremServer
 from tests.support.waiting import eventually
 
