@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import msgspec
 
@@ -42,5 +42,13 @@ class Envelope(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     drift_policy: Literal["Window", "Correct"] = "Window"
     maintenance: Maintenance = Maintenance()
     ignore_fields: tuple[str, ...] = ()
-    password_secret_ref: KeyReference | None = None
-    password_rotation: Rotation = Rotation()
+    # What nobody logs in to has no password; a DatabaseEnvelope has fields instead.
+    password_secret_ref: ClassVar[KeyReference | None] = None
+    password_rotation: ClassVar[Rotation] = Rotation()
+
+
+class DatabaseEnvelope(Envelope, frozen=True, rename="camel", kw_only=True):
+    """The envelope of what people log in to."""
+
+    password_secret_ref: KeyReference | None = None  # type: ignore[misc]  # a field where others have a constant
+    password_rotation: Rotation = Rotation()  # type: ignore[misc]  # as above

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from providers.envelope import Envelope
+from providers.envelope import DatabaseEnvelope
 from providers.managed import Compare, compared
 
 BirthOnly = Annotated[str, compared(Compare.BIRTH_ONLY)]
@@ -26,7 +26,7 @@ class PostgresDatabaseParameters(msgspec.Struct, frozen=True, rename="camel", kw
     lc_ctype: BirthOnly | None = None
 
 
-class PostgresDatabaseSpec(Envelope, frozen=True, rename="camel", kw_only=True):
+class PostgresDatabaseSpec(DatabaseEnvelope, frozen=True, rename="camel", kw_only=True):
     """`spec` of a PostgresDatabase."""
 
     for_provider: PostgresDatabaseParameters

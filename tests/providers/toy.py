@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from providers.cloud import Credential, Endpoint, Fence, Provider, Rate, Sweep, Target
-from providers.envelope import Envelope
+from providers.envelope import DatabaseEnvelope
 from providers.identity import Owner
 from providers.managed import Absent, Change, Class, Found, Observed, Phase, Present
 from providers.passwords import Login
@@ -30,7 +30,7 @@ class ToyParameters(msgspec.Struct, frozen=True):
     size: int | None = None
 
 
-class ToySpec(Envelope, frozen=True, rename="camel", kw_only=True):
+class ToySpec(DatabaseEnvelope, frozen=True, rename="camel", kw_only=True):
     for_provider: ToyParameters
 
 
