@@ -11,9 +11,11 @@ from typing import Any
 import msgspec
 from msgspec import UnsetType
 
+from composer import moves
 from composer.compilation import Compiled, CompiledResource, compile_composition
 from composer.kinds import Catalog, KindFacts, is_allowed, is_listed
 from composer.problems import CompositionError, Problem, near
+from composer.rollout import faults
 from composer.schema import Schema, step, template_mismatches, unknown_step
 from composer.template import Leaf, Path, reads
 
@@ -36,7 +38,7 @@ def check(request: CheckRequest) -> tuple[Problem, ...]:
     claim = _claim_facts(compiled, request.catalog)
     if isinstance(claim, Problem):
         return (claim,)
-    found = list(_of_what_is_to_come(compiled))
+    found = [*_of_rollout(compiled), *moves.faults(compiled.spec)]
     for resource in compiled.resources:
         found += _of_resource(resource, request.catalog)
     found += _of_reads(compiled, claim, request.catalog)
@@ -45,15 +47,11 @@ def check(request: CheckRequest) -> tuple[Problem, ...]:
     return tuple(found)
 
 
-def _of_what_is_to_come(compiled: Compiled) -> Iterator[Problem]:
-    """Refuse what the schema has and this version does not do: to pass it over in silence could cost data."""
-    if not isinstance(compiled.spec.rollout, UnsetType):
-        what = "rollouts by waves are not made yet: leave it out, and every claim follows at once"
-        yield Problem("TemplateInvalid", what, "spec.rollout")
-    for resource in compiled.resources:
-        if resource.source.moved_from:
-            what = "resources are not moved yet: keep the old name"
-            yield Problem("TemplateInvalid", what, f"{resource.path}.movedFrom", resource=resource.name)
+def _of_rollout(compiled: Compiled) -> Iterator[Problem]:
+    rules = compiled.spec.rollout
+    if not isinstance(rules, UnsetType):
+        for what in faults(rules):
+            yield Problem("TemplateInvalid", what, "spec.rollout.waves")
 
 
 def _claim_facts(compiled: Compiled, catalog: Catalog) -> KindFacts | Problem:

@@ -10,9 +10,10 @@ import msgspec
 from msgspec import UnsetType
 
 from composer.compilation import convert
-from composer.models import AppliesTo, ClaimSpec, CompositionSpec, LabelSelector
+from composer.models import AppliesTo, ClaimSpec, CompositionSpec, LabelSelector, RolloutStatus
 from composer.problems import CompositionError, near
 from composer.reasons import Cause, cause
+from composer.rollout import is_included, place_of
 from runtime.conditions import current, find
 from runtime.objects import Object, labels_of, metadata
 
@@ -31,12 +32,41 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """One accepted revision of a Composition; `name` is its object's."""
+    """One accepted revision of a Composition; `name` is its object's, `rollout` how far it has come."""
 
     name: str
     number: int
     composition_name: str
     composition: dict[str, Any]
+    rollout: RolloutStatus | None = None
+
+    @property
+    def has_rollout(self) -> bool:
+        """Whether it goes to its claims by waves."""
+        return bool(self.composition.get("rollout"))
+
+    @property
+    def state(self) -> RolloutStatus | None:
+        """How far it has come as the revision of this number."""
+        return self.rollout if self.rollout and self.rollout.revision == self.number else None
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether every claim has or had it."""
+        return not self.has_rollout or (self.state is not None and self.state.phase == "Finished")
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where a claim stands: the revision in use, empty when it has none or lost its status, and the one before."""
+
+    identity: str = ""
+    revision: str = ""
+    previous: str = ""
+    is_well: bool = False
+
+
+NOWHERE = Standing()
 
 
 def candidates(compositions: Iterable[Object], api_version: str, kind: str) -> tuple[Candidate, ...]:
@@ -142,16 +172,33 @@ def revisions(objects: Iterable[Object]) -> tuple[Revision, ...]:
         spec = each.get("spec") or {}
         try:
             number = msgspec.convert(spec.get("revision"), int)
-            found.append(Revision(metadata(each)["name"], number, spec["compositionName"], spec["composition"]))
+            name, composition = spec["compositionName"], spec["composition"]
+            found.append(Revision(metadata(each)["name"], number, name, composition, _rollout(each)))
         except (KeyError, msgspec.ValidationError):
             continue
     return tuple(found)
 
 
+def _rollout(revision: Object) -> RolloutStatus | None:
+    state = (revision.get("status") or {}).get("rollout")
+    try:
+        return msgspec.convert(state, RolloutStatus) if state else None
+    except msgspec.ValidationError:
+        return None
+
+
 def choose_revision(
-    composition: str, pin: str, known: Iterable[Revision], *, refusal: Cause | None = None
+    composition: str,
+    pin: str,
+    known: Iterable[Revision],
+    *,
+    standing: Standing = NOWHERE,
+    refusal: Cause | None = None,
 ) -> Revision | Cause:
-    """Choose the revision of a claim: the one it is pinned to, else the newest; without any, tell the `refusal`."""
+    """Choose the revision of a claim: the one it is pinned to, else as far as the newest has come.
+
+    Without any, the `refusal` is told.
+    """
     own = {each.name: each for each in known if each.composition_name == composition}
     if pin:
         if pin in own:
@@ -165,4 +212,30 @@ def choose_revision(
             f"Composition {composition!r} has no accepted revision yet; `kubectl describe flc {composition}` says why"
         )
         return cause("CompositionNotFound", text)
-    return max(own.values(), key=lambda each: each.number)
+    return _by_rollout(own, standing)
+
+
+def _by_rollout(own: Mapping[str, Revision], standing: Standing) -> Revision:
+    """Follow the rollout of the newest revision; who has none yet takes the last one that finished."""
+    newest = max(own.values(), key=lambda each: each.number)
+    if newest.is_finished:
+        return newest
+    good = max((each for each in own.values() if each.is_finished), key=lambda each: each.number, default=newest)
+    current = own.get(standing.revision)
+    if current is None:
+        return good
+    state = newest.state
+    if current is newest:
+        goes_back = state is not None and state.phase == "Reverted"
+        return own.get(standing.previous, good) if goes_back else newest
+    if state and is_included(state, place_of(standing.identity, newest.name), well=standing.is_well):
+        return newest
+    return current
+
+
+def is_way_back(chosen: Revision, known: Iterable[Revision], standing: Standing) -> bool:
+    """Tell whether a claim leaves the newest revision, since its rollout was rolled back."""
+    left = next((each for each in known if each.name == standing.revision), None)
+    return (
+        left is not None and left.number > chosen.number and left.state is not None and (left.state.phase == "Reverted")
+    )

@@ -39,6 +39,7 @@ from composer.secrets import Publisher
 from composer.teardown import effective_policy, tear_down
 from composer.telling import Teller
 from composer.view import View, is_paused, pause_end, recorded_kinds
+from composer.wayback import held_on_way_back
 from runtime import finalizers
 from runtime.conditions import timestamp
 from runtime.errors import Conflict, Invalid, NotFound
@@ -143,9 +144,10 @@ class ClaimReconciler:
         prepared = await self._tools.preparer.prepare(view)
         if isinstance(prepared, Findings):
             return await self._publish(view, prepared, ())
-        held = replacing_data(view, prepared.rendered)
-        if held:
-            return await self._publish(view, untouched(view, *held), ())
+        view = prepared.view
+        held = _held(view, prepared)
+        if held is not None:
+            return await self._publish(view, held, ())
         marked = await self._mark_claim(view, prepared)
         if isinstance(marked, Cause):
             return await self._publish(view, replace(untouched(view, marked), composition=prepared.composition), ())
@@ -170,6 +172,7 @@ class ClaimReconciler:
             rendered=rendered,
             composition=prepared.composition,
             revision=prepared.revision.name,
+            has_rollout=prepared.revision.has_rollout,
             deletion_policy=effective_policy(view, prepared.spec.deletion_policies),
             secret=connected.secret,
             connection_hash=connected.hash,
@@ -303,6 +306,15 @@ class ClaimReconciler:
         self._recollections.setdefault(view.key, Recollection()).written = self._tools.monotonic()
         self._tools.gatherer.claims.store.remember(made)
         return replace(view, claim=made)
+
+
+def _held(view: View, prepared: Prepared) -> Findings | None:
+    """Return the findings of a claim that stays as it is, since something that holds data would not."""
+    if prepared.is_way_back:
+        causes = held_on_way_back(view, prepared.rendered, prepared.revision.name)
+        return untouched(view, *causes) if causes else None
+    held = replacing_data(view, prepared.rendered)
+    return untouched(view, *held) if held else None
 
 
 def _without_extras(findings: Findings, error: Invalid) -> Findings:

@@ -1,34 +1,42 @@
-"""Reconciles Compositions: checks each, keeps a revision of each content, holds the deletion of one in use."""
+"""Reconciles Compositions: checks each, rolls its newest revision out, holds the deletion of one in use."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any, Protocol
+from typing import Any, Protocol, assert_never
 
 import msgspec
+from msgspec import UnsetType
 
 from composer import names
 from composer.check import CheckRequest
-from composer.choose import Revision
+from composer.choose import Revision, readable
 from composer.gather import Cluster
-from composer.hashes import content_hash
 from composer.kinds import Catalog
-from composer.library import COMPOSITIONS, REVISIONS, Library
+from composer.library import COMPOSITIONS, Library
+from composer.models import Rollout, RolloutStatus
 from composer.prepare import kinds_of
 from composer.problems import Problem
 from composer.reasons import Gravity, gravity
 from composer.report import MISSING_PATIENCE
+from composer.revisions import Clock, Revisions
+from composer.rollout import Course, Member, advance, conditions_of, sentence
 from runtime import finalizers
 from runtime.cache import Informer
 from runtime.conditions import Condition, find, merge
-from runtime.errors import AlreadyExists, Conflict, NotFound
+from runtime.errors import Conflict, NotFound
 from runtime.events import EventRecorder
 from runtime.objects import Key, Object, annotations_of, deleting, finalizers_of, generation_of, key_of, uid_of
 from runtime.results import SETTLED, Result
 from runtime.status import write_status
 
+HISTORY_LIMIT = 10
 _IN_USE_POLL = timedelta(seconds=10)
+_PACE = timedelta(seconds=1)
+_PACE_OF_ONE = timedelta(milliseconds=2)
+_BACK_PACE = timedelta(seconds=10)
 
 
 class Checker(Protocol):
@@ -49,33 +57,88 @@ class CompositionReconciler:
         self._checker = checker
         self._events = events
         self._now = now
-        self._claims: list[Informer] = []
+        self._revisions = Revisions(cluster, library, Clock(now, events))
+        self._checked: dict[Key, tuple[Catalog, dict[str, Any]]] = {}
         self._missing_since: dict[Key, datetime] = {}
 
     def count_in(self, claims: Informer) -> None:
         """Count the claims of one kind among the users of Compositions; the informer has the index `composition`."""
-        self._claims.append(claims)
+        self._revisions.claims.append(claims)
 
     async def reconcile(self, key: Key) -> Result:
-        """Check a Composition and record its revision. Raises ApiError."""
+        """Check a Composition, record its revision and bring that a step further. Raises ApiError."""
         composition = self._library.compositions.store.get(key)
         if composition is None:
+            self._checked.pop(key, None)
             return SETTLED
         if deleting(composition):
             return await self._let_go(composition)
         spec = composition.get("spec") or {}
-        problems = await self._checker.check(CheckRequest(spec, relevant(self._cluster.catalog, spec)))
+        problems = await self._problems(key, spec)
         if problems:
             return await self._refuse(composition, problems)
         self._missing_since.pop(key, None)
         composition = await self._hold(composition)
-        revision = await self._record(composition, spec)
+        revision = await self._revisions.record(composition, spec)
+        state, conditions, result = await self._roll_out(composition, revision)
+        if state is None or state.phase == "Finished":
+            synced = f"revision {revision.number} is {revision.name}"
+            conditions.append(self._condition(composition, "Synced", "True", "InSync", synced))
         ready = self._condition(composition, "Ready", "True", "Accepted", "checked; claims may use it")
-        synced = self._condition(
-            composition, "Synced", "True", "InSync", f"revision {revision.number} is {revision.name}"
-        )
-        await self._write(composition, [ready, synced], revision.name)
-        return SETTLED
+        await self._write(composition, [ready, *conditions], revision.name)
+        await self._revisions.prune(key.name, int(spec.get("revisionHistoryLimit", HISTORY_LIMIT)))
+        return result
+
+    async def _problems(self, key: Key, spec: dict[str, Any]) -> tuple[Problem, ...]:
+        """Check a content once for each state of the kinds: a rollout looks often."""
+        catalog = self._cluster.catalog
+        known = self._checked.get(key)
+        if known and known[0] is catalog and known[1] == spec:
+            return ()
+        problems = await self._checker.check(CheckRequest(spec, relevant(catalog, spec)))
+        self._checked.pop(key, None)
+        if not problems:
+            self._checked[key] = (catalog, spec)
+        return problems
+
+    async def _roll_out(
+        self, composition: Object, revision: Revision
+    ) -> tuple[RolloutStatus | None, list[Condition], Result]:
+        """Bring the newest revision a step further; return its state, what is to be said of it, and when to look."""
+        rules = _rules(revision)
+        accepted = self._condition(composition, "Ready", "True", "Accepted", "checked; claims may use it")
+        past = self._condition(composition, "Synced", "True", "InSync", "a copy of the past")
+        if rules is None:
+            await self._revisions.tell(revision.name, [accepted, past], None)
+            return None, [], SETTLED
+        before, is_asked = revision.state, _is_asked(composition)
+        members: tuple[Member, ...] = ()
+        if before is not None and (before.phase == "Finished" or (before.phase == "Halted" and not is_asked)):
+            state = before
+        else:
+            found = await self._revisions.members(revision)
+            if found is None:
+                told = self._conditions(composition, before) if before else []
+                return before, told, Result(requeue_after=_PACE)
+            members = found
+            state = advance(Course(revision.name, revision.number, rules, is_asked), before, members, self._now())
+        conditions = self._conditions(composition, state)
+        await self._revisions.tell(revision.name, [accepted, *(conditions or [past])], state)
+        self._tell_phase(composition, before, state)
+        return state, conditions, Result(requeue_after=_pace(state, len(members)))
+
+    def _tell_phase(self, composition: Object, before: RolloutStatus | None, state: RolloutStatus) -> None:
+        if before is None or before.phase == state.phase:
+            return
+        match state.phase:
+            case "Finished":
+                self._events.emit(composition, type_="Normal", reason="RolloutFinished", message=sentence(state))
+            case "Halted" | "Reverted":
+                self._events.emit(composition, type_="Warning", reason="RolloutHalted", message=sentence(state))
+            case "Progressing" | "Soaking":
+                pass
+            case _:
+                assert_never(state.phase)
 
     async def _hold(self, composition: Object) -> Object:
         """Add the finalizer that holds a deletion while claims use the Composition."""
@@ -97,50 +160,6 @@ class CompositionReconciler:
         self._library.compositions.store.remember(made)
         return made
 
-    async def _record(self, composition: Object, spec: dict[str, Any]) -> Revision:
-        """Make the newest revision be this content: content seen before gets its old revision under a new number."""
-        name, wanted = key_of(composition).name, content_hash(spec)
-        known = self._library.revisions(name)
-        newest = max(known, key=lambda each: each.number, default=None)
-        if newest and content_hash(newest.composition) == wanted:
-            await self._accept(newest.name)
-            return newest
-        number = newest.number + 1 if newest else 1
-        revision = Revision(f"{name[:200]}-{wanted[:10]}", number, name, spec)
-        body = {
-            "apiVersion": REVISIONS.api_version,
-            "kind": REVISIONS.kind,
-            "metadata": {"name": revision.name},
-            "spec": {"compositionName": name, "revision": number, "hash": wanted, "composition": spec},
-        }
-        if any(each.name == revision.name for each in known):
-            made = await self._cluster.kube.apply(REVISIONS, body, manager=names.OWN_MANAGER, force=True)
-        else:
-            try:
-                made = await self._cluster.kube.create(REVISIONS, body, manager=names.OWN_MANAGER)
-            except AlreadyExists as error:
-                raise Conflict(f"revision {revision.name} is not in the cache yet") from error
-            self._events.emit(
-                composition, type_="Normal", reason="RevisionCreated", message=f"revision {number} is {revision.name}"
-            )
-        self._library.revision_informer.store.remember(made)
-        await self._accept(revision.name)
-        return revision
-
-    async def _accept(self, name: str) -> None:
-        revision = self._library.revision_informer.store.get(Key("", name))
-        if revision is None:
-            return
-        ready = self._condition(revision, "Ready", "True", "Accepted", "checked; claims may use it")
-        synced = self._condition(revision, "Synced", "True", "InSync", "a copy of the past")
-        conditions = merge((revision.get("status") or {}).get("conditions") or (), [ready, synced], self._now())
-        status = {"observedGeneration": generation_of(revision), "conditions": conditions}
-        made = await write_status(
-            self._cluster.kube, REVISIONS, revision, status, manager=f"{names.OWN_MANAGER}/status"
-        )
-        if made:
-            self._library.revision_informer.store.remember(made)
-
     async def _refuse(self, composition: Object, problems: tuple[Problem, ...]) -> Result:
         """Say what is wrong; the claims stay on the last good revision."""
         first, key = problems[0], key_of(composition)
@@ -156,18 +175,21 @@ class CompositionReconciler:
             self._condition(composition, "Synced", "False", first.reason, text),
             self._condition(composition, abnormal, "True", first.reason, text),
         ]
+        newest = self._revisions.newest(key.name)
+        # A bad edit stops no rollout of what was good before it.
+        result = (await self._roll_out(composition, newest))[2] if newest else SETTLED
         await self._write(composition, conditions, str((composition.get("status") or {}).get("revision") or ""))
         if abnormal != "Stalled":
-            return Result(requeue_after=MISSING_PATIENCE - waited)
+            return Result(requeue_after=min(MISSING_PATIENCE - waited, result.requeue_after or MISSING_PATIENCE))
         if told is None or (told["reason"], told["message"]) != (first.reason, text):
             self._events.emit(composition, type_="Warning", reason=first.reason, message=text)
-        return SETTLED
+        return result
 
     async def _let_go(self, composition: Object) -> Result:
         if names.IN_USE_FINALIZER not in finalizers_of(composition):
             return SETTLED
         name = key_of(composition).name
-        users = sum(len(claims.store.by_index("composition", name)) for claims in self._claims)
+        users = sum(len(claims.store.by_index("composition", name)) for claims in self._revisions.claims)
         if users:
             text = f"{users} claims use this Composition; its deletion waits until they are gone"
             conditions = [
@@ -183,6 +205,10 @@ class CompositionReconciler:
 
     def _condition(self, obj: Object, type_: str, status: Any, reason: str, message: str) -> Condition:
         return Condition(type_, status, reason, message, generation_of(obj))
+
+    def _conditions(self, composition: Object, state: RolloutStatus) -> list[Condition]:
+        generation = generation_of(composition)
+        return [replace(each, observed_generation=generation) for each in conditions_of(state)]
 
     async def _write(self, composition: Object, conditions: list[Condition], revision: str) -> None:
         before = composition.get("status") or {}
@@ -200,6 +226,27 @@ class CompositionReconciler:
         )
         if made:
             self._library.compositions.store.remember(made)
+
+
+def _rules(revision: Revision) -> Rollout | None:
+    spec = readable(revision.composition)
+    return None if spec is None or isinstance(spec.rollout, UnsetType) else spec.rollout
+
+
+def _is_asked(composition: Object) -> bool:
+    token = annotations_of(composition).get(names.RECONCILE_REQUESTED_AT, "")[:256]
+    return bool(token) and token != (composition.get("status") or {}).get("lastHandledReconcileAt")
+
+
+def _pace(state: RolloutStatus, members: int) -> timedelta | None:
+    """Return when to look at the claims again: the more there are, the later."""
+    match state.phase:
+        case "Progressing" | "Soaking":
+            return max(_PACE, _PACE_OF_ONE * members)
+        case "Reverted" if state.updated:
+            return max(_BACK_PACE, _PACE_OF_ONE * members)
+        case _:
+            return None
 
 
 def relevant(kinds: Catalog, spec: dict[str, Any]) -> Catalog:

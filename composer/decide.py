@@ -300,11 +300,12 @@ def replacing_data(view: View, rendered: Rendered) -> tuple[Cause, ...]:
     """
     held = tuple(why for each, why in _unwanted(view, rendered) if why is not None and each.entry.stateful)
     alive = {each.entry.place for each in view.known if each.live is not None}
-    is_new = any(child.place not in alive and _holds_data(view, child) for child in rendered.children)
+    is_new = any(child.place not in alive and is_stateful(view, child) for child in rendered.children)
     return held if is_new else ()
 
 
-def _holds_data(view: View, child: Child) -> bool:
+def is_stateful(view: View, child: Child) -> bool:
+    """Tell whether losing a child would lose data, by its kind or by the word of the composition."""
     facts = view.catalog.get(child.group_kind)
     return child.stateful is True or (facts is not None and facts.stateful)
 

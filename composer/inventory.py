@@ -20,7 +20,10 @@ class Resting(msgspec.Struct, frozen=True):
 
 
 class Entry(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """One composed object. `desired` and `live` are hashes of what was sent and of what the API server made of it."""
+    """One composed object. `desired` and `live` are hashes of what was sent and of what the API server made of it.
+
+    `origin` is the earlier resource name that its object keeps, `floors` the largest values ever applied, by path.
+    """
 
     resource: str
     api_version: str
@@ -35,6 +38,8 @@ class Entry(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     applied: bool = False
     marks: Mapping[str, str] = {}
     resting: tuple[Resting, ...] = ()
+    origin: str = ""
+    floors: Mapping[str, int] = {}
     outcome: str = ""
 
     @property

@@ -12,6 +12,7 @@ from composer.inventory import Entry
 DeletionPolicy = Literal["Orphan", "Snapshot", "Delete"]
 Size = Literal["small", "medium", "large", "xlarge"]
 Day = Literal["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
+RolloutPhase = Literal["Progressing", "Soaking", "Finished", "Halted", "Reverted"]
 Expressions = dict[str, Any]
 """A tree whose texts may hold expressions; checked by `composer.template`."""
 
@@ -61,6 +62,7 @@ class ResourceTemplate(_Frozen, frozen=True):
     depends_on: tuple[str, ...] = ()
     ready_when: str = ""
     moved_from: tuple[str, ...] = ()
+    floors: tuple[str, ...] = ()
     stateful: bool | UnsetType = UNSET
 
 
@@ -86,6 +88,7 @@ class CompositionSpec(_Frozen, frozen=True):
     connection: Expressions = {}
     status: Expressions = {}
     rollout: Rollout | UnsetType = UNSET
+    revision_history_limit: int = 10
 
 
 class CompositionRevisionSpec(_Frozen, frozen=True):
@@ -98,10 +101,13 @@ class CompositionRevisionSpec(_Frozen, frozen=True):
 
 
 class CompositionChoice(_Frozen, frozen=True):
-    """The Composition and the revision in use."""
+    """The Composition and the revision in use; the rest where revisions go by waves: how the claim came to it."""
 
     name: str = ""
     revision: str = ""
+    since: str = ""
+    previous: str = ""
+    was_ready: bool | UnsetType = UNSET
 
 
 class Binding(_Frozen, frozen=True):
@@ -212,11 +218,39 @@ class CompositionStatus(_Frozen, frozen=True):
     last_handled_reconcile_at: str = ""
 
 
+class RolloutFailure(_Frozen, frozen=True):
+    """One claim that failed in a rollout, as namespace/name, and why."""
+
+    claim: str
+    reason: str
+    message: str
+
+
+class RolloutStatus(_Frozen, frozen=True):
+    """How far a revision has come; `through` is the place in the order that it has reached, `everyone`: all of it.
+
+    `revision` is the number that the state speaks of: content that comes back gets a new one.
+    """
+
+    revision: int
+    phase: RolloutPhase
+    wave: int = 0
+    waves: int = 0
+    since: str = ""
+    through: str = ""
+    everyone: bool = False
+    total: int = 0
+    updated: int = 0
+    failed: int = 0
+    failures: tuple[RolloutFailure, ...] = ()
+
+
 class CompositionRevisionStatus(_Frozen, frozen=True):
     """What became of a revision."""
 
     observed_generation: int = -1
     conditions: tuple[StatusCondition, ...] = ()
+    rollout: RolloutStatus | UnsetType = UNSET
 
 
 class PostgreSQLInstance(_Frozen, frozen=True):

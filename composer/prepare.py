@@ -9,14 +9,24 @@ from typing import Any, Protocol
 from msgspec import UnsetType
 
 from composer import names
-from composer.choose import Candidate, Revision, choose, choose_revision, readable
+from composer.choose import (
+    Candidate,
+    Revision,
+    Standing,
+    choose,
+    choose_revision,
+    is_way_back,
+    readable,
+)
 from composer.decide import foreign_stateful
 from composer.inventory import load as load_inventory
 from composer.models import CompositionSpec, DeletionPolicy
+from composer.moves import moved, origins
 from composer.problems import CompositionError
 from composer.reasons import Cause, cause
 from composer.render import Observed, Rendered, Request
 from composer.report import Findings
+from composer.rollout import is_well
 from composer.teardown import effective_policy
 from composer.view import View
 from runtime.objects import Object, annotations_of, dumps, labels_of
@@ -44,12 +54,17 @@ class Library(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A claim that can be composed: its revision and what it renders to."""
+    """A claim that can be composed: its revision and what it renders to.
+
+    `view` calls the resources as that revision does; `is_way_back`: the claim leaves a revision that failed.
+    """
 
     composition: str
     revision: Revision
     spec: CompositionSpec
     rendered: Rendered
+    view: View
+    is_way_back: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +72,7 @@ class _Chosen:
     composition: str
     revision: Revision
     spec: CompositionSpec
+    is_way_back: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +101,13 @@ class Preparer:
             composition=chosen.composition,
             deletion_policy=effective_policy(view, chosen.spec.deletion_policies),
         )
+        if chosen.composition == view.chosen and not chosen.is_way_back:
+            # What goes wrong from here on is this revision's doing.
+            base = replace(base, revision=chosen.revision.name, has_rollout=chosen.revision.has_rollout)
         refusal = _refusal(view, chosen)
         if refusal:
             return replace(base, causes=(refusal,))
+        view = moved(view, chosen.spec)
         environments = self._environments(chosen.spec)
         if isinstance(environments, Cause):
             return replace(base, causes=(environments,))
@@ -96,7 +116,7 @@ class Preparer:
         except CompositionError as error:
             causes = tuple(cause(each.reason, str(each), resource=each.resource) for each in error.problems)
             return replace(base, causes=causes)
-        return Prepared(chosen.composition, chosen.revision, chosen.spec, rendered)
+        return Prepared(chosen.composition, chosen.revision, chosen.spec, rendered, view, chosen.is_way_back)
 
     def kinds(self, claim: Object) -> frozenset[str]:
         """Return the kinds of the composition that a claim uses already, so that children are found by label."""
@@ -122,13 +142,14 @@ class Preparer:
             return chosen
         pin = "" if isinstance(spec.composition_revision_ref, UnsetType) else spec.composition_revision_ref.name
         candidate = next(each for each in known if each.name == chosen)
-        revision = choose_revision(chosen, pin, self._library.revisions(chosen), refusal=candidate.refusal)
+        revisions, standing = self._library.revisions(chosen), _standing(view)
+        revision = choose_revision(chosen, pin, revisions, standing=standing, refusal=candidate.refusal)
         if isinstance(revision, Cause):
             return revision if candidate.is_checked else _Unchecked(revision)
         composition = readable(revision.composition)
         if composition is None:
             return cause("SchemaMismatch", f"revision {revision.name} cannot be read")
-        return _Chosen(chosen, revision, composition)
+        return _Chosen(chosen, revision, composition, is_way_back(revision, revisions, standing))
 
     def _environments(self, spec: CompositionSpec) -> dict[str, dict[str, str]] | Cause:
         found = {name: self._library.environment(name) for name in spec.environments}
@@ -137,6 +158,12 @@ class Preparer:
             text = f"ConfigMap {', '.join(missing)} of Fairlead's namespace is missing; ask the platform team"
             return cause("EnvironmentNotFound", text)
         return {name: data for name, data in found.items() if data is not None}
+
+
+def _standing(view: View) -> Standing:
+    found = view.status.get("composition") or {}
+    revision, previous = str(found.get("revision") or ""), str(found.get("previous") or "")
+    return Standing(str(view.identity), revision, previous, is_well(view.claim))
 
 
 def untouched(view: View, *causes: Cause) -> Findings:
@@ -165,6 +192,7 @@ def _request(view: View, chosen: _Chosen, environments: dict[str, dict[str, str]
         environments=environments,
         observed=observed,
         stateful_foreign=foreign_stateful(view),
+        origins=origins(view),
     )
 
 

@@ -15,6 +15,7 @@ from composer.compositions import Checker, CompositionReconciler
 from composer.gather import Cluster, Gatherer
 from composer.kinds import KindFacts
 from composer.library import Library
+from composer.news import moves, steers
 from composer.prepare import Preparer, Renderer
 from composer.secrets import Publisher
 from runtime.cache import Informer
@@ -126,13 +127,13 @@ class _Keys:
         return () if change.initial else self._store.by_index("namespace", change.key.name)
 
     def undecided(self, change: Change) -> Iterable[Key]:
-        if change.initial:
+        if change.initial or not steers(change):
             return ()
         return (*self._store.by_index("composition", ""), *self._store.by_index("composition", change.key.name))
 
     def of_revision(self, change: Change) -> Iterable[Key]:
         obj = change.after or change.before
-        if change.initial or obj is None:
+        if change.initial or obj is None or not moves(change):
             return ()
         name = str((obj.decode().get("spec") or {}).get("compositionName", ""))
         return (*self._store.by_index("composition", ""), *self._store.by_index("composition", name))

@@ -36,16 +36,18 @@ class Observed(msgspec.Struct, frozen=True):
 class Request(msgspec.Struct, frozen=True):
     """All that a render depends on. `identity` is the claim's, `environments` the ConfigMaps' data by name.
 
-    `stateful_foreign` lists the kinds (`Kind.group`) that hold data and are no provider's of ours.
+    `stateful_foreign` lists the kinds (`Kind.group`) that hold data and are no provider's of ours, `origins` the
+    earlier names of resources whose objects keep them.
     """
 
     composition_name: str
     composition: Expressions
     claim: Object
     identity: str
-    environments: dict[str, dict[str, str]] = {}
+    environments: Mapping[str, Mapping[str, Any]] = {}
     observed: tuple[Observed, ...] = ()
     stateful_foreign: tuple[str, ...] = ()
+    origins: dict[str, str] = {}
 
 
 class Child(msgspec.Struct, frozen=True):
@@ -228,9 +230,10 @@ class _Rendering:
         """Give a manifest its name, its place, its owner and our label and annotations."""
         claim = self._request.claim
         meta = metadata(manifest)
-        annotations = {**(meta.get("annotations") or {}), **self._annotations(resource.name, key)}
+        made_as = self._request.origins.get(resource.name, resource.name)
+        annotations = {**(meta.get("annotations") or {}), **self._annotations(made_as, key)}
         dressed: Object = {
-            "name": names.child_name(self._identity, resource.name, key),
+            "name": names.child_name(self._identity, made_as, key),
             "namespace": metadata(claim).get("namespace", ""),
             "labels": {**(meta.get("labels") or {}), names.CLAIM_LABEL: self._identity.uid},
             "annotations": annotations,

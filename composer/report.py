@@ -9,10 +9,12 @@ from typing import Any
 
 from composer import inventory, names
 from composer.inventory import Entry
+from composer.models import CompositionChoice
 from composer.reasons import Cause, Gravity, cause, gravest, gravity
 from composer.render import Rendered
+from composer.rollout import choice_after
 from composer.view import View
-from runtime.conditions import Condition, find, is_true, merge
+from runtime.conditions import Condition, find, is_true, merge, timestamp
 from runtime.objects import Object, deleting, generation_of, key_of
 
 MISSING_PATIENCE = timedelta(seconds=60)
@@ -25,6 +27,7 @@ class Findings:
     """What a pass found. `rendered` is None when nothing could be; `waited`: how long the first cause has held.
 
     `is_early`: the cause is about to pass by itself (a Composition that is being checked), and not worth a write yet.
+    `has_rollout`: the revision goes to its claims by waves.
     """
 
     causes: tuple[Cause, ...]
@@ -38,6 +41,7 @@ class Findings:
     published: bool = True
     waited: timedelta = timedelta()
     is_early: bool = False
+    has_rollout: bool = False
 
 
 def report(view: View, found: Findings, now: datetime) -> Object:
@@ -52,9 +56,9 @@ def report(view: View, found: Findings, now: datetime) -> Object:
         **_extras(view, found),
     }
     if found.composition:
-        status["composition"] = {"name": found.composition}
-        if found.revision:
-            status["composition"]["revision"] = found.revision
+        since = timestamp(now) if found.has_rollout else ""
+        choice = CompositionChoice(found.composition, found.revision, since)
+        status["composition"] = choice_after(view.status.get("composition") or {}, choice, view.claim)
     if found.secret:
         status["binding"] = {"name": found.secret}
         status["connectionHash"] = found.connection_hash

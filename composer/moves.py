@@ -1,0 +1,68 @@
+"""Resources that a Composition calls by another name now: they keep their object and their object in the cloud. Pure.
+
+The names of both are made of the resource's name, so a moved resource remembers its *origin*: the name it was made
+under. It goes back by itself where an earlier revision, with the earlier name, is used again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import msgspec
+
+from composer.models import CompositionSpec
+from composer.problems import Problem, near
+from composer.view import Known, View
+
+
+def moved(view: View, spec: CompositionSpec) -> View:
+    """Return the view with its entries called as the composition calls them."""
+    names = _new_names(view, spec)
+    return replace(view, known=tuple(_renamed(each, names) for each in view.known)) if names else view
+
+
+def origins(view: View) -> dict[str, str]:
+    """Return the origin of each resource that has another name by now."""
+    return {each.entry.resource: each.entry.origin for each in view.known if each.entry.origin}
+
+
+def faults(spec: CompositionSpec) -> Iterator[Problem]:
+    """Find moves that lead nowhere: from a resource that is still there, or to two at once."""
+    present = {resource.name for resource in spec.resources}
+    taken: dict[str, str] = {}
+    for index, resource in enumerate(spec.resources):
+        path = f"spec.resources[{index}].movedFrom"
+        for name in resource.moved_from:
+            if name in present:
+                what = f"resource {name!r} is still in the composition, so that nothing can be moved from it"
+                yield Problem("TemplateInvalid", what, path, resource=resource.name)
+            elif name in taken:
+                what = f"{name!r} is moved to {taken[name]!r} already{near(name, present)}"
+                yield Problem("TemplateInvalid", what, path, resource=resource.name)
+            taken[name] = resource.name
+
+
+def _new_names(view: View, spec: CompositionSpec) -> dict[str, str]:
+    """Map the names in the inventory to those of the composition, where they differ."""
+    present = {resource.name for resource in spec.resources}
+    recorded = {each.entry.resource: each.entry.origin for each in view.known}
+    found: dict[str, str] = {}
+    for resource in spec.resources:
+        if resource.name not in recorded:
+            earlier = next((name for name in resource.moved_from if name in recorded and name not in found), None)
+            if earlier is not None:
+                found[earlier] = resource.name
+    for name, origin in recorded.items():
+        if name not in present and name not in found and origin in present and origin not in recorded:
+            found[name] = origin
+    return found
+
+
+def _renamed(known: Known, names: dict[str, str]) -> Known:
+    name = names.get(known.entry.resource)
+    if name is None:
+        return known
+    made_as = known.entry.origin or known.entry.resource
+    entry = msgspec.structs.replace(known.entry, resource=name, origin="" if made_as == name else made_as)
+    return replace(known, entry=entry)

@@ -1,0 +1,142 @@
+"""Keeps the revisions of Compositions: records each content, writes how far it has come, drops what nobody uses."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from composer import names
+from composer.choose import Revision
+from composer.gather import Cluster
+from composer.hashes import content_hash
+from composer.library import REVISIONS, Library
+from composer.models import RolloutStatus
+from composer.rollout import Member, member_of
+from runtime.cache import Informer
+from runtime.conditions import Condition, merge
+from runtime.errors import AlreadyExists, Conflict, NotFound
+from runtime.events import EventRecorder
+from runtime.objects import Key, Object, generation_of, key_of
+from runtime.status import write_status
+
+_CHUNK = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """The wall clock and the events of one process."""
+
+    now: Callable[[], datetime]
+    events: EventRecorder
+
+
+class Revisions:
+    """The only writer of CompositionRevisions."""
+
+    def __init__(self, cluster: Cluster, library: Library, clock: Clock) -> None:
+        self._cluster = cluster
+        self._library = library
+        self._clock = clock
+        self.claims: list[Informer] = []
+
+    def newest(self, composition: str) -> Revision | None:
+        """Return the revision with the highest number, as the caches have it."""
+        return max(self._library.revisions(composition), key=lambda each: each.number, default=None)
+
+    async def record(self, composition: Object, spec: dict[str, Any]) -> Revision:
+        """Make the newest revision be this content: content seen before gets its old revision under a new number."""
+        name, wanted = key_of(composition).name, content_hash(spec)
+        known = self._library.revisions(name)
+        newest = self.newest(name)
+        if newest and content_hash(newest.composition) == wanted:
+            return newest
+        number = newest.number + 1 if newest else 1
+        revision = Revision(f"{name[:200]}-{wanted[:10]}", number, name, spec)
+        body = {
+            "apiVersion": REVISIONS.api_version,
+            "kind": REVISIONS.kind,
+            "metadata": {"name": revision.name},
+            "spec": {"compositionName": name, "revision": number, "hash": wanted, "composition": spec},
+        }
+        if any(each.name == revision.name for each in known):
+            made = await self._cluster.kube.apply(REVISIONS, body, manager=names.OWN_MANAGER, force=True)
+        else:
+            try:
+                made = await self._cluster.kube.create(REVISIONS, body, manager=names.OWN_MANAGER)
+            except AlreadyExists as error:
+                raise Conflict(f"revision {revision.name} is not in the cache yet") from error
+            text = f"revision {number} is {revision.name}"
+            self._clock.events.emit(composition, type_="Normal", reason="RevisionCreated", message=text)
+        self._library.revision_informer.store.remember(made)
+        return revision
+
+    async def tell(self, name: str, conditions: list[Condition], state: RolloutStatus | None) -> None:
+        """Write the status of a revision when it differs. `conditions` are of the Composition's generation."""
+        revision = self._library.revision_informer.store.get(Key("", name))
+        if revision is None:
+            return
+        before, generation = revision.get("status") or {}, generation_of(revision)
+        own = [Condition(each.type, each.status, each.reason, each.message, generation) for each in conditions]
+        status: Object = {
+            "observedGeneration": generation,
+            "conditions": merge(before.get("conditions") or (), own, self._clock.now()),
+        }
+        if state is not None:
+            status["rollout"] = msgspec.json.decode(msgspec.json.encode(state))
+        manager = f"{names.OWN_MANAGER}/status"
+        made = await write_status(self._cluster.kube, REVISIONS, revision, status, manager=manager)
+        if made:
+            self._library.revision_informer.store.remember(made)
+
+    async def prune(self, composition: str, limit: int) -> None:
+        """Delete the oldest revisions beyond `limit` that no claim uses, came from, or is pinned to."""
+        known = sorted(self._library.revisions(composition), key=lambda each: each.number)
+        finished = [each.name for each in known if each.is_finished]
+        if len(known) <= limit + 1 or not all(claims.synced.is_set() for claims in self.claims):
+            return
+        kept = {known[-1].name, *finished[-1:]}
+        async for claim in self._claims(composition):
+            kept |= _revisions_of(claim)
+        spare = [each for each in known if each.name not in kept]
+        for each in spare[: max(len(spare) - limit, 0)]:
+            try:
+                revision = await self._cluster.kube.get(REVISIONS, Key("", each.name))
+                if (revision.get("spec") or {}).get("revision") == each.number:
+                    await self._cluster.kube.delete(REVISIONS, Key("", each.name), uid=revision["metadata"]["uid"])
+            except NotFound:
+                continue
+
+    async def members(self, revision: Revision) -> tuple[Member, ...] | None:
+        """Read the claims that a rollout is about; None while not all are known."""
+        if not all(claims.synced.is_set() for claims in self.claims):
+            return None
+        now, found = self._clock.now(), list[Member]()
+        async for claim in self._claims(revision.composition_name, with_undecided=False):
+            member = member_of(claim, revision.name, now)
+            if member is not None:
+                found.append(member)
+        return tuple(found)
+
+    async def _claims(self, composition: str, *, with_undecided: bool = True) -> AsyncIterator[Object]:
+        """Read claims from the caches, in parts, so that no other work waits for thousands of them."""
+        values = (composition, "") if with_undecided else (composition,)
+        for informer in self.claims:
+            keys = [key for value in values for key in informer.store.by_index("composition", value)]
+            for count, key in enumerate(keys, start=1):
+                claim = informer.store.get(key)
+                if claim is not None:
+                    yield claim
+                if count % _CHUNK == 0:
+                    await asyncio.sleep(0)
+
+
+def _revisions_of(claim: Object) -> set[str]:
+    """Return the revisions that a claim holds on to."""
+    in_use = (claim.get("status") or {}).get("composition") or {}
+    pin = (claim.get("spec") or {}).get("compositionRevisionRef") or {}
+    return {str(each) for each in (in_use.get("revision"), in_use.get("previous"), pin.get("name")) if each}

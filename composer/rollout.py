@@ -1,0 +1,277 @@
+"""How a new revision reaches the claims: wave after wave, and no further once too many of them fail. Pure.
+
+The state is in the revision's status and has one writer. A claim needs no list of names to know whether it is in a
+wave: its place in the order is a hash, and the state says up to which place the revision has come.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, assert_never
+
+import msgspec
+
+from composer.models import CompositionChoice, Rollout, RolloutFailure, RolloutStatus
+from composer.view import identity_of, is_paused
+from runtime.conditions import Condition, find, is_true, timestamp
+from runtime.objects import Object, annotations_of, deleting, key_of
+
+DEFAULT_WAVES = ("100%",)
+_LAST_PLACE = "f" * 16
+_TOLD_FAILURES = 10
+_MESSAGE_LIMIT = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One claim as a rollout sees it.
+
+    `place` is its position in the order; `since` and `was_ready` tell when it took its present revision and how it
+    was just before, `trouble` why it is stalled.
+    """
+
+    name: str
+    place: str
+    revision: str
+    is_ready: bool = True
+    is_working: bool = False
+    trouble: tuple[str, str] | None = None
+    since: datetime | None = None
+    was_ready: bool = True
+
+    @property
+    def is_well(self) -> bool:
+        """Whether it is usable and nothing stands in its way."""
+        return self.is_ready and self.trouble is None
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """One revision under way: its object's name and number, the rules, and whether a person asked to go on."""
+
+    revision: str
+    number: int
+    rules: Rollout
+    is_resumed: bool = False
+
+    @property
+    def waves(self) -> tuple[str, ...]:
+        """The sizes of the waves, as they are written."""
+        return self.rules.waves or DEFAULT_WAVES
+
+
+def place_of(identity: str, revision: str) -> str:
+    """Return a claim's place in the order of one revision: 16 hexadecimal digits, another order for each revision."""
+    return hashlib.sha256(f"{identity}\0{revision}".encode()).hexdigest()[:16]
+
+
+def is_well(claim: Object) -> bool:
+    """Tell whether a claim is healthy: Ready, and not Stalled."""
+    return is_true(claim, "Ready") and not is_true(claim, "Stalled")
+
+
+def is_included(state: RolloutStatus, place: str, *, well: bool) -> bool:
+    """Tell whether the revision has come to this place; a claim that is not well goes with the last wave alone."""
+    if state.phase not in ("Progressing", "Soaking"):
+        return False
+    return state.everyone or (well and place <= state.through)
+
+
+def member_of(claim: Object, revision: str, now: datetime) -> Member | None:
+    """Read a claim; None for one that a rollout passes over: it has no revision yet, is pinned, paused, or goes."""
+    found = (claim.get("status") or {}).get("composition") or {}
+    if not found.get("revision") or deleting(claim) or is_paused(annotations_of(claim), now):
+        return None
+    if (claim.get("spec") or {}).get("compositionRevisionRef"):
+        return None
+    choice = msgspec.convert(found, CompositionChoice, strict=False)
+    stalled = find(claim, "Stalled")
+    is_stalled = stalled is not None and stalled.get("status") == "True"
+    return Member(
+        name=str(key_of(claim)),
+        place=place_of(str(identity_of(claim)), revision),
+        revision=choice.revision,
+        is_ready=is_true(claim, "Ready"),
+        is_working=is_true(claim, "Reconciling"),
+        trouble=(str(stalled["reason"]), str(stalled["message"])) if stalled and is_stalled else None,
+        since=_instant(choice.since),
+        was_ready=choice.was_ready is not False,
+    )
+
+
+def advance(course: Course, before: RolloutStatus | None, members: Sequence[Member], now: datetime) -> RolloutStatus:
+    """Return the next state of a rollout; equal to `before` when there is nothing to say.
+
+    A state of another number is of an earlier time at which the revision was the newest: the rollout begins anew.
+    """
+    state = before if before is not None and before.revision == course.number else _begun(course, now)
+    match state.phase, course.is_resumed:
+        case ("Finished", _) | ("Halted", False):
+            return state
+        case "Reverted", False:
+            return _counted(state, course, members)
+        case "Halted", True:
+            state = msgspec.structs.replace(_in_phase(state, "Progressing", now), failed=0, failures=())
+        case "Reverted", True:
+            state = _begun(course, now)
+        case _:
+            pass
+    return _stepped(_counted(state, course, members), course, members, now)
+
+
+def _stepped(state: RolloutStatus, course: Course, members: Sequence[Member], now: datetime) -> RolloutStatus:
+    """Look at the open wave: stop, wait for it, watch it, or open the next."""
+    failing = [each for each in members if _fails(each, course, now)]
+    state = msgspec.structs.replace(state, failed=len(failing))
+    if len(failing) > course.rules.max_failed:
+        return _stopped(state, course, failing, now)
+    if any(_is_awaited(each, course, state) and each not in failing for each in members):
+        return state if state.phase == "Progressing" else _in_phase(state, "Progressing", now)
+    if state.phase == "Progressing" and state.wave:
+        state = _in_phase(state, "Soaking", now)
+    if state.wave and not _has_soaked(state, course.rules, now):
+        return state
+    return _next_wave(state, course, members, now)
+
+
+def choice_after(before: Mapping[str, Any], after: CompositionChoice, claim: Object) -> Object:
+    """Return `status.composition` of a claim: what it uses and, where revisions go by waves, how it came to it.
+
+    `after.since` is empty where the revision has no rollout.
+    """
+    if (before.get("name"), before.get("revision", "")) == (after.name, after.revision):
+        return dict(before)
+    found: Object = {"name": after.name}
+    if after.revision:
+        found["revision"] = after.revision
+    if after.revision and after.since:
+        found |= {"since": after.since, "wasReady": is_well(claim)}
+        if before.get("name") == after.name and before.get("revision"):
+            found["previous"] = before["revision"]
+    return found
+
+
+def sentence(state: RolloutStatus) -> str:
+    """Say in words how far a rollout is, for conditions and events."""
+    where = f"revision {state.revision}, wave {state.wave} of {state.waves}"
+    match state.phase:
+        case "Progressing":
+            return f"{where}: {state.updated} of {state.total} claims have it"
+        case "Soaking":
+            return f"{where}: {state.updated} of {state.total} claims have it and are watched for a while"
+        case "Finished":
+            return f"revision {state.revision} has come to all claims"
+        case "Halted" | "Reverted":
+            first = state.failures[0]
+            what = "stopped" if state.phase == "Halted" else "stopped, and its claims go back"
+            more = f" (and {state.failed - 1} more)" if state.failed > 1 else ""
+            return (
+                f"{where}, is {what}: claim {first.claim}{more} failed: {first.reason}: {first.message}; edit the "
+                "Composition, or mend the claim and ask for a reconcile of the Composition to go on"
+            )
+
+
+def conditions_of(state: RolloutStatus) -> tuple[Condition, ...]:
+    """Return what a rollout under way or stopped adds to the conditions of Composition and revision."""
+    match state.phase:
+        case "Finished":
+            return ()
+        case "Progressing" | "Soaking":
+            reason, abnormal = "RollingOut", "Reconciling"
+        case "Halted" | "Reverted":
+            reason, abnormal = "RolloutHalted", "Stalled"
+        case _:
+            assert_never(state.phase)
+    text = sentence(state)
+    return Condition("Synced", "False", reason, text, 0), Condition(abnormal, "True", reason, text, 0)
+
+
+def faults(rules: Rollout) -> tuple[str, ...]:
+    """Say what is wrong with the waves of a Composition: percentages that do not grow, or an end before 100%."""
+    percentages = [int(each[:-1]) for each in rules.waves if each.endswith("%")]
+    found: list[str] = []
+    if rules.waves and rules.waves[-1] != "100%":
+        found.append("the last wave must be 100%, or some claims would never get the revision")
+    if percentages != sorted(set(percentages)):
+        found.append("each wave must be larger than the one before")
+    return tuple(found)
+
+
+def _begun(course: Course, now: datetime) -> RolloutStatus:
+    return RolloutStatus(revision=course.number, phase="Progressing", waves=len(course.waves), since=timestamp(now))
+
+
+def _in_phase(state: RolloutStatus, phase: Any, now: datetime) -> RolloutStatus:
+    return msgspec.structs.replace(state, phase=phase, since=timestamp(now))
+
+
+def _counted(state: RolloutStatus, course: Course, members: Sequence[Member]) -> RolloutStatus:
+    updated = sum(1 for each in members if each.revision == course.revision)
+    return msgspec.structs.replace(state, total=len(members), updated=updated)
+
+
+def _fails(each: Member, course: Course, now: datetime) -> bool:
+    if each.revision != course.revision or not each.was_ready:
+        return False
+    if each.trouble is not None:
+        return True
+    deadline = timedelta(seconds=course.rules.progress_deadline_seconds)
+    return not each.is_ready and each.since is not None and now - each.since > deadline
+
+
+def _is_awaited(each: Member, course: Course, state: RolloutStatus) -> bool:
+    """Tell whether the wave waits for a claim; one that was not well before counts for nothing once it has moved."""
+    if each.revision != course.revision:
+        return is_included(state, each.place, well=each.is_well)
+    return each.was_ready and (each.is_working or not each.is_ready)
+
+
+def _stopped(state: RolloutStatus, course: Course, failing: Sequence[Member], now: datetime) -> RolloutStatus:
+    told = tuple(_failure(each) for each in sorted(failing, key=lambda each: each.name)[:_TOLD_FAILURES])
+    phase = "Reverted" if course.rules.on_failure == "Rollback" else "Halted"
+    return msgspec.structs.replace(_in_phase(state, phase, now), failures=told)
+
+
+def _failure(each: Member) -> RolloutFailure:
+    reason, message = each.trouble or ("ChildNotReady", "it was ready before and is not ready within the deadline")
+    return RolloutFailure(each.name, reason, message[:_MESSAGE_LIMIT])
+
+
+def _has_soaked(state: RolloutStatus, rules: Rollout, now: datetime) -> bool:
+    begun = _instant(state.since) or now
+    return now - begun >= timedelta(seconds=rules.soak_seconds)
+
+
+def _next_wave(state: RolloutStatus, course: Course, members: Sequence[Member], now: datetime) -> RolloutStatus:
+    """Open the next wave that has anybody in it; without any, the rollout is finished."""
+    order = sorted(each.place for each in members if each.is_well or each.revision == course.revision)
+    for number, written in enumerate(course.waves[state.wave :], start=state.wave + 1):
+        size = _size(written, len(members))
+        is_whole = number == len(course.waves) or size >= len(members)
+        through = _LAST_PLACE if is_whole or size > len(order) else order[size - 1]
+        opened = msgspec.structs.replace(
+            _in_phase(state, "Progressing", now), wave=number, through=max(state.through, through), everyone=is_whole
+        )
+        if any(
+            each.revision != course.revision and is_included(opened, each.place, well=each.is_well) for each in members
+        ):
+            return opened
+    return msgspec.structs.replace(_in_phase(state, "Finished", now), wave=len(course.waves))
+
+
+def _size(written: str, total: int) -> int:
+    """Return how many claims a wave holds with all before it; percentages are rounded up."""
+    if written.endswith("%"):
+        return math.ceil(total * int(written[:-1]) / 100)
+    return int(written)
+
+
+def _instant(text: str) -> datetime | None:
+    try:
+        return datetime.fromisoformat(text) if text else None
+    except ValueError:
+        return None

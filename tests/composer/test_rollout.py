@@ -1,0 +1,356 @@
+"""How a revision goes from wave to wave: every row of the decision, and what always holds."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from composer.choose import Revision, Standing, choose_revision, is_way_back
+from composer.models import CompositionChoice, Rollout, RolloutStatus
+from composer.reasons import Cause
+from composer.rollout import (
+    Course,
+    Member,
+    advance,
+    choice_after,
+    conditions_of,
+    faults,
+    is_included,
+    member_of,
+    place_of,
+    sentence,
+)
+from tests.composer.factories import claim
+
+NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+MINUTE = timedelta(minutes=1)
+OLD, NEW = "c-old", "c-new"
+
+
+def _rules(*waves: str, **fields: Any) -> Rollout:
+    return msgspec.convert({"waves": list(waves), "soakSeconds": 60, **fields}, Rollout)
+
+
+def _course(rules: Rollout, *, resumed: bool = False) -> Course:
+    return Course(NEW, 2, rules, resumed)
+
+
+def _members(count: int, **fields: Any) -> list[Member]:
+    return [Member(f"shop/{number}", f"{number:016x}", OLD, **fields) for number in range(count)]
+
+
+def _moved(members: list[Member], state: RolloutStatus, **fields: Any) -> list[Member]:
+    """Let every claim follow as a claim does."""
+    return [
+        replace(each, revision=NEW, since=NOW, was_ready=each.is_well, **fields)
+        if each.revision != NEW and is_included(state, each.place, well=each.is_well)
+        else each
+        for each in members
+    ]
+
+
+def _on_new(members: list[Member]) -> list[str]:
+    return [each.name for each in members if each.revision == NEW]
+
+
+def test_a_rollout_goes_wave_by_wave_watches_each_and_ends() -> None:
+    course, members, state = _course(_rules("1", "25%", "100%")), _members(10), None
+    seen: list[tuple[str, int, int]] = []
+    now = NOW
+    for _ in range(20):
+        state = advance(course, state, members, now)
+        members = _moved(members, state)
+        seen.append((state.phase, state.wave, len(_on_new(members))))
+        now += MINUTE
+        if state.phase == "Finished":
+            break
+    assert seen == [
+        ("Progressing", 1, 1),
+        ("Soaking", 1, 1),
+        ("Progressing", 2, 3),
+        ("Soaking", 2, 3),
+        ("Progressing", 3, 10),
+        ("Soaking", 3, 10),
+        ("Finished", 3, 10),
+    ]
+
+
+class Stop(msgspec.Struct, frozen=True):
+    """What the one claim of the first wave says, and what the rollout makes of it."""
+
+    phase: str
+    fields: dict[str, Any] = {}
+    rules: dict[str, Any] = {}
+
+
+STOPS = {
+    "a claim that stalls halts it": Stop("Halted", {"trouble": ("InvalidValue", "no")}),
+    "a claim that is not ready within the deadline halts it": Stop(
+        "Halted", {"is_ready": False, "since": NOW - 2 * MINUTE}, {"progressDeadlineSeconds": 60}
+    ),
+    "a claim that is not ready yet is waited for": Stop("Progressing", {"is_ready": False, "since": NOW}),
+    "a claim that is being changed is waited for": Stop("Progressing", {"is_working": True, "since": NOW}),
+    "a claim that was not well before counts for nothing": Stop(
+        "Soaking", {"trouble": ("InvalidValue", "no"), "was_ready": False}
+    ),
+    "as many failures as are allowed are passed over": Stop(
+        "Soaking", {"trouble": ("InvalidValue", "no")}, {"maxFailed": 1}
+    ),
+    "a rollback is asked for by the rules": Stop(
+        "Reverted", {"trouble": ("InvalidValue", "no")}, {"onFailure": "Rollback"}
+    ),
+}
+
+
+@pytest.mark.parametrize("case", STOPS.values(), ids=STOPS)
+def test_what_stops_a_wave(case: Stop) -> None:
+    course, members = _course(_rules("1", "100%", **case.rules)), _members(10)
+    state = advance(course, None, members, NOW)
+    members = _moved(members, state)
+    members[0] = replace(members[0], **case.fields)
+
+    after = advance(course, state, members, NOW)
+
+    assert after.phase == case.phase
+    assert _on_new(_moved(members, after)) == ["shop/0"]
+    if case.phase in ("Halted", "Reverted"):
+        assert [each.claim for each in after.failures] == ["shop/0"]
+        assert "shop/0" in sentence(after)
+        assert advance(course, after, members, NOW + 100 * MINUTE) == after
+
+
+def test_a_failure_while_a_wave_is_watched_stops_it_too() -> None:
+    course, members = _course(_rules("50%", "100%")), _members(4)
+    state = advance(course, None, members, NOW)
+    members = _moved(members, state)
+    state = advance(course, state, members, NOW)
+    assert state.phase == "Soaking"
+    members[1] = replace(members[1], trouble=("DatabaseLost", "gone"))
+
+    assert advance(course, state, members, NOW).phase == "Halted"
+
+
+def test_a_claim_that_was_ill_before_goes_last_and_is_not_waited_for() -> None:
+    course, members = _course(_rules("50%", "100%", soakSeconds=0)), _members(4)
+    members[0] = replace(members[0], is_ready=False)
+    first = advance(course, None, members, NOW)
+    members = _moved(members, first)
+    assert _on_new(members) == ["shop/1", "shop/2"]
+    members = _moved(members, advance(course, first, members, NOW))
+    assert _on_new(members) == ["shop/0", "shop/1", "shop/2", "shop/3"]
+    last = advance(course, first, members, NOW)
+
+    assert (last.phase, last.failed) == ("Finished", 0)
+
+
+def test_a_person_may_ask_to_go_on_after_a_halt() -> None:
+    course, members = _course(_rules("1", "100%", soakSeconds=0)), _members(3)
+    members = _moved(members, advance(course, None, members, NOW))
+    ill = [replace(members[0], trouble=("InvalidValue", "no")), *members[1:]]
+    halted = advance(course, advance(course, None, members, NOW), ill, NOW)
+    assert halted.phase == "Halted"
+
+    assert advance(_course(course.rules, resumed=True), halted, ill, NOW).phase == "Halted"
+    assert advance(_course(course.rules, resumed=True), halted, members, NOW).wave == 2
+
+
+def test_content_that_comes_back_is_rolled_out_anew() -> None:
+    done = RolloutStatus(revision=1, phase="Finished", wave=2, waves=2, through="f" * 16, everyone=True)
+
+    again = advance(_course(_rules("1", "100%")), done, _members(5), NOW)
+
+    assert (again.revision, again.phase, again.wave, again.everyone) == (2, "Progressing", 1, False)
+
+
+def test_without_claims_it_is_finished_at_once() -> None:
+    assert advance(_course(_rules("1", "100%")), None, [], NOW).phase == "Finished"
+
+
+@given(
+    total=st.integers(0, 40),
+    ill=st.sets(st.integers(0, 39), max_size=8),
+    failing=st.sets(st.integers(0, 39), max_size=3),
+    waves=st.sampled_from([("1", "10%", "100%"), ("3", "100%"), ("50%", "100%"), ()]),
+)
+def test_no_more_than_its_wave_has_it_and_failure_moves_nobody(
+    total: int, ill: set[int], failing: set[int], waves: tuple[str, ...]
+) -> None:
+    """Whoever is ill or fails: no claim moves beyond the open wave, none after a halt, and it ends."""
+    rules = _rules(*waves, soakSeconds=0)
+    sizes = [
+        math.ceil(total * int(each[:-1]) / 100) if each.endswith("%") else int(each) for each in waves or ("100%",)
+    ]
+    members = _members(total)
+    members = [replace(each, is_ready=index not in ill) for index, each in enumerate(members)]
+    state: RolloutStatus | None = None
+    for _ in range(4 * len(sizes) + 4):
+        before = len(_on_new(members))
+        state = advance(_course(rules), state, members, NOW)
+        members = _moved(members, state)
+        for index in failing & set(range(total)):
+            if members[index].revision == NEW:
+                members[index] = replace(members[index], trouble=("InvalidValue", "no"))
+        if state.phase == "Halted":
+            assert len(_on_new(members)) == before
+        elif state.wave and state.wave < len(sizes) and sizes[state.wave - 1] < total:
+            assert len(_on_new(members)) <= sizes[state.wave - 1]
+            assert not {f"shop/{each}" for each in ill} & set(_on_new(members))
+    assert state is not None
+    healthy_failures = {each for each in failing if each < total and each not in ill}
+    assert state.phase == ("Halted" if healthy_failures else "Finished")
+
+
+def test_the_order_is_another_for_each_revision() -> None:
+    names = [f"uid-{number}@shop/{number}" for number in range(20)]
+
+    orders = {tuple(sorted(names, key=lambda each: place_of(each, revision))) for revision in (OLD, NEW)}
+
+    assert len(orders) == 2
+
+
+@pytest.mark.parametrize(
+    ("waves", "problems"),
+    [
+        (("1", "10%", "100%"), 0),
+        (("5", "100%"), 0),
+        ((), 0),
+        (("1", "50%"), 1),
+        (("50%", "10%", "100%"), 1),
+        (("10%", "10%", "100%"), 1),
+    ],
+)
+def test_waves_must_grow_to_everyone(waves: tuple[str, ...], problems: int) -> None:
+    assert len(faults(_rules(*waves))) == problems
+
+
+class Read(msgspec.Struct, frozen=True):
+    claim: dict[str, Any]
+    is_member: bool = True
+
+
+_STATUS = {"composition": {"name": "c", "revision": OLD}}
+
+READS = {
+    "one that uses a revision": Read({"status": _STATUS}),
+    "one that has none yet": Read({"status": {}}, is_member=False),
+    "one that is being deleted": Read({"status": _STATUS, "deleted": True}, is_member=False),
+    "one that is pinned": Read({"status": _STATUS, "compositionRevisionRef": {"name": OLD}}, is_member=False),
+    "one that is paused": Read({"status": _STATUS, "annotations": {"fairlead.dev/paused": "true"}}, is_member=False),
+}
+
+
+@pytest.mark.parametrize("case", READS.values(), ids=READS)
+def test_who_takes_part(case: Read) -> None:
+    assert (member_of(claim(**case.claim), NEW, NOW) is not None) == case.is_member
+
+
+def test_a_claim_remembers_how_it_came_to_its_revision() -> None:
+    ready = [{"type": "Ready", "status": "True"}]
+    before = claim(status={"composition": {"name": "c", "revision": OLD}, "conditions": ready})
+
+    moved = choice_after(before["status"]["composition"], CompositionChoice("c", NEW, "2026-11-21T12:00:00Z"), before)
+
+    assert moved == {
+        "name": "c",
+        "revision": NEW,
+        "previous": OLD,
+        "since": "2026-11-21T12:00:00Z",
+        "wasReady": True,
+    }
+    assert choice_after(moved, CompositionChoice("c", NEW, "2026-11-21T13:00:00Z"), before) == moved
+    assert choice_after(moved, CompositionChoice("d", "d-1"), before) == {"name": "d", "revision": "d-1"}
+
+
+def test_what_is_said_of_a_rollout() -> None:
+    state = advance(_course(_rules("1", "100%")), None, _members(3), NOW)
+
+    assert [(each.type, each.reason) for each in conditions_of(state)] == [
+        ("Synced", "RollingOut"),
+        ("Reconciling", "RollingOut"),
+    ]
+    assert conditions_of(advance(_course(_rules("100%")), None, [], NOW)) == ()
+
+
+WITH_WAVES = {"rollout": {"waves": ["1", "100%"]}}
+_IDENTITY = "uid@shop/orders"
+_PLACE = place_of(_IDENTITY, NEW)
+
+
+def _revision(name: str, number: int, phase: str = "", **fields: Any) -> Revision:
+    if not phase:
+        return Revision(name, number, "c", WITH_WAVES)
+    state = msgspec.convert({"revision": number, "phase": phase, **fields}, RolloutStatus)
+    return Revision(name, number, "c", WITH_WAVES, state)
+
+
+FINISHED = _revision(OLD, 1, "Finished")
+
+
+class Choice(msgspec.Struct, frozen=True):
+    newest: Revision
+    gives: str
+    standing: Standing = Standing(_IDENTITY, OLD, "", is_well=True)
+    known: tuple[Revision, ...] = (FINISHED,)
+
+
+CHOICES = {
+    "a finished one is everybody's": Choice(_revision(NEW, 2, "Finished"), NEW),
+    "one whose rollout has not begun moves nobody": Choice(_revision(NEW, 2), OLD),
+    "a claim in the wave moves": Choice(_revision(NEW, 2, "Progressing", through=_PLACE), NEW),
+    "a claim before the wave stays": Choice(_revision(NEW, 2, "Progressing", through="0" * 16), OLD),
+    "a claim that is ill stays until the last wave": Choice(
+        _revision(NEW, 2, "Progressing", through=_PLACE), OLD, Standing(_IDENTITY, OLD)
+    ),
+    "in the last wave it moves": Choice(
+        _revision(NEW, 2, "Progressing", through="f" * 16, everyone=True), NEW, Standing(_IDENTITY, OLD)
+    ),
+    "after a halt nobody moves": Choice(_revision(NEW, 2, "Halted", through="f" * 16, everyone=True), OLD),
+    "after a halt who has it keeps it": Choice(
+        _revision(NEW, 2, "Halted", through=_PLACE), NEW, Standing(_IDENTITY, NEW, OLD)
+    ),
+    "after a rollback who has it goes back to its own": Choice(
+        _revision(NEW, 3, "Reverted"),
+        "c-mid",
+        Standing(_IDENTITY, NEW, "c-mid"),
+        (FINISHED, _revision("c-mid", 2, "Halted")),
+    ),
+    "after a rollback without a memory it takes the last that finished": Choice(
+        _revision(NEW, 2, "Reverted"), OLD, Standing(_IDENTITY, NEW)
+    ),
+    "a new claim takes the last that finished": Choice(
+        _revision(NEW, 2, "Progressing", through="f" * 16, everyone=True), OLD, Standing(_IDENTITY)
+    ),
+    "a new claim takes the newest where none finished": Choice(
+        _revision(NEW, 2, "Progressing"), NEW, Standing(_IDENTITY), (_revision(OLD, 1, "Halted"),)
+    ),
+    "a state of an earlier number is none": Choice(
+        Revision(NEW, 3, "c", WITH_WAVES, RolloutStatus(revision=1, phase="Finished")), OLD
+    ),
+    "without waves it is everybody's at once": Choice(Revision(NEW, 2, "c", {}), NEW),
+    "a claim whose revision is gone takes the last that finished": Choice(
+        _revision(NEW, 2, "Halted"), OLD, Standing(_IDENTITY, "c-pruned")
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CHOICES.values(), ids=CHOICES)
+def test_the_revision_of_a_claim_during_a_rollout(case: Choice) -> None:
+    found = choose_revision("c", "", (*case.known, case.newest), standing=case.standing)
+
+    assert not isinstance(found, Cause)
+    assert found.name == case.gives
+
+
+def test_the_way_back_is_known_as_one() -> None:
+    rolled, standing = _revision(NEW, 2, "Reverted"), Standing(_IDENTITY, NEW, OLD)
+
+    assert is_way_back(FINISHED, (FINISHED, rolled), standing)
+    assert not is_way_back(FINISHED, (FINISHED, _revision(NEW, 2, "Halted")), standing)
+    assert not is_way_back(rolled, (FINISHED, rolled), Standing(_IDENTITY, OLD))
