@@ -5,7 +5,7 @@ Liveness fails only for what a restart can cure. An API server that is away make
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection
 from datetime import timedelta
 from typing import Final
 
@@ -13,12 +13,23 @@ from runtime.cache import Cache
 from runtime.controller import Controller
 from runtime.health import Health
 
+# Longer than any one request may take.
+AWAY: Final = timedelta(seconds=15)
 STALE: Final = timedelta(minutes=3)
 STANDS: Final = timedelta(minutes=10)
 
 
-def checks_of(cache: Cache, controllers: Sequence[Controller]) -> Health:
-    """Return the checks over live state; `controllers` is filled once they are built."""
+def checks_of(
+    cache: Cache, controllers: Collection[Controller], *, away_for: Callable[[], timedelta] = timedelta
+) -> Health:
+    """Return the checks over live state; `controllers` is filled once they are built.
+
+    `away_for`: how long the API server has left requests without an answer.
+    """
+
+    def unreached() -> str | None:
+        away = away_for()
+        return f"the API server has not answered for {away.total_seconds():.0f} s" if away > AWAY else None
 
     def stale() -> str | None:
         longest = cache.stalest()
@@ -36,10 +47,16 @@ def checks_of(cache: Cache, controllers: Sequence[Controller]) -> Health:
         return None if controllers else "the controllers are not built yet"
 
     def unfilled() -> str | None:
-        missing = sorted(each.resource.group_kind for each in cache if not each.synced.is_set())
+        missing = sorted(each.resource.group_kind for each in cache if each.required and not each.synced.is_set())
         return f"no complete list yet of {', '.join(missing)}" if missing else None
 
     return Health(
         live={"watches": stuck, "queues": standing},
-        ready={"controllers": unbuilt, "lists": unfilled, "watches": stale, "queues": standing},
+        ready={
+            "api-server": unreached,
+            "controllers": unbuilt,
+            "lists": unfilled,
+            "watches": stale,
+            "queues": standing,
+        },
     )

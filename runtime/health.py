@@ -63,6 +63,9 @@ def _response(health: Health, path: str) -> tuple[HTTPStatus, bytes, str]:
         case "/readyz":
             return _checked(health.ready)
         case "/metrics":
+            # The checks publish gauges: what is scraped is as of now, whoever asked for the health last.
+            _checked(health.live)
+            _checked(health.ready)
             return HTTPStatus.OK, metrics.exposition(), "text/plain; version=0.0.4; charset=utf-8"
         case _:
             return HTTPStatus.NOT_FOUND, b"GET /healthz, /readyz or /metrics\n", "text/plain"

@@ -22,6 +22,8 @@ from runtime.kube import Page, Selection, WatchEvent
 from runtime.kube_errors import from_answer, without_values
 from runtime.kube_session import SessionSource
 from runtime.objects import Key, Object, Resource, dumps, key_of, loads
+from runtime.reach import Reach
+from runtime.writes import WRITES
 
 DEFAULT_REQUEST_TIMEOUT: Final = timedelta(seconds=10)
 
@@ -67,6 +69,7 @@ class KubeClient:
 
     def __init__(self, sessions: SessionSource, *, request_timeout: timedelta = DEFAULT_REQUEST_TIMEOUT) -> None:
         self._sessions = sessions
+        self.reach = Reach()
         self._timeout = aiohttp.ClientTimeout(total=request_timeout.total_seconds(), sock_connect=_CONNECT_SECONDS)
 
     @classmethod
@@ -94,6 +97,7 @@ class KubeClient:
         """POST with fieldValidation=Strict; AlreadyExists when the name is taken."""
         namespace = obj["metadata"].get("namespace", "")
         query = {"fieldManager": manager, "fieldValidation": "Strict"}
+        WRITES.wrote(resource, key_of(obj))
         return await self._object(_Request("POST", resource.path(namespace=namespace), query, dumps(obj)))
 
     async def apply(
@@ -102,11 +106,13 @@ class KubeClient:
         """Server-side apply; ApplyConflict without `force` names managers and fields."""
         query = {"fieldManager": manager, "fieldValidation": "Strict"} | ({"force": "true"} if force else {})
         path = resource.path(key_of(obj), subresource=subresource)
+        WRITES.wrote(resource, key_of(obj))
         return await self._object(_Request("PATCH", path, query, dumps(obj), "application/apply-patch+yaml"))
 
     async def replace(self, resource: Resource, obj: Object, *, manager: str) -> Object:
         """PUT; WriteConflict unless `metadata.resourceVersion` is the stored one."""
         query = {"fieldManager": manager, "fieldValidation": "Strict"}
+        WRITES.wrote(resource, key_of(obj))
         return await self._object(_Request("PUT", resource.path(key_of(obj)), query, dumps(obj)))
 
     async def json_patch(
@@ -116,6 +122,7 @@ class KubeClient:
         query = {"fieldManager": manager, "fieldValidation": "Strict"}
         path = resource.path(key, subresource=subresource)
         request = _Request("PATCH", path, query, dumps(operations), "application/json-patch+json")
+        WRITES.wrote(resource, key)
         tested = any(operation["op"] == "test" for operation in operations)
         try:
             return await self._object(request)
@@ -136,6 +143,7 @@ class KubeClient:
             "preconditions": preconditions,
             "propagationPolicy": propagation,
         }
+        WRITES.wrote(resource, key)
         await self._send(_Request("DELETE", resource.path(key), body=dumps(options)))
 
     async def list_page(
@@ -227,6 +235,7 @@ class KubeClient:
         url = URL(session.host + request.path + (f"?{urlencode(request.query)}" if request.query else ""), encoded=True)
         host = url.authority
         headers = {**session.headers, "Accept": request.accept, "Content-Type": request.content_type}
+        self.reach.asked()
         try:
             response = await session.http.request(
                 request.method,
@@ -240,6 +249,7 @@ class KubeClient:
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             metrics.REST_REQUESTS.labels("<error>", request.method, host).inc()
             raise NoAnswer(f"{request.method} {request.path}: {_words(error)}") from error
+        self.reach.answered()
         metrics.REST_REQUESTS.labels(str(response.status), request.method, host).inc()
         return response
 

@@ -14,10 +14,11 @@ import heapq
 import random
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import IntEnum
+from itertools import chain
 from typing import Final, NamedTuple
 
 import msgspec
@@ -76,6 +77,9 @@ class _Ready:
     def __len__(self) -> int:
         return self._count
 
+    def __iter__(self) -> Iterator[Key]:
+        return chain.from_iterable(self._namespaces.values())
+
     def put(self, key: Key) -> None:
         keys = self._namespaces.setdefault(key.namespace, OrderedDict())
         self._count += key not in keys
@@ -130,6 +134,10 @@ class QueueState:
     def delayed(self) -> int:
         """How many keys wait for their time or for their running pass."""
         return len(self._waits) - len(self)
+
+    def oldest(self, now: float) -> float:
+        """Return for how many seconds the longest waiting of the due keys has been due."""
+        return now - min((self._waits[key].due for ready in self._ready for key in ready), default=now)
 
     def add(self, key: Key, wait: Wait, now: float) -> None:
         """Ask for a pass of `key`; merges with what is asked for already."""
@@ -303,6 +311,7 @@ class WorkQueue:
         now = self._monotonic()
         running = [now - began for began in self._began.values()]
         metrics.QUEUE_DEPTH.labels(self._name, self._name).set(len(self._state))
+        metrics.OLDEST_SECONDS.labels(self._name).set(self._state.oldest(now))
         metrics.UNFINISHED_SECONDS.labels(self._name, self._name).set(sum(running))
         metrics.LONGEST_SECONDS.labels(self._name, self._name).set(max(running, default=0.0))
         return timedelta(seconds=now - self._moved_at if len(self._state) else 0.0)

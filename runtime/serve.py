@@ -26,6 +26,7 @@ from runtime import fence, logs
 from runtime.cache import Cache
 from runtime.checks import checks_of
 from runtime.controller import Controller
+from runtime.crew import Crew
 from runtime.elector import Elector, ElectorHooks
 from runtime.errors import ApiError, NoAnswer
 from runtime.events import EventRecorder
@@ -61,13 +62,17 @@ class ProcessSettings:
 
 @dataclass(slots=True)
 class ProcessContext:
-    """What a process gives its controllers. `leadership` is None while it does not lead, or leads without election."""
+    """What a process gives its controllers. `leadership` is None while it does not lead, or leads without election.
+
+    `crew` holds the controllers that were built, and takes others while they run.
+    """
 
     kube: Kube
     cache: Cache
     events: EventRecorder
     identity: str
     settings: ProcessSettings
+    crew: Crew = field(default_factory=Crew)
     leadership: Leadership | None = None
 
 
@@ -118,19 +123,19 @@ async def _run(settings: ProcessSettings, build: Build) -> None:
         identity=identity,
         settings=settings,
     )
-    controllers: list[Controller] = []
-    server = await serve_health(
-        checks_of(context.cache, controllers), host=settings.health_host, port=settings.health_port
-    )
+    controllers = context.crew
+    checks = checks_of(context.cache, controllers, away_for=lambda: kube.reach.away_for)
+    server = await serve_health(checks, host=settings.health_host, port=settings.health_port)
     try:
         async with asyncio.TaskGroup() as background:
             tasks = [
                 background.create_task(context.cache.run(), name="cache"),
                 background.create_task(_say(context), name="events"),
             ]
-            controllers.extend(await _built(build, context))
+            for controller in await _built(build, context):
+                controllers.join(controller)
             try:
-                await _lead(context, controllers)
+                await _lead(context)
             finally:
                 for task in tasks:
                     task.cancel()
@@ -149,7 +154,7 @@ def _holds(leadership: Leadership | None) -> bool:
     return leadership is not None and leadership.holds()
 
 
-async def _lead(context: ProcessContext, controllers: Sequence[Controller]) -> None:
+async def _lead(context: ProcessContext) -> None:
     try:
         await context.cache.wait_synced(_WARM_UP)
     except TimeoutError as error:
@@ -161,9 +166,7 @@ async def _lead(context: ProcessContext, controllers: Sequence[Controller]) -> N
         if leadership is not None:
             fence.bind(leadership.holds)
         try:
-            async with asyncio.TaskGroup() as group:
-                for controller in controllers:
-                    group.create_task(controller.run(), name=controller.name)
+            await context.crew.run()
         finally:
             context.leadership = None
 

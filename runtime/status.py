@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
+from runtime import metrics
+from runtime.conditions import find
 from runtime.kube import Kube
 from runtime.objects import Object, Resource, key_of, uid_of
 
@@ -26,4 +29,24 @@ async def write_status(
         # Adding replaces what is there (RFC 6902, section 4.1).
         {"op": "add", "path": "/status", "value": status},
     ]
-    return await kube.json_patch(resource, key_of(cached), operations, manager=manager, subresource="status")
+    made = await kube.json_patch(resource, key_of(cached), operations, manager=manager, subresource="status")
+    waited = seconds_to_ready(cached, status)
+    if waited is not None:
+        metrics.TIME_TO_READY.labels(resource.group_kind).observe(waited)
+    return made
+
+
+def seconds_to_ready(before: Object, status: Object) -> float | None:
+    """Return how long an object that becomes Ready with this status was not: since its birth, or since it last was.
+
+    None when it does not become Ready, or when a time stamp cannot be read.
+    """
+    known, ready = find(before, "Ready") or {}, find({"status": status}, "Ready") or {}
+    if ready.get("status") != "True" or known.get("status") == "True":
+        return None
+    since = known.get("lastTransitionTime") or before["metadata"].get("creationTimestamp")
+    try:
+        passed = datetime.fromisoformat(str(ready.get("lastTransitionTime"))) - datetime.fromisoformat(str(since))
+    except ValueError:
+        return None
+    return max(0.0, passed.total_seconds())

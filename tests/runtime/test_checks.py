@@ -84,6 +84,20 @@ def test_an_api_server_that_is_away_makes_it_not_ready_and_never_dead() -> None:
     ]
 
 
+def test_requests_that_nothing_answers_make_it_not_ready_within_seconds_and_never_dead() -> None:
+    async def scene(away: timedelta) -> Verdict:
+        cache = cache_of(FakeKube())
+        running = asyncio.create_task(cache.run())
+        await asyncio.sleep(1)
+        found = verdict(checks_of(cache, [Controller("widget", settle)], away_for=lambda: away))
+        running.cancel()
+        await asyncio.wait((running,))
+        return found
+
+    assert run(scene(timedelta(seconds=10))) == Verdict(live=True, ready=True)
+    assert run(scene(timedelta(seconds=16))) == Verdict(live=True, ready=False)
+
+
 def test_one_watch_that_stays_silent_beside_another_that_speaks_is_death() -> None:
     async def scene() -> Verdict:
         silent, speaking = FakeKube(), FakeKube()

@@ -54,6 +54,13 @@ class QueueMachine(RuleBasedStateMachine):
         self.oracle.wishes.setdefault(key, []).append(wish)
         self.queue.add(key, Wait(wish.due, priority), self.oracle.now)
 
+    @invariant()
+    def the_oldest_is_told(self) -> None:
+        wishes = self.oracle.wishes
+        waits = [self.oracle.now - min(wish.due for wish in wishes[key]) for key in self.oracle.due()]
+        # What was asked for again while it ran counts from then on or from its time, whichever is told.
+        assert self.queue.oldest(self.oracle.now) <= max(waits, default=0.0)
+
     @rule(seconds=st.sampled_from([0.5, 1, 7, 100]))
     def pass_time(self, seconds: float) -> None:
         self.oracle.now += seconds

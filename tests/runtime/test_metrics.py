@@ -1,0 +1,104 @@
+"""What is measured, by bounded labels: the age of the queue, the time until Ready, objects written without an end."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from runtime import metrics
+from runtime.objects import LEASES, Key, Object
+from runtime.queue import Priority, QueueSettings, QueueState, Wait
+from runtime.reach import Reach
+from runtime.status import seconds_to_ready
+from runtime.writes import LOOP_WRITES, PERIOD_SECONDS, WriteLoops
+from tests.runtime.fake_kube import WIDGETS
+
+BOUNDED = frozenset(
+    {"cause", "code", "controller", "host", "le", "method", "name", "operation", "provider", "resource", "result"}
+)
+"""Labels of which a process knows few values, however many objects there are; `name` is a queue's or a Lease's."""
+
+
+def test_no_metric_has_a_label_that_grows_with_the_objects() -> None:
+    labels = {
+        label for family in metrics.REGISTRY.collect() for sample in family.samples for label in sample.labels
+    } | {label for each in vars(metrics).values() for label in getattr(each, "_labelnames", ())}
+
+    assert labels <= BOUNDED
+
+
+def test_the_age_of_the_queue_is_that_of_the_key_that_waits_longest() -> None:
+    queue = QueueState(QueueSettings(), lambda: 0.0)
+    ages = [queue.oldest(0.0)]
+    queue.add(Key("a", "late"), Wait(50.0, Priority.URGENT), 0.0)
+    ages.append(queue.oldest(40.0))
+    queue.add(Key("a", "x"), Wait(10.0, Priority.RESYNC), 10.0)
+    queue.add(Key("b", "y"), Wait(30.0, Priority.NORMAL), 30.0)
+    ages.append(queue.oldest(40.0))
+    queue.take(40.0)
+    ages.append(queue.oldest(40.0))
+
+    assert ages == [0.0, 0.0, 30.0, 30.0]
+
+
+BORN = "2026-11-21T12:00:00Z"
+LATER = "2026-11-21T12:00:42Z"
+
+
+def _ready(status: str, at: str) -> Object:
+    return {"conditions": [{"type": "Ready", "status": status, "reason": "R", "lastTransitionTime": at}]}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "seconds"),
+    [
+        pytest.param({}, _ready("True", LATER), 42.0, id="from its birth"),
+        pytest.param(_ready("False", "2026-11-21T12:00:40Z"), _ready("True", LATER), 2.0, id="from when it was not"),
+        pytest.param(_ready("True", BORN), _ready("True", BORN), None, id="not while it stays ready"),
+        pytest.param({}, _ready("False", LATER), None, id="not while it is not ready"),
+        pytest.param(_ready("False", "soon"), _ready("True", LATER), None, id="not from a time that is none"),
+        pytest.param({}, {"phase": "x"}, None, id="not without conditions"),
+    ],
+)
+def test_the_time_to_ready_counts(before: Object, after: Object, seconds: float | None) -> None:
+    obj = {"metadata": {"name": "w", "creationTimestamp": BORN}, "status": before}
+
+    assert seconds_to_ready(obj, after) == seconds
+
+
+def test_an_object_that_is_written_again_and_again_is_a_loop_until_it_rests() -> None:
+    now = 0.0
+    writes = WriteLoops(lambda: now)
+    for _ in range(LOOP_WRITES + 1):
+        writes.wrote(WIDGETS, Key("ns", "busy"))
+        writes.wrote(LEASES, Key("ns", "leader"))
+    for name in map(str, range(LOOP_WRITES + 1)):
+        writes.wrote(WIDGETS, Key("ns", name))
+
+    def at(later: float) -> dict[str, int]:
+        nonlocal now
+        now = later
+        return writes.loops()
+
+    found = [at(later) for later in (1.0, PERIOD_SECONDS + 1, 2 * PERIOD_SECONDS + 1, 10 * PERIOD_SECONDS)]
+
+    kind = WIDGETS.group_kind
+    assert found == [{kind: 1}, {kind: 1}, {kind: 0}, {kind: 0}]
+    (family,) = writes.collect()
+    assert [(sample.labels, sample.value) for sample in family.samples] == [({"resource": kind}, 0)]
+
+
+def test_the_api_server_is_away_from_the_first_request_that_nothing_answers() -> None:
+    now = 0.0
+    reach = Reach(lambda: now)
+    ages = [reach.away_for]
+    reach.asked()
+    now = 5.0
+    reach.asked()
+    ages.append(reach.away_for)
+    reach.answered()
+    now = 50.0
+    ages.append(reach.away_for)
+
+    assert ages == [timedelta(), timedelta(seconds=5), timedelta()]
