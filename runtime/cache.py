@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from datetime import timedelta
 from typing import TypeAlias
 
@@ -22,11 +23,15 @@ _EVERYTHING = Selection()
 
 
 class Informer:
-    """A store, the reflector that feeds it, and who wants to hear of changes."""
+    """A store, the reflector that feeds it, and who wants to hear of changes.
+
+    `required`: nothing works before it has its first list; else it is somebody's who asks for it on demand.
+    """
 
     def __init__(self, kube: Kube, resource: Resource, selection: Selection, timing: Timing) -> None:
         self.resource = resource
         self.selection = selection
+        self.required = False
         self.store = Store(resource)
         self._subscribers: list[Subscriber] = []
         self._reflector = Reflector(kube, self.store, selection, self._publish, timing)
@@ -86,6 +91,7 @@ class Cache:
         *,
         selection: Selection = _EVERYTHING,
         indexes: Mapping[str, Index] | None = None,
+        required: bool = True,
     ) -> Informer:
         """Return the one informer of (resource, selection), started when the cache runs.
 
@@ -97,6 +103,7 @@ class Cache:
             informer = Informer(self._kube, resource, selection, self._timing)
             self._informers[wanted] = informer
             self._start(wanted)
+        informer.required = informer.required or required
         for name, index in (indexes or {}).items():
             informer.store.add_index(name, index)
         return informer
@@ -107,6 +114,9 @@ class Cache:
         task = self._tasks.pop((resource, selection), None)
         if task:
             task.cancel()
+        if not any(each.resource.group_kind == resource.group_kind for each in self):
+            with suppress(KeyError):
+                metrics.REFLECTOR_STALE_SECONDS.remove(resource.group_kind)
 
     async def run(self) -> None:
         """Run all informers, also those asked for later, until cancelled."""
@@ -121,18 +131,19 @@ class Cache:
             self._tasks.clear()
 
     async def wait_synced(self, timeout: timedelta | None = None) -> None:  # noqa: ASYNC109  # names what is missing
-        """Wait until every informer known now has its first list; TimeoutError names those that have not."""
+        """Wait until every required informer known now has its first list; TimeoutError names those without."""
         try:
             async with asyncio.timeout(timeout.total_seconds() if timeout else None):
-                for informer in tuple(self._informers.values()):
-                    await informer.synced.wait()
+                for informer in self:
+                    if informer.required:
+                        await informer.synced.wait()
         except TimeoutError:
-            missing = sorted(each.resource.group_kind for each in self if not each.synced.is_set())
+            missing = sorted(each.resource.group_kind for each in self if each.required and not each.synced.is_set())
             raise TimeoutError(f"no complete list yet of {', '.join(missing)}") from None
 
     def synced(self) -> bool:
-        """Tell whether every informer has its first list."""
-        return all(informer.synced.is_set() for informer in self)
+        """Tell whether every required informer has its first list."""
+        return all(informer.synced.is_set() for informer in self if informer.required)
 
     def nudge(self) -> None:
         """Let every backed-off watch dial at once: the API server was just reached."""

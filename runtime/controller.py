@@ -103,6 +103,14 @@ class Controller:
         if self._running:
             self._connect(source)
 
+    def unsource(self, informer: Informer) -> None:
+        """Listen to an informer no longer; what it put into the queue stays there."""
+        self._sources = [source for source in self._sources if source.informer is not informer]
+        for subscribed, callback in self._subscriptions:
+            if subscribed is informer:
+                informer.unsubscribe(callback)
+        self._subscriptions = [each for each in self._subscriptions if each[0] is not informer]
+
     def enqueue(self, key: Key, *, priority: Priority = Priority.NORMAL, after: timedelta | None = None) -> None:
         """Ask for a pass of `key`."""
         self._queue.add(key, priority=priority, after=after)
@@ -121,7 +129,9 @@ class Controller:
             for source in self._sources:
                 self._connect(source)
             for source in tuple(self._sources):
-                await source.informer.synced.wait()
+                # What came on demand may never be listed; a pass that needs it says so.
+                if source.primary or source.informer.required:
+                    await source.informer.synced.wait()
             self._working = True
             workers = [
                 asyncio.create_task(self._work(), name=f"{self.name} worker {number}")
@@ -152,7 +162,7 @@ class Controller:
         if change.own and not source.echoes:
             return
         try:
-            priority = Priority.URGENT if source.urgent(change) else Priority.NORMAL
+            priority = _priority(change, urgent=source.urgent(change))
             keys = tuple(source.keys(change))
         except Exception as defect:  # noqa: BLE001  # one odd object must not stop the watch for all others
             self._defect(change.key, defect)
@@ -285,6 +295,13 @@ class Controller:
 
     def _owned(self, key: Key) -> bool:
         return any(key in source.informer.store for source in self._sources if source.primary)
+
+
+def _priority(change: Change, *, urgent: bool) -> Priority:
+    """Put what was there when we began to look behind all that happens from now on."""
+    if urgent:
+        return Priority.URGENT
+    return Priority.RESYNC if change.initial else Priority.NORMAL
 
 
 def _spread(pause: timedelta) -> timedelta:
