@@ -14,12 +14,17 @@ from msgspec import UnsetType
 from composer import moves
 from composer.compilation import Compiled, CompiledResource, compile_composition
 from composer.kinds import Catalog, KindFacts, is_allowed, is_listed
+from composer.limits import absences
 from composer.problems import CompositionError, Problem, near
+from composer.render import Rendered
 from composer.rollout import faults
+from composer.sampling import Sample, all_ready, request_of, samples
 from composer.schema import Schema, step, template_mismatches, unknown_step
 from composer.template import Leaf, Path, reads
 
 _SET_BY_US = ("name", "generateName")
+# A check has the processor time of one render: a composition of many resources is tried with fewer claims.
+_SAMPLED_CHILDREN = 1024
 
 
 class CheckRequest(msgspec.Struct, frozen=True):
@@ -44,7 +49,44 @@ def check(request: CheckRequest) -> tuple[Problem, ...]:
     found += _of_reads(compiled, claim, request.catalog)
     found += _of_connection(compiled)
     found += _of_status(compiled, claim)
-    return tuple(found)
+    return tuple(found) or _of_samples(request, compiled, claim)
+
+
+def _of_samples(request: CheckRequest, compiled: Compiled, claim: KindFacts) -> tuple[Problem, ...]:
+    """Render claims as the schema of their kind allows them; return what the first that fails says."""
+    kind = (claim.resource.api_version, claim.resource.kind)
+    left = _SAMPLED_CHILDREN
+    for sample in samples(step(claim.schema or {}, "spec") or {}):
+        if left <= 0:
+            break
+        try:
+            rendered = all_ready(request_of("sample", request.composition, kind, sample))
+        except CompositionError as error:
+            # That nothing is composed for some claims is said on these.
+            found = tuple(each for each in error.problems if each.reason != "EmptyResult")
+        else:
+            left -= len(rendered.children)
+            found = tuple(_of_children(rendered, compiled, request.catalog))
+        if found:
+            return tuple(_for_sample(sample, each) for each in found)
+    return ()
+
+
+def _of_children(rendered: Rendered, compiled: Compiled, catalog: Catalog) -> Iterator[Problem]:
+    paths = {resource.name: f"{resource.path}.template" for resource in compiled.resources}
+    for child in rendered.children:
+        facts = catalog.get(child.group_kind)
+        if facts is None or facts.schema is None:
+            continue
+        path = paths[child.resource]
+        made = {name: item for name, item in child.object.items() if name != "metadata"}
+        for each in (*template_mismatches(made, facts.schema, path), *absences(made, facts.schema, path)):
+            yield msgspec.structs.replace(each, resource=child.resource)
+
+
+def _for_sample(sample: Sample, problem: Problem) -> Problem:
+    about = f"for a claim with {sample.what}: " if sample.what else "for a claim with all that goes together: "
+    return msgspec.structs.replace(problem, message=about + problem.message)
 
 
 def _of_rollout(compiled: Compiled) -> Iterator[Problem]:

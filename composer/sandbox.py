@@ -20,6 +20,7 @@ from composer.values import (
     ExpressionError,
     Missing,
     NotJsonError,
+    Nowhere,
     Pending,
     Status,
     TooLargeError,
@@ -92,6 +93,8 @@ class Sandbox(ImmutableSandboxedEnvironment):
         """Read one item of a mapping or list. Raises SecurityError for Python's own names, else ExpressionError."""
         if isinstance(obj, Pending):
             return Pending(obj=obj.waits_for, name=f"{obj.path}.{argument}")
+        if isinstance(obj, Nowhere):
+            return obj
         settled(obj)
         settled(argument)
         if isinstance(obj, Mapping):

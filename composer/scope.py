@@ -7,7 +7,7 @@ from typing import Any
 
 from composer.problems import PendingError
 from composer.template import Tree, fill
-from composer.values import Missing, Pending, Status
+from composer.values import Nowhere, Pending, Status
 from runtime.objects import Object, annotations_of, labels_of, metadata
 
 
@@ -60,37 +60,17 @@ class Absent(Mapping[str, Any]):
     """A resource that is not composed for this claim: reading it is an error, unless `or_else` says how to go on."""
 
     def __init__(self, resource: str) -> None:
-        self._missing = Missing(hint=f"resource {resource!r} is not composed for this claim; say `| or_else(...)`")
+        hint = f"resource {resource!r} is not composed for this claim; say `| or_else(...)`"
+        self._parts = dict.fromkeys(("metadata", "spec", "status"), Nowhere(hint=hint))
 
     def __getitem__(self, part: str) -> Any:
-        return {"spec": self._missing, "status": _AllMissing(self._missing), "metadata": _AllMissing(self._missing)}[
-            part
-        ]
+        return self._parts[part]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(("spec", "status", "metadata"))
+        return iter(self._parts)
 
     def __len__(self) -> int:
-        return 3
-
-
-class _AllMissing(Mapping[str, Any]):
-    """Every field of it is missing, at any depth."""
-
-    def __init__(self, missing: Missing) -> None:
-        self._missing = missing
-
-    def __getitem__(self, name: str) -> Any:
-        return self._missing
-
-    def __contains__(self, name: object) -> bool:
-        return True
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(())
-
-    def __len__(self) -> int:
-        return 0
+        return len(self._parts)
 
 
 def claim_view(claim: Object) -> Object:

@@ -29,6 +29,10 @@ class Missing(StrictUndefined):
     """A value that is not there; any use raises, only `default`, `is defined` and `or_else` may look at it."""
 
 
+class Nowhere(Missing):
+    """A part of a resource that is not composed at all: missing at any depth."""
+
+
 class Pending(Undefined):
     """A value of another resource's status that is not there yet; any use raises PendingError, `or_else` apart."""
 

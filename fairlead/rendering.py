@@ -16,6 +16,7 @@ from composer.kinds import Catalog, KindFacts, catalog
 from composer.models import ClaimSpec
 from composer.problems import CompositionError, Problem, near
 from composer.render import Child, Observed, Rendered, Request, render
+from composer.sampling import all_ready
 from fairlead.assets import assets
 from fairlead.exits import CommandError, Exit
 from fairlead.yaml_files import Document, documents_in, dump, invalid, objects_in
@@ -65,7 +66,7 @@ def render_files(options: Options) -> Outcome:
         observed=tuple(_observed(options.observed)) if options.observed else (),
     )
     try:
-        rendered = _with_ready(request) if options.ready == "all" else render(request)
+        rendered = all_ready(request) if options.ready == "all" else render(request)
     except CompositionError as error:
         raise _located(composition_file, error.problems) from error
     _check_children(composition_file, rendered)
@@ -165,28 +166,6 @@ def _observed(folder: Path) -> Iterable[Observed]:
         resource = annotations.get(names.RESOURCE)
         if resource:
             yield Observed(resource, annotations.get(names.KEY, ""), each.content)
-
-
-def _with_ready(request: Request) -> Rendered:
-    """Render, take what came out for ready, and render again until nothing new comes."""
-    rendered = render(request)
-    while True:
-        seen = {(each.resource, each.key): each for each in request.observed}
-        fresh = [child for child in rendered.children if child.slot not in seen]
-        if not fresh:
-            return rendered
-        made = tuple(Observed(child.resource, child.key, _as_ready(child.object)) for child in fresh)
-        request = msgspec.structs.replace(request, observed=(*request.observed, *made))
-        rendered = render(request)
-
-
-def _as_ready(obj: Object) -> Object:
-    ready = {"type": "Ready", "status": "True", "reason": "Available", "observedGeneration": 1}
-    return {
-        **obj,
-        "metadata": {**metadata(obj), "generation": 1},
-        "status": {"observedGeneration": 1, "conditions": [ready]},
-    }
 
 
 def _check_children(file: Document, rendered: Rendered) -> None:
