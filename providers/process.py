@@ -14,6 +14,7 @@ from providers.accounts import Accounts
 from providers.bounds import BY_CONFIG, config_of
 from providers.cloud import Provider
 from providers.configs import Beside, ConfigReconciler
+from providers.drift import BY_DRIFT, drifting, watch_age
 from providers.effects import Effects
 from providers.gather import Gatherer
 from providers.reconcile import Around, Reconciler
@@ -98,7 +99,9 @@ async def _installation(kube: Kube) -> tuple[str, str]:
 
 def _controllers(context: ProcessContext, provider: Provider[Any, Any], settings: Settings) -> list[Controller]:
     cache, kube = context.cache, context.kube
-    resources = cache.informer(provider.resource, indexes={BY_CONFIG: config_of, BY_NAMESPACE: _namespace})
+    indexes = {BY_CONFIG: config_of, BY_NAMESPACE: _namespace, BY_DRIFT: drifting}
+    resources = cache.informer(provider.resource, indexes=indexes)
+    watch_age(resources.store)
     accounts: Accounts[Any, Any] = Accounts(provider, cache, settings.namespace, endpoints=settings.endpoints)
     gatherer: Gatherer[Any, Any] = Gatherer(provider, kube, accounts, settings, cache)
     effects: Effects[Any, Any] = Effects(provider, kube, settings, resources.store, _leads(context))
