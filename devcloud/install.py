@@ -1,19 +1,19 @@
 """Install Fairlead's objects on a control plane, as a platform team does with kubectl: applied, so safe to repeat."""
 
 import secrets
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from devcloud.errors import DevcloudError
 from devcloud.kubectl import Kubectl
-from devcloud.onprem import OnPremServer
 
 SYSTEM_NAMESPACE = "fairlead-system"
 INSTALLATION = "fairlead-installation"
 _MANAGER = "fairlead-cli"
-_ADMIN_SECRET = "onprem-admin"  # noqa: S105 - a Secret's name
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +36,18 @@ async def install_base(kubectl: Kubectl, assets: Assets) -> None:
     await _apply(kubectl, "--kustomize", str(assets.deploy / "kustomize" / "base"))
 
 
-async def install_compositions(kubectl: Kubectl, assets: Assets) -> None:
-    """Apply the shipped Compositions."""
-    await _apply(kubectl, "--filename", str(assets.compositions))
+async def install_cloud(kubectl: Kubectl, assets: Assets, cloud: str) -> None:
+    """Apply a cloud's namespace, account, roles and policies, unless the base holds them."""
+    base = assets.deploy / "kustomize" / "base" / "kustomization.yaml"
+    if f"- ../clouds/{cloud}\n" not in base.read_text():
+        await _apply(kubectl, "--kustomize", str(assets.deploy / "kustomize" / "clouds" / cloud))
+
+
+async def install_compositions(kubectl: Kubectl, assets: Assets, *, without: Iterable[str] = ()) -> None:
+    """Apply the shipped Compositions but those for clouds that are not there (`<any>-<cloud>.yaml`)."""
+    left_out = tuple(f"-{cloud}.yaml" for cloud in without)
+    files = [path for path in sorted(assets.compositions.glob("*.yaml")) if not path.name.endswith(left_out)]
+    await _apply(kubectl, *(f"--filename={path}" for path in files))
 
 
 async def installation_id(kubectl: Kubectl) -> str:
@@ -58,29 +67,10 @@ async def installation_id(kubectl: Kubectl) -> str:
     return found
 
 
-async def connect_onprem(kubectl: Kubectl, server: OnPremServer) -> None:
-    """Apply onprem's ProviderConfig `default` and its Secret: every namespace may have databases there."""
-    secret = {
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "metadata": {"name": _ADMIN_SECRET, "namespace": "fairlead-onprem"},
-        "stringData": {"username": server.username, "password": server.password},
-    }
-    config = {
-        "apiVersion": "onprem.fairlead.dev/v1alpha1",
-        "kind": "ProviderConfig",
-        "metadata": {"name": "default"},
-        "spec": {
-            "host": server.host,
-            "port": server.port,
-            "database": server.database,
-            "adminSecretRef": {"name": _ADMIN_SECRET},
-            "caBundle": server.authority_pem.decode(),
-            "allowedNamespaces": {"selector": {}},
-        },
-    }
-    document = {"apiVersion": "v1", "kind": "List", "items": [secret, config]}
-    # By standard input: an argument or a file would show the password.
+async def apply_objects(kubectl: Kubectl, objects: Iterable[Mapping[str, Any]]) -> None:
+    """Apply objects, Secrets among them."""
+    document = {"apiVersion": "v1", "kind": "List", "items": list(objects)}
+    # By standard input: an argument or a file would show what is secret.
     await _apply(kubectl, "--filename=-", standard_input=msgspec.json.encode(document).decode())
 
 

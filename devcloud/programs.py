@@ -5,6 +5,7 @@ import contextlib
 import os
 import signal
 import socket
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -45,19 +46,19 @@ class Program:
         return folder / f"{self.name}.pid.json"
 
 
-PROGRAMS = (
-    Program("composer", ("composer",), "fairlead-system", "fairlead-composer"),
-    # A server on this machine answers at once: what happens to it is seen, and believed, sooner than a cloud's list.
-    Program(
-        "provider-onprem",
-        ("providers", "onprem", "--sweep=2", "--grace=5"),
-        "fairlead-onprem",
-        "fairlead-provider-onprem",
-    ),
-)
+COMPOSER = Program("composer", ("composer",), "fairlead-system", "fairlead-composer")
 
 
-async def start(program: Program, folder: Path, cluster: Plane, *, installation: str, health_port: int) -> None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Start:
+    """What a process is told when it starts: the installation's id, where it answers probes, more flags."""
+
+    installation: str
+    health_port: int
+    flags: tuple[str, ...] = ()
+
+
+async def start(program: Program, folder: Path, cluster: Plane, given: Start) -> None:
     """Start a program unless it runs; give it a fresh token of its ServiceAccount.
 
     Raises:
@@ -69,7 +70,7 @@ async def start(program: Program, folder: Path, cluster: Plane, *, installation:
     )
     if runs(program, folder):
         return
-    flags = (f"--namespace={program.namespace}", f"--health-port={health_port}")
+    flags = (f"--namespace={program.namespace}", f"--health-port={given.health_port}", *given.flags)
     log = program.log(folder)
     # Only this start's words may answer "why did it end".
     log.unlink(missing_ok=True)
@@ -77,7 +78,7 @@ async def start(program: Program, folder: Path, cluster: Plane, *, installation:
         name=program.name,
         arguments=daemons.python("-m", *program.module, *flags),
         log=log,
-        environment=_environment() | {"KUBECONFIG": str(kubeconfig), "FAIRLEAD_INSTALLATION": installation},
+        environment=_environment() | {"KUBECONFIG": str(kubeconfig), "FAIRLEAD_INSTALLATION": given.installation},
     )
     daemons.save(program.pid_file(folder), daemons.launch(command, Lifetime.DETACHED))
 
@@ -113,11 +114,11 @@ def runs(program: Program, folder: Path) -> bool:
     return identity is not None and daemons.is_alive(identity)
 
 
-def free_ports() -> dict[str, int]:
+def free_ports(names: Iterable[str]) -> dict[str, int]:
     """Choose a health port for each program."""
     with contextlib.ExitStack() as stack:
         # All open at once, so that no two are the same.
-        sockets = {program.name: stack.enter_context(socket.socket()) for program in PROGRAMS}
+        sockets = {name: stack.enter_context(socket.socket()) for name in names}
         for one in sockets.values():
             one.bind((_HOST, 0))
         return {name: int(one.getsockname()[1]) for name, one in sockets.items()}

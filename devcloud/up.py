@@ -5,14 +5,16 @@ by the next one, and so is a platform after a reboot.
 """
 
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Sequence
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 
-from devcloud import addresses, controlplane, install, onprem, plane, programs
+from devcloud import addresses, clouds, controlplane, install, plane, programs
+from devcloud.addresses import Lease
+from devcloud.clouds import Cloud, Standing
 from devcloud.controlplane import Programs
 from devcloud.daemons import Lifetime
 from devcloud.errors import DevcloudError
@@ -20,20 +22,29 @@ from devcloud.install import Assets
 from devcloud.kubectl import Kubectl
 from devcloud.locks import Progress, exclusive
 from devcloud.onprem import OnPremServer
+from devcloud.onprem.platform import server_in
 from devcloud.paths import private_folder, remove_tree, state_home, write_private
-from devcloud.pgprograms import Major
 from devcloud.plane import Plane
-from devcloud.programs import PROGRAMS
+from devcloud.programs import COMPOSER, Program
 
-_POSTGRES: Major = 16
+_FIRST_CLOUD = "onprem"
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What `up` needs to know: where the reviewed data is, and the platform's folder when it is not the usual one."""
+    """What `up` needs to know.
+
+    Attributes:
+        assets: Where the reviewed data is.
+        folder: The platform's folder when it is not the usual one.
+        clouds: Those to bring up beside the ones that the platform has; a new one without any gets `onprem`.
+        is_bare: Whether a new platform goes without composer and providers.
+    """
 
     assets: Assets
     folder: Path | None = None
+    clouds: tuple[str, ...] = ()
+    is_bare: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,23 +52,49 @@ class Environment:
     """A platform that is up.
 
     Attributes:
+        folder: Its folder.
         plane: The control plane; its `kubeconfig` is the administrator's.
-        onprem: The platform team's PostgreSQL server.
+        clouds: Its simulated clouds by name.
         logs: The log of each program, by its name.
         was_running: Whether all of it ran before it was asked for.
     """
 
+    folder: Path
     plane: Plane
-    onprem: OnPremServer
+    clouds: dict[str, Standing]
     logs: dict[str, Path]
     was_running: bool
 
+    @property
+    def onprem(self) -> OnPremServer:
+        """The platform team's PostgreSQL server.
+
+        Raises:
+            DevcloudError: This platform has none.
+        """
+        state = _state(self.folder)
+        octet = None if state is None else state.octets.get("onprem")
+        server = None if octet is None else server_in(self.folder / "onprem", octet)
+        if server is None:
+            raise DevcloudError("the platform has no on-prem server that runs: run `fairlead up --clouds onprem`")
+        return server
+
 
 class _State(msgspec.Struct, frozen=True):
-    """What stays the same from one `up` to the next, since ProviderConfigs and people hold these addresses."""
+    """What stays the same from one `up` to the next, since ProviderConfigs and people hold these addresses.
 
-    octet: int
-    health_ports: dict[str, int]
+    The second number of each cloud's addresses by the cloud's name, and the health port of each program by its.
+    """
+
+    octets: dict[str, int] = {}
+    health_ports: dict[str, int] = {}
+    is_bare: bool = False
+
+    def clouds(self) -> tuple[Cloud, ...]:
+        return tuple(clouds.cloud_of(name) for name in self.octets)
+
+    def programs(self) -> tuple[Program, ...]:
+        return () if self.is_bare else (COMPOSER, *(cloud.program for cloud in self.clouds()))
 
 
 class _Clock:
@@ -78,27 +115,33 @@ async def up(options: Options, progress: Progress) -> Environment:
         DevcloudError: A step failed; the text says which, why, and where its log is.
     """
     folder = options.folder or state_home()
+    for name in options.clouds:
+        clouds.cloud_of(name)
     async with _alone(folder, progress):
         running = await _find(folder)
-        if running is not None:
+        if running is not None and running.clouds.keys() >= set(options.clouds):
             progress("fairlead: the platform is up already")
             return running
         binaries = await controlplane.ensure(progress)
         clock = _Clock(progress)
         cluster = await _start_plane(folder, options.assets, binaries)
         clock.step(f"control plane: {cluster.server}")
-        installation = await _install(cluster, options.assets)
+        chosen = _chosen(folder, options)
+        installation = await _install(cluster, options.assets, chosen)
         clock.step("control plane: CRDs, accounts, roles, policies and Compositions applied")
-        server, ports = await _start_server(folder)
-        await install.connect_onprem(cluster.kubectl, server)
-        clock.step(f"on-prem: PostgreSQL {_POSTGRES} at {server.host}:{server.port} with TLS, ProviderConfig default")
-        for program in PROGRAMS:
-            port = ports[program.name]
-            await programs.start(program, folder, cluster, installation=installation, health_port=port)
-        for program in PROGRAMS:
-            await programs.until_ready(program, folder, health_port=ports[program.name])
+        standings: dict[str, Standing] = {}
+        for name in chosen:
+            standings[name] = await _start_cloud(clouds.cloud_of(name), folder)
+            await install.apply_objects(cluster.kubectl, standings[name].objects)
+            clock.step(standings[name].says)
+        state = _with_ports(folder, is_bare=options.is_bare)
+        for program, flags in _starts(state, standings):
+            start = programs.Start(installation=installation, health_port=state.health_ports[program.name], flags=flags)
+            await programs.start(program, folder, cluster, start)
+        for program in state.programs():
+            await programs.until_ready(program, folder, health_port=state.health_ports[program.name])
             clock.step(f"{program.name}: ready, as ServiceAccount {program.namespace}/{program.account}")
-        return _describe(folder, cluster, server, was_running=False)
+        return _describe(folder, cluster, standings, state)
 
 
 async def down(progress: Progress, *, keep_data: bool = False, folder: Path | None = None) -> bool:
@@ -109,15 +152,19 @@ async def down(progress: Progress, *, keep_data: bool = False, folder: Path | No
     """
     home = folder or state_home()
     async with _alone(home, progress):
-        # An interrupted `up` leaves parts, and no state yet.
+        # An interrupted `up` leaves parts.
         was_there = _state_file(home).exists() or (home / "plane").exists()
+        # Not by the state, which may be damaged: all that could be there.
+        all_clouds = tuple(clouds.cloud_of(name) for name in clouds.names())
         # First those who might still write.
-        for program in reversed(PROGRAMS):
+        for program in (*(cloud.program for cloud in all_clouds), COMPOSER):
             await programs.stop(program, home)
-        await onprem.stop(home / "onprem")
+        for cloud in all_clouds:
+            await cloud.stop(home / cloud.name)
         await plane.stop(home / "plane")
         if not keep_data:
-            onprem.erase(home / "onprem")
+            for cloud in all_clouds:
+                cloud.erase(home / cloud.name)
             remove_tree(home)
     return was_there
 
@@ -149,52 +196,90 @@ async def _start_plane(folder: Path, assets: Assets, binaries: Programs) -> Plan
     return await plane.start(options, binaries)
 
 
-async def _install(cluster: Plane, assets: Assets) -> str:
+async def _install(cluster: Plane, assets: Assets, chosen: Sequence[str]) -> str:
     # CRDs again, for a plane that was found running: it may have those of an older version of ours.
     await install.install_crds(cluster.kubectl, assets)
     await install.install_base(cluster.kubectl, assets)
-    await install.install_compositions(cluster.kubectl, assets)
+    for name in chosen:
+        await install.install_cloud(cluster.kubectl, assets, name)
+    await install.install_compositions(cluster.kubectl, assets, without=set(clouds.names()) - set(chosen))
     return await install.installation_id(cluster.kubectl)
 
 
-async def _start_server(folder: Path) -> tuple[OnPremServer, dict[str, int]]:
-    """Start the PostgreSQL server at its address; return it and the programs' health ports."""
-    state = _state(folder)
-    running = _find_server(folder, state)
-    if running is not None and state is not None:
-        return running, state.health_ports
-    lease = addresses.lease_again(state.octet) if state else addresses.choose_lasting(folder)
+def _chosen(folder: Path, options: Options) -> tuple[str, ...]:
+    """Return the clouds that the platform has, and those that it is to get."""
+    before = _state(folder)
+    has = () if before is None else tuple(before.octets)
+    return tuple(dict.fromkeys((*has, *options.clouds))) or (_FIRST_CLOUD,)
+
+
+async def _start_cloud(cloud: Cloud, folder: Path) -> Standing:
+    state = _state(folder) or _State()
+    octet = state.octets.get(cloud.name)
+    home = folder / cloud.name
+    if octet is not None:
+        running = cloud.find(home, octet)
+        if running is not None:
+            return running
+    # A part of it that is left holds its addresses and its data.
+    await cloud.stop(home)
+    lease = _new_lease(home, set(state.octets.values())) if octet is None else addresses.lease_again(octet)
     try:
-        options = onprem.Options(folder=folder / "onprem", lifetime=Lifetime.DETACHED, durable=True, major=_POSTGRES)
-        server = await onprem.start(options, lease)
-        chosen = state or _State(lease.octet, programs.free_ports())
-        write_private(_state_file(folder), msgspec.json.encode(chosen))
+        _save(folder, msgspec.structs.replace(state, octets=state.octets | {cloud.name: lease.octet}))
+        return await cloud.start(home, lease)
     finally:
-        # The front has its own copy, which lives as long as it listens.
+        # The program that listens has its own copy, which lives as long as it does.
         lease.release()
-    return server, chosen.health_ports
 
 
-def _find_server(folder: Path, state: _State | None) -> OnPremServer | None:
-    if state is None:
-        return None
-    return onprem.find(folder / "onprem", _POSTGRES, addresses.address_in(state.octet, 1))
+def _new_lease(owner: Path, taken: set[int]) -> Lease:
+    with ExitStack() as others:
+        # Those of this platform's clouds that are down are locked by nobody.
+        while (lease := addresses.choose_lasting(owner)).octet in taken:
+            others.callback(lease.release)
+        return lease
+
+
+def _with_ports(folder: Path, *, is_bare: bool) -> _State:
+    """Choose and keep health ports for the programs that have none; return the state."""
+    state = _state(folder) or _State()
+    if not state.health_ports:
+        state = msgspec.structs.replace(state, is_bare=is_bare)
+    missing = [program.name for program in state.programs() if program.name not in state.health_ports]
+    state = msgspec.structs.replace(state, health_ports=state.health_ports | programs.free_ports(missing))
+    _save(folder, state)
+    return state
+
+
+def _starts(state: _State, standings: dict[str, Standing]) -> list[tuple[Program, tuple[str, ...]]]:
+    if state.is_bare:
+        return []
+    return [(COMPOSER, ()), *((cloud.program, standings[cloud.name].flags) for cloud in state.clouds())]
 
 
 async def _find(folder: Path) -> Environment | None:
-    server = _find_server(folder, _state(folder))
-    if server is None or not all(programs.runs(program, folder) for program in PROGRAMS):
+    state = _state(folder)
+    if state is None or not all(programs.runs(program, folder) for program in state.programs()):
         return None
+    standings: dict[str, Standing] = {}
+    for cloud in state.clouds():
+        standing = cloud.find(folder / cloud.name, state.octets[cloud.name])
+        if standing is None:
+            return None
+        standings[cloud.name] = standing
     binaries = controlplane.find()
     cluster = None if binaries is None else await plane.find(folder / "plane", binaries)
-    return None if cluster is None else _describe(folder, cluster, server, was_running=True)
+    return None if cluster is None else _describe(folder, cluster, standings, state, was_running=True)
 
 
-def _describe(folder: Path, cluster: Plane, server: OnPremServer, *, was_running: bool) -> Environment:
-    logs = {program.name: program.log(folder) for program in PROGRAMS}
+def _describe(
+    folder: Path, cluster: Plane, standings: dict[str, Standing], state: _State, *, was_running: bool = False
+) -> Environment:
+    logs = {program.name: program.log(folder) for program in state.programs()}
     logs |= {name: cluster.folder / "logs" / f"{name}.log" for name in plane.MEMBERS}
-    logs |= {"postgres": server.server.log, "front": folder / "onprem" / "front.log"}
-    return Environment(plane=cluster, onprem=server, logs=logs, was_running=was_running)
+    for standing in standings.values():
+        logs |= standing.logs
+    return Environment(folder=folder, plane=cluster, clouds=standings, logs=logs, was_running=was_running)
 
 
 @asynccontextmanager
@@ -218,3 +303,7 @@ def _state(folder: Path) -> _State | None:
 
 def _state_file(folder: Path) -> Path:
     return folder / "platform.json"
+
+
+def _save(folder: Path, state: _State) -> None:
+    write_private(_state_file(folder), msgspec.json.encode(state))

@@ -28,6 +28,7 @@ app = App(
     suppress_keyboard_interrupt=False,
 )
 
+Clouds = Annotated[str, Parameter(help="Simulated clouds, with commas between: onprem, aws.")]
 Namespace = Annotated[str | None, Parameter(name=["--namespace", "-n"])]
 
 
@@ -75,13 +76,16 @@ def _fail(text: str, code: Exit) -> Exit:
 
 
 @app.command
-def up() -> Exit:
-    """Bring up a whole platform on this machine: API server, PostgreSQL, composer and provider. It stays up."""
+def up(*, clouds: Clouds = "") -> Exit:
+    """Bring up a whole platform on this machine: API server, simulated clouds, composer, providers. It stays up.
+
+    Without --clouds a new platform gets `onprem`, and one that was there keeps what it has.
+    """
     import asyncio
 
     from fairlead import platform
 
-    asyncio.run(platform.up())
+    asyncio.run(platform.up(platform.names_in(clouds)))
     return Exit.DONE
 
 
@@ -112,13 +116,14 @@ def env() -> Exit:
 
 
 @app.command
-def demo() -> Exit:
+def demo(*, clouds: Clouds = "onprem") -> Exit:
     """Bring the platform up and tell its story: claims, psql, drift repaired, a lost database, a broken claim."""
     import asyncio
 
-    from fairlead.demo import tell
+    from fairlead import demo as stories
+    from fairlead import platform
 
-    asyncio.run(tell())
+    asyncio.run(stories.tell(platform.names_in(clouds)))
     return Exit.DONE
 
 

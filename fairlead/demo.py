@@ -54,12 +54,12 @@ spec:
 """
 
 
-async def tell() -> None:
+async def tell(clouds: tuple[str, ...]) -> None:
     """Bring the platform up, if need be, and tell the story.
 
     Raises CommandError when a step was not seen to happen, and DevcloudError when the platform does not come up.
     """
-    environment = await platform.start()
+    environment = await platform.start(clouds)
     stage = Stage(environment)
     await _clear(stage)
     await _claims_become_databases(stage)

@@ -24,21 +24,26 @@ def talk(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
-async def up() -> Environment:
+def names_in(clouds: str) -> tuple[str, ...]:
+    """Return the names in a list of clouds with commas between."""
+    return tuple(name for part in clouds.split(",") if (name := part.strip()))
+
+
+async def up(clouds: tuple[str, ...]) -> Environment:
     """Bring the platform up and say how to use it.
 
     Raises DevcloudError when a step fails.
     """
-    environment = await start()
+    environment = await start(clouds)
     us = command()
     talk(f'next: eval "$({us} env)", then kubectl; or: {us} demo. To stop and delete it all: {us} down')
     return environment
 
 
-async def start() -> Environment:
+async def start(clouds: tuple[str, ...]) -> Environment:
     """Bring the platform up with this installation's CRDs, Compositions and accounts."""
     reviewed = Assets(crds=assets("crds"), compositions=assets("compositions"), deploy=assets("deploy"))
-    return await platform.up(platform.Options(assets=reviewed), talk)
+    return await platform.up(platform.Options(assets=reviewed, clouds=clouds), talk)
 
 
 async def down(*, keep_data: bool) -> None:
@@ -53,15 +58,18 @@ async def down(*, keep_data: bool) -> None:
 
 
 async def shell_lines() -> str:
-    """Return lines for a shell's `eval`: the kubeconfig, and kubectl on the PATH.
+    """Return lines for a shell's `eval`: the kubeconfig, kubectl on the PATH, what the clouds' own tools read.
 
     Raises DevcloudError when the platform is not up.
     """
     environment = await platform.environment()
     programs = environment.plane.programs.kubectl.parent
+    variables = {"KUBECONFIG": str(environment.plane.kubeconfig)}
+    for cloud in environment.clouds.values():
+        variables |= cloud.variables
     return "\n".join(
         (
-            f"export KUBECONFIG={shlex.quote(str(environment.plane.kubeconfig))}",
+            *(f"export {name}={shlex.quote(value)}" for name, value in variables.items()),
             f'export PATH={shlex.quote(str(programs))}:"$PATH"',
         )
     )

@@ -25,9 +25,8 @@ import asyncio, sys
 from pathlib import Path
 from devcloud import up
 from devcloud.install import Assets
-up.PROGRAMS = ()
 assets = Assets(*(Path({str(ASSETS.crds.parent)!r}) / name for name in ("crds", "compositions", "deploy")))
-asyncio.run(up.up(up.Options(assets, Path(sys.argv[1])), lambda line: print(line, flush=True)))
+asyncio.run(up.up(up.Options(assets, Path(sys.argv[1]), is_bare=True), lambda line: print(line, flush=True)))
 """
 
 
@@ -36,9 +35,8 @@ WHOLE = ["etcd", "kube-apiserver", "kube-controller-manager", "postgres", "pytho
 
 
 @pytest.fixture
-async def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Path]:
+async def home(tmp_path: Path) -> AsyncIterator[Path]:
     """The folder of a platform without processes of ours; whatever runs of it is ended afterwards."""
-    monkeypatch.setattr(up, "PROGRAMS", ())
     folder = tmp_path / "platform"
     yield folder
     await up.down(print, folder=folder)
@@ -59,7 +57,7 @@ async def finish(process: asyncio.subprocess.Process) -> str:
 
 
 async def bring_up(home: Path) -> Environment:
-    return await up.up(Options(ASSETS, home), lambda _line: None)
+    return await up.up(Options(ASSETS, home, is_bare=True), lambda _line: None)
 
 
 def running_of(home: Path) -> list[str]:

@@ -1,0 +1,76 @@
+"""What `fairlead up` does for each cloud: its simulation, what the cluster is told of it, its provider's process.
+
+The package `devcloud.<cloud>` has a module `platform` that exports `CLOUD`; a cloud is added with such a package.
+"""
+
+import importlib
+import pkgutil
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import devcloud
+from devcloud.addresses import Lease
+from devcloud.errors import DevcloudError
+from devcloud.programs import Program
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """A simulated cloud that runs.
+
+    Attributes:
+        says: What it is and where, in a line for people.
+        objects: What the cluster is told: Secrets, ProviderConfigs and what Compositions read.
+        logs: The log of each of its programs, by name.
+        flags: More flags of the provider's process.
+        variables: What a shell needs for the cloud's own tools.
+    """
+
+    says: str
+    objects: tuple[Mapping[str, Any], ...] = field(repr=False)
+    logs: Mapping[str, Path]
+    flags: tuple[str, ...] = ()
+    variables: Mapping[str, str] = field(repr=False, default_factory=lambda: MappingProxyType({}))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cloud:
+    """How a cloud is simulated, in a folder and a /16 of loop-back addresses of its own.
+
+    Attributes:
+        name: As in `providers.<name>`.
+        program: Its provider's process.
+        start: Starts it, or finds it running, when it answers. Raises DevcloudError.
+        find: Returns it when all of it runs, by its folder and the second number of its addresses.
+        stop: Ends what runs of it; its data stay.
+        erase: Deletes what a stopped one keeps, for good.
+    """
+
+    name: str
+    program: Program
+    start: Callable[[Path, Lease], Awaitable[Standing]]
+    find: Callable[[Path, int], Standing | None]
+    stop: Callable[[Path], Awaitable[None]]
+    erase: Callable[[Path], None]
+
+
+def cloud_of(name: str) -> Cloud:
+    """Return a cloud by name.
+
+    Raises:
+        DevcloudError: There is none; those that there are stand in the text.
+    """
+    if name not in names():
+        raise DevcloudError(f"no cloud {name!r} can be simulated here, only {', '.join(names())}")
+    found: Cloud = importlib.import_module(f"devcloud.{name}.platform").CLOUD
+    return found
+
+
+def names() -> tuple[str, ...]:
+    """Return the clouds that can be simulated."""
+    packages = (found.name for found in pkgutil.iter_modules(devcloud.__path__) if found.ispkg)
+    folders = [Path(root) for root in devcloud.__path__]
+    return tuple(name for name in packages if any((root / name / "platform.py").exists() for root in folders))

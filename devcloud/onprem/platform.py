@@ -1,0 +1,79 @@
+"""The platform team's PostgreSQL server as a part of `fairlead up`: open to every namespace."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from devcloud import onprem
+from devcloud.addresses import Lease, address_in
+from devcloud.clouds import Cloud, Standing
+from devcloud.daemons import Lifetime
+from devcloud.onprem import OnPremServer, Options
+from devcloud.pgprograms import Major
+from devcloud.programs import Program
+
+_MAJOR: Major = 16
+_NAMESPACE = "fairlead-onprem"
+_ADMIN_SECRET = "onprem-admin"  # noqa: S105 - a Secret's name
+
+
+def server_in(folder: Path, octet: int) -> OnPremServer | None:
+    """Return the server that runs in a folder, or None."""
+    return onprem.find(folder, _MAJOR, address_in(octet, 1))
+
+
+async def _start(folder: Path, lease: Lease) -> Standing:
+    options = Options(folder=folder, lifetime=Lifetime.DETACHED, durable=True, major=_MAJOR)
+    return _describe(folder, await onprem.start(options, lease))
+
+
+def _find(folder: Path, octet: int) -> Standing | None:
+    server = server_in(folder, octet)
+    return None if server is None else _describe(folder, server)
+
+
+def _describe(folder: Path, server: OnPremServer) -> Standing:
+    return Standing(
+        says=f"on-prem: PostgreSQL {_MAJOR} at {server.host}:{server.port} with TLS, ProviderConfig default",
+        objects=_objects(server),
+        logs={"postgres": server.server.log, "front": folder / "front.log"},
+    )
+
+
+def _objects(server: OnPremServer) -> tuple[Mapping[str, Any], ...]:
+    secret = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": _ADMIN_SECRET, "namespace": _NAMESPACE},
+        "stringData": {"username": server.username, "password": server.password},
+    }
+    config = {
+        "apiVersion": "onprem.fairlead.dev/v1alpha1",
+        "kind": "ProviderConfig",
+        "metadata": {"name": "default"},
+        "spec": {
+            "host": server.host,
+            "port": server.port,
+            "database": server.database,
+            "adminSecretRef": {"name": _ADMIN_SECRET},
+            "caBundle": server.authority_pem.decode(),
+            "allowedNamespaces": {"selector": {}},
+        },
+    }
+    return secret, config
+
+
+CLOUD = Cloud(
+    name="onprem",
+    # A server on this machine answers at once: what happens to it is seen, and believed, sooner than a cloud's list.
+    program=Program(
+        "provider-onprem",
+        ("providers", "onprem", "--sweep=2", "--grace=5"),
+        _NAMESPACE,
+        "fairlead-provider-onprem",
+    ),
+    start=_start,
+    find=_find,
+    stop=onprem.stop,
+    erase=onprem.erase,
+)
