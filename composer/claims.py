@@ -150,7 +150,8 @@ class ClaimReconciler:
             return await self._publish(view, held, ())
         marked = await self._mark_claim(view, prepared)
         if isinstance(marked, Cause):
-            return await self._publish(view, replace(untouched(view, marked), composition=prepared.composition), ())
+            findings = replace(untouched(view, marked), composition=prepared.composition)
+            return await self._publish(view, replace(findings, revision=prepared.revision.name), ())
         view = marked
         plan = decide(view, prepared.rendered, now=timestamp(self._tools.now()))
         if speaks(plan):
@@ -314,7 +315,13 @@ def _held(view: View, prepared: Prepared) -> Findings | None:
         causes = held_on_way_back(view, prepared.rendered, prepared.revision.name)
         return untouched(view, *causes) if causes else None
     held = replacing_data(view, prepared.rendered)
-    return untouched(view, *held) if held else None
+    if not held:
+        return None
+    findings = untouched(view, *held)
+    if prepared.composition != view.chosen:
+        return findings
+    # That it would cost data is this revision's failure.
+    return replace(findings, revision=prepared.revision.name, has_rollout=prepared.revision.has_rollout)
 
 
 def _without_extras(findings: Findings, error: Invalid) -> Findings:

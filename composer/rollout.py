@@ -30,8 +30,8 @@ _MESSAGE_LIMIT = 300
 class Member:
     """One claim as a rollout sees it.
 
-    `place` is its position in the order; `since` and `was_ready` tell when it took its present revision and how it
-    was just before, `trouble` why it is stalled.
+    `place` is its position in the order, `trouble` why it is stalled; `since`: when it took its present revision or,
+    if that is later, when it was last at rest; `was_ready`: how it was just before it took the revision.
     """
 
     name: str
@@ -47,6 +47,11 @@ class Member:
     def is_well(self) -> bool:
         """Whether it is usable and nothing stands in its way."""
         return self.is_ready and self.trouble is None
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether it is usable and all that was to be changed is changed."""
+        return self.is_ready and not self.is_working
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +103,7 @@ def member_of(claim: Object, revision: str, now: datetime) -> Member | None:
         is_ready=is_true(claim, "Ready"),
         is_working=is_true(claim, "Reconciling"),
         trouble=(str(stalled["reason"]), str(stalled["message"])) if stalled and is_stalled else None,
-        since=_instant(choice.since),
+        since=_since(claim, choice),
         was_ready=choice.was_ready is not False,
     )
 
@@ -220,14 +225,14 @@ def _fails(each: Member, course: Course, now: datetime) -> bool:
     if each.trouble is not None:
         return True
     deadline = timedelta(seconds=course.rules.progress_deadline_seconds)
-    return not each.is_ready and each.since is not None and now - each.since > deadline
+    return not each.is_settled and each.since is not None and now - each.since > deadline
 
 
 def _is_awaited(each: Member, course: Course, state: RolloutStatus) -> bool:
     """Tell whether the wave waits for a claim; one that was not well before counts for nothing once it has moved."""
     if each.revision != course.revision:
         return is_included(state, each.place, well=each.is_well)
-    return each.was_ready and (each.is_working or not each.is_ready)
+    return each.was_ready and not each.is_settled
 
 
 def _stopped(state: RolloutStatus, course: Course, failing: Sequence[Member], now: datetime) -> RolloutStatus:
@@ -237,7 +242,7 @@ def _stopped(state: RolloutStatus, course: Course, failing: Sequence[Member], no
 
 
 def _failure(each: Member) -> RolloutFailure:
-    reason, message = each.trouble or ("ChildNotReady", "it was ready before and is not ready within the deadline")
+    reason, message = each.trouble or ("ChildNotReady", "it was ready before and is not ready after the deadline")
     return RolloutFailure(each.name, reason, message[:_MESSAGE_LIMIT])
 
 
@@ -268,6 +273,18 @@ def _size(written: str, total: int) -> int:
     if written.endswith("%"):
         return math.ceil(total * int(written[:-1]) / 100)
     return int(written)
+
+
+def _since(claim: Object, choice: CompositionChoice) -> datetime | None:
+    taken = _instant(choice.since)
+    unrest = [find(claim, "Ready"), find(claim, "Reconciling")]
+    begun = [
+        _instant(str(each.get("lastTransitionTime") or ""))
+        for each, at_rest in zip(unrest, ("True", "False"), strict=True)
+        if each is not None and each.get("status") != at_rest
+    ]
+    earliest = min((each for each in begun if each is not None), default=None)
+    return max(taken, earliest) if taken and earliest else taken
 
 
 def _instant(text: str) -> datetime | None:

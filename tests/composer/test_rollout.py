@@ -95,6 +95,9 @@ STOPS = {
     "a claim that is not ready within the deadline halts it": Stop(
         "Halted", {"is_ready": False, "since": NOW - 2 * MINUTE}, {"progressDeadlineSeconds": 60}
     ),
+    "a claim that is still being changed after the deadline halts it": Stop(
+        "Halted", {"is_working": True, "since": NOW - 2 * MINUTE}, {"progressDeadlineSeconds": 60}
+    ),
     "a claim that is not ready yet is waited for": Stop("Progressing", {"is_ready": False, "since": NOW}),
     "a claim that is being changed is waited for": Stop("Progressing", {"is_working": True, "since": NOW}),
     "a claim that was not well before counts for nothing": Stop(
@@ -249,6 +252,18 @@ READS = {
 @pytest.mark.parametrize("case", READS.values(), ids=READS)
 def test_who_takes_part(case: Read) -> None:
     assert (member_of(claim(**case.claim), NEW, NOW) is not None) == case.is_member
+
+
+def test_a_claim_that_was_at_rest_since_is_given_the_deadline_anew() -> None:
+    """A claim that its owner edits an hour after the revision came is not late."""
+    taken, edited = "2026-11-21T10:00:00Z", "2026-11-21T11:30:00Z"
+    working = {"type": "Reconciling", "status": "True", "lastTransitionTime": edited}
+    status = {"composition": {**_STATUS["composition"], "since": taken}, "conditions": [working]}
+
+    member = member_of(claim(status=status), NEW, NOW)
+
+    assert member is not None
+    assert member.since == datetime.fromisoformat(edited)
 
 
 def test_a_claim_remembers_how_it_came_to_its_revision() -> None:

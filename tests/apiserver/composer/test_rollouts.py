@@ -1,0 +1,151 @@
+"""New revisions go to claims in waves, and no further once one fails, on a real API server."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.support.api import JsonObject
+from tests.support.audit import WRITES, Match
+from tests.support.kinds import CLAIM, COMPOSITION, CONFIG_MAP, Kind, claim, composition, condition, is_ready, trouble
+from tests.support.system import COMPOSER, System
+from tests.support.waiting import eventually
+
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
+
+REVISION = Kind("fairlead.dev", "v1alpha1", "CompositionRevision", "compositionrevisions", namespaced=False)
+CLAIMS = ("one", "two", "three", "four")
+
+
+def _config(value: str, *, key: str = "value", name: str = "settings", **fields: Any) -> JsonObject:
+    """Return a resource; a key with a blank is what only the API server refuses."""
+    return {"name": name, "template": {"apiVersion": "v1", "kind": "ConfigMap", "data": {key: value}}, **fields}
+
+
+def _waves(*waves: str, **rules: Any) -> JsonObject:
+    return {"waves": list(waves), "soakSeconds": 0, **rules}
+
+
+async def _claims(system: System, namespace: str, composition_name: str) -> None:
+    await system.until(COMPOSITION, "", composition_name, is_ready)
+    for name in CLAIMS:
+        await system.create(CLAIM, claim(namespace, name, compositionRef={"name": composition_name}))
+    for name in CLAIMS:
+        await system.until(CLAIM, namespace, name, is_ready)
+
+
+async def _change(system: System, body: JsonObject) -> None:
+    await system.api.merge(COMPOSITION.path("", body["metadata"]["name"]), {"spec": body["spec"]})
+
+
+async def _values(system: System, namespace: str) -> list[str]:
+    """Return what the claims' children hold, in order."""
+    found = await system.api.items(CONFIG_MAP.path(namespace))
+    return sorted(
+        str(value)
+        for child in found
+        if "fairlead.dev/claim" in child["metadata"].get("labels", {})
+        for value in child.get("data", {}).values()
+    )
+
+
+async def _until_values(system: System, namespace: str, *values: str) -> None:
+    async def holds() -> bool:
+        return await _values(system, namespace) == sorted(values)
+
+    await eventually(holds, f"children with {values}")
+
+
+def _is_halted(obj: JsonObject) -> bool:
+    return trouble(obj) == "RolloutHalted"
+
+
+async def test_a_rollout_halts_at_an_unhealthy_claim_of_its_first_wave_and_leaves_the_others_untouched(
+    composing: System, namespace: str
+) -> None:
+    rules = _waves("1", "50%", "100%")
+    async with composing.composition(composition(f"{namespace}-c", _config("a"), rollout=rules)) as name:
+        await _claims(composing, namespace, name)
+        audit = composing.audit()
+
+        await _change(composing, composition(name, _config("b", key="no key"), rollout=rules))
+        halted = await composing.until(COMPOSITION, "", name, _is_halted)
+
+        text = condition(halted, "Stalled")["message"]
+        (failed,) = [each for each in CLAIMS if f"{namespace}/{each} " in text]
+        assert "InvalidValue" in text
+        told = await composing.api.get(CLAIM.path(namespace, failed))
+        assert condition(told, "Stalled")["reason"] == "InvalidValue"
+        assert condition(told, "Ready")["status"] == "True"
+        assert await _values(composing, namespace) == ["a", "a", "a", "a"]
+        await composing.at_rest(for_s=1.0)
+        writes = audit.requests(Match(user=COMPOSER, verbs=WRITES, namespace=namespace))
+        (child,) = await composing.children(namespace, failed)
+        # An event is called after the claim it is about.
+        assert {each.name.partition(".")[0] for each in writes} <= {failed, child["metadata"]["name"]}
+        state = (await composing.api.get(REVISION.path("", halted["status"]["revision"])))["status"]["rollout"]
+        assert (state["phase"], state["wave"], state["total"], state["updated"]) == ("Halted", 1, 4, 1)
+        assert [each["claim"] for each in state["failures"]] == [f"{namespace}/{failed}"]
+
+        await composing.create(CLAIM, claim(namespace, "five", compositionRef={"name": name}))
+        new = await composing.until(CLAIM, namespace, "five", is_ready)
+        assert new["status"]["composition"]["revision"] != halted["status"]["revision"]
+
+        await _change(composing, composition(name, _config("c"), rollout=rules))
+        await _until_values(composing, namespace, "c", "c", "c", "c", "c")
+        healed = await composing.until(COMPOSITION, "", name, is_ready)
+        assert {condition(healed, each).get("status") for each in ("Stalled", "Reconciling")} <= {None, "False"}
+        for each in CLAIMS:
+            await composing.delete(CLAIM, namespace, each)
+        await composing.delete(CLAIM, namespace, "five")
+
+
+async def test_a_rollback_takes_the_first_wave_back(composing: System, namespace: str) -> None:
+    rules = _waves("1", "100%", onFailure="Rollback", progressDeadlineSeconds=1)
+    async with composing.composition(composition(f"{namespace}-c", _config("a"), rollout=rules)) as name:
+        await _claims(composing, namespace, name)
+        first = (await composing.api.get(COMPOSITION.path("", name)))["status"]["revision"]
+
+        await _change(composing, composition(name, _config("b", readyWhen="{{ false }}"), rollout=rules))
+        stopped = await composing.until(COMPOSITION, "", name, _is_halted)
+
+        assert "ChildNotReady" in condition(stopped, "Stalled")["message"]
+        await _until_values(composing, namespace, "a", "a", "a", "a")
+        for each in CLAIMS:
+            back = await composing.until(CLAIM, namespace, each, is_ready)
+            assert back["status"]["composition"]["revision"] == first
+
+        await _change(composing, composition(name, _config("a"), rollout=rules))
+        again = await composing.until(COMPOSITION, "", name, is_ready)
+        revision = await composing.api.get(REVISION.path("", first))
+        assert again["status"]["revision"] == first
+        assert revision["spec"]["revision"] == 3
+
+
+async def test_a_renamed_resource_keeps_its_object(composing: System, namespace: str) -> None:
+    async with composing.composition(composition(f"{namespace}-c", _config("a"))) as name:
+        await composing.create(CLAIM, claim(namespace, "renamed", compositionRef={"name": name}))
+        await composing.until(CLAIM, namespace, "renamed", is_ready)
+        (before,) = await composing.children(namespace, "renamed")
+
+        moved = _config("b", name="options", movedFrom=["settings"])
+        await _change(composing, composition(name, moved))
+        await _until_values(composing, namespace, "b")
+        (after,) = await composing.children(namespace, "renamed")
+        assert after["metadata"]["uid"] == before["metadata"]["uid"]
+        (entry,) = (await composing.until(CLAIM, namespace, "renamed", is_ready))["status"]["inventory"]
+        assert (entry["resource"], entry["origin"]) == ("options", "settings")
+
+        # A lost status tells nothing of the move; the object itself does.
+        await composing.api.merge(
+            CLAIM.path(namespace, "renamed", "status"), {"status": {"inventory": None, "composition": None}}
+        )
+
+        def is_known(obj: JsonObject) -> bool:
+            return [each.get("resource") for each in obj["status"].get("inventory", [])] == ["options"]
+
+        await composing.until(CLAIM, namespace, "renamed", is_known)
+        (found,) = await composing.children(namespace, "renamed")
+        assert found["metadata"]["uid"] == before["metadata"]["uid"]
+        await composing.delete(CLAIM, namespace, "renamed")
