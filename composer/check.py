@@ -13,7 +13,8 @@ from msgspec import UnsetType
 
 from composer import moves
 from composer.compilation import Compiled, CompiledResource, compile_composition
-from composer.kinds import Catalog, KindFacts, is_allowed, is_listed
+from composer.contract import in_words
+from composer.kinds import Catalog, KindFacts, may_come
 from composer.limits import absences
 from composer.problems import CompositionError, Problem, near
 from composer.render import Rendered
@@ -103,23 +104,9 @@ def _claim_facts(compiled: Compiled, catalog: Catalog) -> KindFacts | Problem:
     path = "spec.compositeTypeRef"
     if facts is None or facts.resource.version != version:
         return Problem("KindNotInstalled", f"kind {wanted.kind} of {wanted.api_version} is not installed", path)
-    missing = api_gaps(facts.schema or {})
-    if missing:
-        return Problem("ApiIncomplete", f"{wanted.kind} lacks {', '.join(missing)}", path)
+    if facts.gaps:
+        return Problem("ApiIncomplete", f"{wanted.kind} lacks {in_words(facts.gaps)}", path)
     return facts
-
-
-def api_gaps(schema: Schema) -> tuple[str, ...]:
-    """Return what an abstract kind must have and this schema has not."""
-    status = (schema.get("properties") or {}).get("status") or {}
-    properties = status.get("properties") or {}
-    wanted = ("conditions", "inventory", "composition", "identity", "binding")
-    missing = [f"status.{name}" for name in wanted if name not in properties]
-    if status.get("default") != {"observedGeneration": -1}:
-        missing.append("status with default {observedGeneration: -1}")
-    if (properties.get("conditions") or {}).get("x-kubernetes-list-type") != "map":
-        missing.append("status.conditions as a map list")
-    return tuple(missing)
 
 
 def _of_resource(resource: CompiledResource, catalog: Catalog) -> Iterator[Problem]:
@@ -140,7 +127,7 @@ def _of_resource(resource: CompiledResource, catalog: Catalog) -> Iterator[Probl
     group, _, version = api_version.rpartition("/")
     group_kind = f"{kind}.{group}" if group else kind
     facts = catalog.get(group_kind)
-    if not is_listed(group, group_kind):
+    if facts is None and not may_come(group, group_kind):
         what = f"compositions may not compose {group_kind}"
         yield Problem("KindNotAllowed", what, path, resource=resource.name)
         return
@@ -149,7 +136,7 @@ def _of_resource(resource: CompiledResource, catalog: Catalog) -> Iterator[Probl
         what = f"kind {kind} of {api_version} is not installed{known}"
         yield Problem("KindNotInstalled", what, path, resource=resource.name)
         return
-    if not is_allowed(facts.resource) or facts.abstract:
+    if not facts.allowed:
         what = f"compositions may not compose {facts.resource.group_kind}"
         yield Problem("KindNotAllowed", what, path, resource=resource.name)
         return

@@ -15,7 +15,7 @@ import msgspec
 from composer import names
 from composer.hashes import digest, live_hash
 from composer.inventory import Entry
-from composer.kinds import KindFacts, is_allowed, is_managed
+from composer.kinds import KindFacts, is_managed
 from composer.reasons import Cause, Gravity, cause
 from composer.render import Child, Rendered
 from composer.resting import without
@@ -148,7 +148,7 @@ def _wanted(  # noqa: PLR0911 - one return for each row of the table
     if facts is None:
         what = f"kind {child.object['kind']} of {child.object['apiVersion']} is not installed; ask the platform team"
         return cause("KindNotInstalled", what, resource=child.resource)
-    if not is_allowed(facts.resource):
+    if not facts.allowed:
         what = f"compositions may not compose {facts.resource.group_kind}"
         return cause("KindNotAllowed", what, resource=child.resource)
     entry = _entry(child, facts, mine)

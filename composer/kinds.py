@@ -7,7 +7,8 @@ from typing import Any
 
 import msgspec
 
-from composer import names
+from composer import contract, names
+from runtime.conditions import is_true
 from runtime.objects import Object, Resource, labels_of
 
 GROUP_SUFFIX = ".fairlead.dev"
@@ -48,17 +49,32 @@ _HOLDS_DATA = frozenset({
 
 
 class KindFacts(msgspec.Struct, frozen=True):
-    """One kind that the API server serves. `schema` is its OpenAPI v3 schema, None for built-in kinds."""
+    """One kind that the API server serves. `schema` is its OpenAPI v3 schema, None for built-in kinds.
+
+    `gaps`: what it lacks to be a kind of claim. `allowed`: compositions may create and change it; what exists of
+    another kind is still torn down.
+    """
 
     resource: Resource
     stateful: bool
     schema: dict[str, Any] | None = None
-    abstract: bool = False
+    gaps: tuple[str, ...] = ("schema",)
+    allowed: bool = False
+
+    @property
+    def abstract(self) -> bool:
+        """Whether it has all that a kind of claim needs."""
+        return not self.gaps
+
+    @property
+    def is_shipped(self) -> bool:
+        """Whether it is a kind of claim of our own, which is watched before any Composition names it."""
+        return self.abstract and self.resource.group in ABSTRACT_GROUPS
 
     @property
     def managed(self) -> bool:
         """Whether one of our providers serves it and waits for the teardown word."""
-        return is_managed(self.resource.group)
+        return is_managed(self.resource.group) and not self.abstract
 
 
 Catalog = dict[str, KindFacts]
@@ -74,18 +90,18 @@ _LISTED = _FOREIGN | {each.group_kind for each in _BUILT_IN}
 
 
 def is_listed(group: str, group_kind: str) -> bool:
-    """Tell whether a kind of that name may be composed, whatever its scope."""
+    """Tell whether a kind of that name may be composed unless its CRD says otherwise, whatever its scope."""
     return is_managed(group) or group_kind in _LISTED
 
 
-def is_allowed(resource: Resource) -> bool:
-    """Tell whether a composition may create this kind; what exists of another kind is still torn down."""
-    return resource.namespaced and is_listed(resource.group, resource.group_kind)
+def may_come(group: str, group_kind: str) -> bool:
+    """Tell whether a kind that is not installed may be allowed once it is: a CRD says so by its label."""
+    return is_listed(group, group_kind) or ("." in group and not group.endswith(".k8s.io"))
 
 
 def catalog(crds: Iterable[Object]) -> Catalog:
     """Gather the facts of all kinds: those that CRDs define, and the built-in ones that may be composed."""
-    found = {each.group_kind: KindFacts(each, each.group_kind in _HOLDS_DATA) for each in _BUILT_IN}
+    found = {each.group_kind: KindFacts(each, each.group_kind in _HOLDS_DATA, allowed=True) for each in _BUILT_IN}
     for crd in crds:
         facts = facts_of(crd)
         if facts:
@@ -94,8 +110,10 @@ def catalog(crds: Iterable[Object]) -> Catalog:
 
 
 def facts_of(crd: Object) -> KindFacts | None:
-    """Read one CRD; None when it serves no version."""
-    spec = crd["spec"]
+    """Read one CRD; None when it serves no version, or none yet."""
+    spec, status = crd["spec"], crd.get("status")
+    if status and not is_true(crd, "Established"):
+        return None
     served = [version for version in spec["versions"] if version.get("served")]
     if not served:
         return None
@@ -105,9 +123,12 @@ def facts_of(crd: Object) -> KindFacts | None:
         spec["group"], version["name"], spelled["kind"], spelled["plural"], namespaced=spec["scope"] == "Namespaced"
     )
     labels = labels_of(crd)
+    gaps = contract.gaps(spec["scope"], version)
+    listed = labels.get(names.COMPOSABLE_LABEL) or str(is_listed(resource.group, resource.group_kind)).lower()
     return KindFacts(
         resource,
         stateful=labels.get(names.STATEFUL_LABEL) == "true" or resource.group_kind in _HOLDS_DATA,
         schema=(version.get("schema") or {}).get("openAPIV3Schema"),
-        abstract=labels.get(names.CLAIM_KIND_LABEL) == "true",
+        gaps=gaps,
+        allowed=listed == "true" and resource.namespaced and bool(gaps),
     )

@@ -17,7 +17,7 @@ PREFIX = "fairlead.dev/"
 CLAIM_LABEL = PREFIX + "claim"
 STATEFUL_LABEL = PREFIX + "stateful"
 EPHEMERAL_LABEL = PREFIX + "ephemeral"
-CLAIM_KIND_LABEL = "servicebinding.io/provisioned-service"
+COMPOSABLE_LABEL = PREFIX + "composable"
 
 IDENTITY = PREFIX + "identity"
 COMPOSITION = PREFIX + "composition"

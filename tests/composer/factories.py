@@ -17,9 +17,9 @@ DATABASES = Resource("onprem.fairlead.dev", "v1alpha1", "PostgresDatabase", "pos
 CONFIG_MAPS = Resource("", "v1", "ConfigMap", "configmaps")
 VOLUMES = Resource("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims")
 
-DATABASE = KindFacts(DATABASES, stateful=True)
-SETTINGS = KindFacts(CONFIG_MAPS, stateful=False)
-VOLUME = KindFacts(VOLUMES, stateful=True)
+DATABASE = KindFacts(DATABASES, stateful=True, allowed=True)
+SETTINGS = KindFacts(CONFIG_MAPS, stateful=False, allowed=True)
+VOLUME = KindFacts(VOLUMES, stateful=True, allowed=True)
 CATALOG: Catalog = {facts.resource.group_kind: facts for facts in (DATABASE, SETTINGS, VOLUME)}
 IDENTITY = names.Identity("claim-uid", "shop", "orders")
 NOW = "2026-11-21T12:00:00Z"

@@ -72,10 +72,10 @@ def _facts(kind: str, group: str, spec: Any, status: Any, **fields: Any) -> Kind
 
 CATALOG: Catalog = {
     "PostgreSQLInstance.database.fairlead.dev": _facts(
-        "PostgreSQLInstance", "database.fairlead.dev", SPEC, STATUS, stateful=False, abstract=True
+        "PostgreSQLInstance", "database.fairlead.dev", SPEC, STATUS, stateful=False, gaps=()
     ),
     "PostgresDatabase.onprem.fairlead.dev": _facts(
-        "PostgresDatabase", "onprem.fairlead.dev", CHILD_SPEC, CHILD_STATUS, stateful=True
+        "PostgresDatabase", "onprem.fairlead.dev", CHILD_SPEC, CHILD_STATUS, stateful=True, allowed=True
     ),
 }
 ROLE = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole"}
@@ -215,12 +215,14 @@ def test_a_composition_is_refused_at_load(case: Refusal) -> None:
 
 
 def test_an_abstract_kind_that_lacks_something_is_named() -> None:
-    bare = _facts("PostgreSQLInstance", "database.fairlead.dev", SPEC, {"type": "object"}, stateful=False)
+    lacking = tuple(f"status.{name}" for name in ("inventory", "identity", "b", "c", "d", "e", "f"))
+    bare = _facts("PostgreSQLInstance", "database.fairlead.dev", SPEC, STATUS, stateful=False, gaps=lacking)
 
     (problem,) = check(CheckRequest(_composition(_resource("a")), {**CATALOG, bare.resource.group_kind: bare}))
 
     assert problem.reason == "ApiIncomplete"
     assert "status.inventory" in problem.message
+    assert "and 1 more" in problem.message
 
 
 def test_a_good_composition_is_accepted() -> None:

@@ -52,7 +52,11 @@ def _facts(kind: str, group: str, spec: dict[str, Any], *, abstract: bool) -> Ki
     properties = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, "spec": spec, "status": STATUS}
     resource = Resource(group, "v1alpha1", kind, f"{kind.lower()}s")
     return KindFacts(
-        resource, stateful=not abstract, abstract=abstract, schema={"type": "object", "properties": properties}
+        resource,
+        stateful=not abstract,
+        gaps=() if abstract else ("status.inventory",),
+        allowed=not abstract,
+        schema={"type": "object", "properties": properties},
     )
 
 

@@ -1,0 +1,138 @@
+"""What a CRD must have to be a kind of claim: the shipped one has it all, and each part taken away is named."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ruamel.yaml import YAML
+
+from composer import contract
+from composer.kinds import facts_of
+
+_CRD = Path(__file__).resolve().parents[2] / "crds" / "database.fairlead.dev_postgresqlinstances.yaml"
+SHIPPED: dict[str, Any] = YAML(typ="safe").load(_CRD.read_text())
+
+
+def _version(crd: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = crd["spec"]["versions"][0]
+    return found
+
+
+def _status(crd: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = _version(crd)["schema"]["openAPIV3Schema"]["properties"]["status"]
+    return found
+
+
+def _without(name: str) -> Callable[[dict[str, Any]], None]:
+    return lambda crd: _status(crd)["properties"].pop(name)
+
+
+def _cluster_scoped(crd: dict[str, Any]) -> None:
+    crd["spec"]["scope"] = "Cluster"
+
+
+def _no_subresource(crd: dict[str, Any]) -> None:
+    del _version(crd)["subresources"]
+
+
+def _default_on_the_property(crd: dict[str, Any]) -> None:
+    # There it shows nothing: without a status there is no property to fill in.
+    del _status(crd)["default"]
+    _status(crd)["properties"]["observedGeneration"]["default"] = -1
+
+
+def _conditions_as_a_list(crd: dict[str, Any]) -> None:
+    del _status(crd)["properties"]["conditions"]["x-kubernetes-list-type"]
+
+
+def _inventory_without_uid(crd: dict[str, Any]) -> None:
+    del _status(crd)["properties"]["inventory"]["items"]["properties"]["uid"]
+
+
+def _binding_without_name(crd: dict[str, Any]) -> None:
+    del _status(crd)["properties"]["binding"]["properties"]["name"]
+
+
+TAKEN: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
+    "namespaced": (_cluster_scoped, "scope Namespaced"),
+    "the status subresource": (_no_subresource, "subresources.status"),
+    "the default on status itself": (_default_on_the_property, "status with default {observedGeneration: -1}"),
+    "conditions as a map": (_conditions_as_a_list, "status.conditions as a map list with key type"),
+    "the uid of what was composed": (_inventory_without_uid, "status.inventory[].uid"),
+    "the name of the Secret": (_binding_without_name, "status.binding.name"),
+    **{
+        name: (_without(name), f"status.{name}")
+        for name in ("inventory", "composition", "identity", "binding", "connectionHash", "lastHandledReconcileAt")
+    },
+}
+
+
+def test_the_shipped_kind_lacks_nothing() -> None:
+    facts = facts_of(SHIPPED)
+
+    assert facts is not None
+    assert facts.gaps == ()
+    assert facts.abstract
+    assert facts.is_shipped
+    assert not facts.allowed
+    assert contract.absent_options(_version(SHIPPED)) == ()
+
+
+@pytest.mark.parametrize(("take", "told"), TAKEN.values(), ids=TAKEN)
+def test_what_is_taken_away_is_named(take: Callable[[dict[str, Any]], Any], told: str) -> None:
+    crd = deepcopy(SHIPPED)
+    take(crd)
+
+    facts = facts_of(crd)
+
+    assert facts is not None
+    assert facts.gaps == (told,)
+    assert not facts.abstract
+
+
+def test_a_part_that_keeps_unknown_fields_may_leave_them_undeclared() -> None:
+    crd = deepcopy(SHIPPED)
+    entries = _status(crd)["properties"]["inventory"]["items"]
+    del entries["properties"]
+    entries["x-kubernetes-preserve-unknown-fields"] = True
+
+    facts = facts_of(crd)
+
+    assert facts is not None
+    assert facts.abstract
+
+
+def test_a_kind_that_is_not_served_yet_is_not_there() -> None:
+    begun = {**SHIPPED, "status": {"conditions": [{"type": "Established", "status": "False"}]}}
+    served = {**SHIPPED, "status": {"conditions": [{"type": "Established", "status": "True"}]}}
+
+    assert facts_of(begun) is None
+    assert facts_of(served) is not None
+
+
+@pytest.mark.parametrize(
+    ("group", "label", "allowed"),
+    [
+        pytest.param("onprem.fairlead.dev", None, True, id="ours"),
+        pytest.param("onprem.fairlead.dev", "false", False, id="ours, taken off the list"),
+        pytest.param("toys.example.org", None, False, id="a stranger's"),
+        pytest.param("toys.example.org", "true", True, id="a stranger's, put on the list"),
+        pytest.param("toys.example.org", "false", False, id="a stranger's, refused"),
+    ],
+)
+def test_a_label_on_the_crd_puts_a_kind_on_the_list_or_takes_it_off(
+    group: str, label: str | None, *, allowed: bool
+) -> None:
+    crd = deepcopy(SHIPPED)
+    crd["spec"]["group"] = group
+    crd["metadata"]["labels"] = {"fairlead.dev/composable": label} if label else {}
+    _status(crd)["properties"].pop("inventory")
+
+    facts = facts_of(crd)
+
+    assert facts is not None
+    assert facts.allowed is allowed
