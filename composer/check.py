@@ -6,6 +6,7 @@ What is found here is told on the Composition; its claims stay on their last goo
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -53,10 +54,35 @@ def check(request: CheckRequest) -> tuple[Problem, ...]:
     return tuple(found) or _of_samples(request, compiled, claim)
 
 
+@dataclass(frozen=True, slots=True)
+class _Trial:
+    """What became of one sampled claim: what no claim may cause, and what makes this claim fail alone."""
+
+    wrong: tuple[Problem, ...] = ()
+    failed: tuple[Problem, ...] = ()
+
+
+def remarks(request: CheckRequest) -> tuple[Problem, ...]:
+    """Say for which claims that their API allows an accepted Composition fails: these claims will say so themselves."""
+    compiled = compile_composition(request.composition)
+    claim = _claim_facts(compiled, request.catalog)
+    if isinstance(claim, Problem):
+        return (claim,)
+    return tuple(each for trial in _trials(request, compiled, claim) for each in trial.failed)
+
+
 def _of_samples(request: CheckRequest, compiled: Compiled, claim: KindFacts) -> tuple[Problem, ...]:
-    """Render claims as the schema of their kind allows them; return what the first that fails says."""
+    """Refuse what makes a child of the wrong shape for any claim, or can be rendered for none."""
+    trials = _trials(request, compiled, claim)
+    wrong = next((trial.wrong for trial in trials if trial.wrong), ())
+    return wrong or (trials[0].failed if all(trial.failed for trial in trials) else ())
+
+
+def _trials(request: CheckRequest, compiled: Compiled, claim: KindFacts) -> tuple[_Trial, ...]:
+    """Render claims as the schema of their kind allows them."""
     kind = (claim.resource.api_version, claim.resource.kind)
     left = _SAMPLED_CHILDREN
+    trials: list[_Trial] = []
     for sample in samples(step(claim.schema or {}, "spec") or {}):
         if left <= 0:
             break
@@ -64,25 +90,27 @@ def _of_samples(request: CheckRequest, compiled: Compiled, claim: KindFacts) -> 
             rendered = all_ready(request_of("sample", request.composition, kind, sample))
         except CompositionError as error:
             # That nothing is composed for some claims is said on these.
-            found = tuple(each for each in error.problems if each.reason != "EmptyResult")
+            failed = tuple(_for_sample(sample, each) for each in error.problems if each.reason != "EmptyResult")
+            trials.append(_Trial(failed=failed))
         else:
             left -= len(rendered.children)
-            found = tuple(_of_children(rendered, compiled, request.catalog))
-        if found:
-            return tuple(_for_sample(sample, each) for each in found)
-    return ()
+            trials.append(_trial(sample, rendered, compiled, request.catalog))
+    return tuple(trials)
 
 
-def _of_children(rendered: Rendered, compiled: Compiled, catalog: Catalog) -> Iterator[Problem]:
+def _trial(sample: Sample, rendered: Rendered, compiled: Compiled, catalog: Catalog) -> _Trial:
     paths = {resource.name: f"{resource.path}.template" for resource in compiled.resources}
+    wrong: list[Problem] = []
+    failed: list[Problem] = []
     for child in rendered.children:
         facts = catalog.get(child.group_kind)
         if facts is None or facts.schema is None:
             continue
-        path = paths[child.resource]
         made = {name: item for name, item in child.object.items() if name != "metadata"}
-        for each in (*template_mismatches(made, facts.schema, path), *absences(made, facts.schema, path)):
-            yield msgspec.structs.replace(each, resource=child.resource)
+        for found, problems in ((wrong, template_mismatches), (failed, absences)):
+            for each in problems(made, facts.schema, paths[child.resource]):
+                found.append(_for_sample(sample, msgspec.structs.replace(each, resource=child.resource)))
+    return _Trial(tuple(wrong), tuple(failed))
 
 
 def _for_sample(sample: Sample, problem: Problem) -> Problem:

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from composer.check import CheckRequest, check
+from composer.check import CheckRequest, check, remarks
 from composer.kinds import Catalog, KindFacts
 from composer.sampling import samples
 from composer.values import Pending
@@ -69,13 +69,17 @@ CATALOG: Catalog = {
 }
 
 
-def _problems(*, when: str = "", environments: tuple[str, ...] = (), **spec: Any) -> list[str]:
+def _problems(**spec: Any) -> list[str]:
+    return [f"{each.reason} {each}" for each in check(CheckRequest(_composition(**spec), CATALOG))]
+
+
+def _composition(*, when: str = "", environments: tuple[str, ...] = (), **spec: Any) -> dict[str, Any]:
     template = {
         "apiVersion": "onprem.fairlead.dev/v1alpha1",
         "kind": "PostgresDatabase",
         "spec": {"version": "{{ claim.spec.version }}", **spec},
     }
-    composition = {
+    return {
         "compositeTypeRef": {"apiVersion": CLAIMS.api_version, "kind": CLAIMS.kind},
         "environments": list(environments),
         "resources": [
@@ -87,7 +91,6 @@ def _problems(*, when: str = "", environments: tuple[str, ...] = (), **spec: Any
             {"name": "third", "template": {**template, "spec": {"version": "15"}}},
         ],
     }
-    return [f"{each.reason} {each}" for each in check(CheckRequest(composition, CATALOG))]
 
 
 class Refusal(msgspec.Struct, frozen=True):
@@ -96,14 +99,6 @@ class Refusal(msgspec.Struct, frozen=True):
 
 
 REFUSALS = {
-    "a size that the composition forgot": Refusal(
-        {"connections": "{{ {'small': 20}[claim.spec.size | default('small')] }}"},
-        f"RenderFailed {PATH}.connections:4: for a claim with size: large: 'large' is undefined",
-    ),
-    "a field that not every claim has": Refusal(
-        {"owner": "{{ claim.spec.size }}"},
-        f"RenderFailed {PATH}.owner:4: for a claim with cpu: 2: 'size' is undefined",
-    ),
     "a number for a text": Refusal(
         {"owner": "{{ claim.spec.storageGiB }}"},
         f"SchemaMismatch {PATH}.owner: for a claim with all that goes together: wants string, found a whole number",
@@ -112,24 +107,53 @@ REFUSALS = {
         {"connections": "{{ claim.spec.version }}"},
         f"SchemaMismatch {PATH}.connections: for a claim with all that goes together: wants integer, found a text",
     ),
-    "a field that the kind wants and that may be left out": Refusal(
-        {"version": "{{ claim.spec.owner | default(none) }}"},
-        f"SchemaMismatch {PATH}: for a claim with version: 15: version is missing",
+    "a text for a number in some claims": Refusal(
+        {"connections": "{{ {'small': 20}[claim.spec.size] | or_else('many') }}"},
+        f"SchemaMismatch {PATH}.connections: for a claim with size: large: wants integer, found a text",
     ),
     "a map whose values are of another type": Refusal(
         {"labels": "{{ {'a': claim.spec.storageGiB} }}"},
         f"SchemaMismatch {PATH}.labels.a: for a claim with all that goes together: wants string, found a whole number",
     ),
     "a condition that is no condition": Refusal({"when": "{{ claim.spec.version }}"}, "must be true or false"),
+    "what fails for every claim": Refusal({"owner": "{{ 1 / 0 }}"}, "cannot be computed: division by zero"),
+    "what the kind wants and no claim gives": Refusal(
+        {"version": "{{ none }}"}, f"SchemaMismatch {PATH}: for a claim with all that goes together: version is missing"
+    ),
 }
 
 
 @pytest.mark.parametrize("case", REFUSALS.values(), ids=REFUSALS)
-def test_a_composition_that_fails_for_some_claims_is_refused(case: Refusal) -> None:
+def test_a_composition_that_suits_no_claim_or_makes_the_wrong_shape_for_one_is_refused(case: Refusal) -> None:
     found = _problems(**case.spec)
 
     assert found
     assert case.says in found[0]
+
+
+REMARKS = {
+    "a size that the composition forgot": Refusal(
+        {"connections": "{{ {'small': 20}[claim.spec.size | default('small')] }}"},
+        f"RenderFailed {PATH}.connections:4: for a claim with size: large: 'large' is undefined",
+    ),
+    "a field that not every claim has": Refusal(
+        {"owner": "{{ claim.spec.size }}"},
+        f"RenderFailed {PATH}.owner:4: for a claim with cpu: 2: 'size' is undefined",
+    ),
+    "a field that the kind wants and that may be left out": Refusal(
+        {"version": "{{ claim.spec.owner | default(none) }}"},
+        f"SchemaMismatch {PATH}: for a claim with version: 15: version is missing",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REMARKS.values(), ids=REMARKS)
+def test_a_composition_that_fails_for_some_claims_is_accepted_and_says_for_which(case: Refusal) -> None:
+    request = CheckRequest(_composition(**case.spec), CATALOG)
+    said = [f"{each.reason} {each}" for each in remarks(request)]
+
+    assert check(request) == ()
+    assert [each for each in said if case.says in each]
 
 
 ACCEPTED: dict[str, dict[str, Any]] = {
