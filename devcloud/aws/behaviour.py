@@ -1,0 +1,55 @@
+"""What tests choose of the service's conduct beside its rules: lag, quotas, capacity, rate, a robot. Pure."""
+
+from typing import Literal
+
+import msgspec
+
+
+class Quotas(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The quotas that requests meet ("Quotas and constraints for Amazon RDS" of the User Guide has these defaults)."""
+
+    instances: int = 40
+    snapshots: int = 100
+    storage_gib: int = 100_000
+    subnet_groups: int = 50
+    parameter_groups: int = 50
+
+
+class Throttle(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Requests a second that an account has in a region, reads and writes apart, and how many may come at once."""
+
+    read_per_s: float = 20.0
+    write_per_s: float = 5.0
+    burst: int = 50
+    code: Literal["Throttling", "ThrottlingException", "RequestLimitExceeded"] = "Throttling"
+
+
+class TagRobot(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A policy's robot that takes tags of these patterns off every instance and snapshot, ever again."""
+
+    strip: tuple[str, ...]
+    every_s: float = 5.0
+
+
+class Behaviour(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """All of it.
+
+    Attributes:
+        list_lag_s: How old the answer is of DescribeDBInstances without a name, in simulated seconds.
+        get_lag_s: The same with a name.
+        list_without_tags: Patterns of identifiers whose TagList such a list lacks.
+        throttle: None for no limit.
+        tag_robot: None for none.
+        quotas: How much there may be.
+        no_capacity: Classes of which there are none left.
+        hidden_versions: Engine versions that are not offered any more; present instances keep theirs.
+    """
+
+    list_lag_s: float = 0.0
+    get_lag_s: float = 0.0
+    list_without_tags: tuple[str, ...] = ()
+    throttle: Throttle | None = None
+    tag_robot: TagRobot | None = None
+    quotas: Quotas = Quotas()
+    no_capacity: tuple[str, ...] = ()
+    hidden_versions: tuple[str, ...] = ()

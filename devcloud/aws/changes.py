@@ -1,0 +1,322 @@
+"""What ModifyDBInstance does: at once, soon, or in the queue that the maintenance window or ApplyImmediately empties.
+
+After "Settings for DB instances" of the RDS User Guide and ModifyDBInstance of the API Reference, whose reply still
+says `available` and shows the former values. Pure.
+"""
+
+from collections.abc import Iterator, Mapping
+
+import msgspec
+
+from devcloud.aws import catalog
+from devcloud.aws.model import (
+    NOTHING_PENDING,
+    Asked,
+    CertificateDetails,
+    Instance,
+    LogExports,
+    OptionStatus,
+    ParameterStatus,
+    Pending,
+    SecurityGroup,
+    SubnetGroup,
+)
+from devcloud.aws.steps import Addressed, Became, Flush, MoveTo, Optimizing, Reboot, Record, SetPassword, Step
+
+_LEAD_S = 10.0
+# Names that the queue has in common with the request.
+_QUEUED = (
+    "db_instance_class",
+    "allocated_storage",
+    "multi_az",
+    "engine_version",
+    "license_model",
+    "iops",
+    "storage_throughput",
+    "storage_type",
+    "ca_certificate_identifier",
+    "dedicated_log_volume",
+)
+_STORAGE = ("allocated_storage", "storage_type", "iops", "storage_throughput")
+# What describes an instance and touches no server: true in the reply.
+_AT_ONCE = (
+    "preferred_backup_window",
+    "preferred_maintenance_window",
+    "auto_minor_version_upgrade",
+    "copy_tags_to_snapshot",
+    "deletion_protection",
+    "max_allocated_storage",
+    "monitoring_interval",
+    "monitoring_role_arn",
+    "performance_insights_kms_key_id",
+    "performance_insights_retention_period",
+    "database_insights_mode",
+    "network_type",
+)
+
+
+def modified(
+    record: Record, asked: Asked, *, groups: tuple[str, ...] | None = None, subnet_group: SubnetGroup | None = None
+) -> tuple[Record, Instance]:
+    """Return the record after a request that was found valid, and what the reply shows.
+
+    Args:
+        record: The instance.
+        asked: The request, with a version and a size that are offered.
+        groups: The security groups asked for.
+        subnet_group: The subnet group asked for.
+    """
+    queued = _queued(record.shown, asked)
+    shown = msgspec.structs.replace(
+        record.shown,
+        pending_modified_values=msgspec.structs.replace(record.shown.pending_modified_values, **queued),
+        **_at_once(asked),
+    )
+    agenda = tuple(_soon(record.shown, asked, groups))
+    if asked.apply_immediately and _waits(record.shown, shown.pending_modified_values, asked):
+        agenda = (*agenda, Step(status=None, seconds=_LEAD_S, ends=(Flush(),)))
+    shown = _announced(shown, asked, groups)
+    changed = msgspec.structs.replace(
+        record,
+        shown=shown,
+        agenda=(*record.agenda, *agenda),
+        next_subnet_group=subnet_group or record.next_subnet_group,
+    )
+    return changed, shown
+
+
+def _queued(shown: Instance, asked: Asked) -> dict[str, object]:
+    given: dict[str, object] = {name: getattr(asked, name) for name in _QUEUED}
+    given["iam_database_authentication_enabled"] = asked.enable_iam_database_authentication
+    given["db_instance_identifier"] = asked.new_db_instance_identifier
+    given["backup_retention_period"] = asked.backup_retention_period
+    present: dict[str, object] = {name: getattr(shown, name) for name in given}
+    result = {name: None if value == present[name] else value for name, value in given.items() if value is not None}
+    if asked.db_subnet_group_name is not None:
+        same = asked.db_subnet_group_name == shown.db_subnet_group.db_subnet_group_name
+        result["db_subnet_group_name"] = None if same else asked.db_subnet_group_name
+    return result
+
+
+def _at_once(asked: Asked) -> dict[str, object]:
+    result: dict[str, object] = {name: value for name in _AT_ONCE if (value := getattr(asked, name)) is not None}
+    if asked.enable_performance_insights is not None:
+        result["performance_insights_enabled"] = asked.enable_performance_insights
+    if asked.preferred_maintenance_window is not None:
+        result["preferred_maintenance_window"] = asked.preferred_maintenance_window.lower()
+    return result
+
+
+def _waits(present: Instance, pending: Pending, asked: Asked) -> bool:
+    """Tell whether the queue holds more than what is under way by itself."""
+    own: dict[str, object] = {"master_user_password": None, "port": None, "pending_cloudwatch_logs_exports": None}
+    if _retention_is_online(present, asked.backup_retention_period):
+        own["backup_retention_period"] = None
+    return msgspec.structs.replace(pending, **own) != NOTHING_PENDING
+
+
+def _retention_is_online(present: Instance, days: int | None) -> bool:
+    """From one positive number to another it is applied as soon as possible; to and from 0 it waits for the window."""
+    return bool(days) and bool(present.backup_retention_period) and days != present.backup_retention_period
+
+
+def _announced(shown: Instance, asked: Asked, groups: tuple[str, ...] | None) -> Instance:
+    """Return what the instance shows while changes are on their way that need no queue."""
+    pending = shown.pending_modified_values
+    if asked.master_user_password is not None:
+        pending = msgspec.structs.replace(pending, master_user_password="****")  # noqa: S106 - what RDS shows
+    if asked.db_port_number not in {None, _port(shown)}:
+        pending = msgspec.structs.replace(pending, port=asked.db_port_number)
+    exports = asked.cloudwatch_logs_export_configuration
+    if exports is not None:
+        pending = msgspec.structs.replace(pending, pending_cloudwatch_logs_exports=_exports(exports))
+    changed: dict[str, object] = {"pending_modified_values": pending}
+    if groups is not None and groups != tuple(each.vpc_security_group_id for each in shown.vpc_security_groups):
+        changed["vpc_security_groups"] = _joining(shown, groups)
+    if asked.db_parameter_group_name not in {None, shown.db_parameter_groups[0].db_parameter_group_name}:
+        joined = ParameterStatus(
+            db_parameter_group_name=asked.db_parameter_group_name or "", parameter_apply_status="applying"
+        )
+        changed["db_parameter_groups"] = (joined,)
+    return msgspec.structs.replace(shown, **changed)
+
+
+def _joining(shown: Instance, groups: tuple[str, ...]) -> tuple[SecurityGroup, ...]:
+    present = {each.vpc_security_group_id for each in shown.vpc_security_groups}
+    joined = [
+        SecurityGroup(vpc_security_group_id=each, status="active" if each in present else "adding") for each in groups
+    ]
+    left = [SecurityGroup(vpc_security_group_id=each, status="removing") for each in sorted(present - set(groups))]
+    return (*joined, *left)
+
+
+def _exports(given: Mapping[str, tuple[str, ...]]) -> LogExports:
+    return LogExports(
+        log_types_to_enable=tuple(given.get("EnableLogTypes", ())),
+        log_types_to_disable=tuple(given.get("DisableLogTypes", ())),
+    )
+
+
+def _soon(shown: Instance, asked: Asked, groups: tuple[str, ...] | None) -> Iterator[Step]:
+    """Return the steps of what is applied as soon as possible, whatever ApplyImmediately says."""
+    if asked.master_user_password is not None:
+        yield from reset_password(asked.master_user_password)
+    if _retention_is_online(shown, asked.backup_retention_period):
+        name = "backup_retention_period"
+        became = Became(shown={name: asked.backup_retention_period}, clears=(name,))
+        yield Step(status=None, seconds=15, ends=(became,))
+    if asked.db_port_number not in {None, _port(shown)}:
+        yield _port_change(shown, asked.db_port_number or 0)
+    if asked.publicly_accessible not in {None, shown.publicly_accessible}:
+        became = Became(shown={"publicly_accessible": asked.publicly_accessible})
+        yield _lead()
+        yield Step(status="modifying", seconds=30, ends=(became,))
+    if groups is not None:
+        active = tuple(SecurityGroup(vpc_security_group_id=each) for each in groups)
+        yield Step(status=None, seconds=15, ends=(Became(shown={"vpc_security_groups": active}),))
+    group = asked.db_parameter_group_name
+    if group not in {None, shown.db_parameter_groups[0].db_parameter_group_name}:
+        # A newly associated group waits for a reboot that RDS never does by itself.
+        joined = ParameterStatus(db_parameter_group_name=group or "", parameter_apply_status="pending-reboot")
+        yield Step(status=None, seconds=20, ends=(Became(shown={"db_parameter_groups": (joined,)}),), ended=(11,))
+    exports = asked.cloudwatch_logs_export_configuration
+    if exports is not None:
+        yield _export_change(shown, _exports(exports))
+    if asked.option_group_name is not None:
+        membership = (OptionStatus(option_group_name=asked.option_group_name),)
+        yield Step(status=None, seconds=5, ends=(Became(shown={"option_group_memberships": membership}),))
+
+
+def _lead() -> Step:
+    return Step(status=None, seconds=_LEAD_S)
+
+
+def reset_password(password: str) -> tuple[Step, ...]:
+    """Return the steps of a new master password: for a while both log in, then the new one alone."""
+    status = "resetting-master-credentials"
+    took = Became(clears=("master_user_password",), hidden={"password": password})
+    return (
+        Step(status=None, seconds=5, work=SetPassword(password, settled=False)),
+        Step(status=status, seconds=20),
+        Step(status=status, seconds=1, work=SetPassword(password, settled=True), ends=(took,), ended=(16,)),
+    )
+
+
+def _port_change(shown: Instance, port: int) -> Step:
+    move = MoveTo(shown.db_instance_identifier, port)
+    return Step(status="modifying", seconds=60, work=move, ends=(Became(clears=("port",)), Addressed()), ended=(6,))
+
+
+def _export_change(shown: Instance, asked: LogExports) -> Step:
+    present = set(shown.enabled_cloudwatch_logs_exports or ())
+    after = sorted((present | set(asked.log_types_to_enable)) - set(asked.log_types_to_disable))
+    became = Became(
+        shown={"enabled_cloudwatch_logs_exports": tuple(after) or None}, clears=("pending_cloudwatch_logs_exports",)
+    )
+    return Step(status="configuring-log-exports", seconds=20, ends=(became,))
+
+
+def _port(shown: Instance) -> int:
+    return shown.endpoint.port if shown.endpoint else 0
+
+
+def flush(record: Record) -> tuple[Step, ...]:
+    """Return the steps that make all pending values true, in the order in which RDS applies them."""
+    pending = record.shown.pending_modified_values
+    return tuple(
+        step
+        for steps in (_online(pending), _storage(record.shown, pending), _restarting(record, pending))
+        for step in steps
+    )
+
+
+def _online(pending: Pending) -> Iterator[Step]:
+    names = ("license_model", "backup_retention_period", "dedicated_log_volume")
+    given: dict[str, object] = {name: value for name in names if (value := getattr(pending, name)) is not None}
+    if given:
+        yield Step(status="modifying", seconds=30, ends=(Became(shown=given, clears=tuple(given)),))
+    if pending.multi_az is not None:
+        began, ended = (24, 25) if pending.multi_az else (30, 29)
+        became = Became(shown={"multi_az": pending.multi_az}, clears=("multi_az",))
+        yield Step(status="modifying", seconds=180, ends=(became,), began=(began,), ended=(ended,))
+    iam = pending.iam_database_authentication_enabled
+    if iam is not None:
+        name = "iam_database_authentication_enabled"
+        yield Step(
+            status="configuring-iam-database-auth", seconds=30, ends=(Became(shown={name: iam}, clears=(name,)),)
+        )
+
+
+def _storage(shown: Instance, pending: Pending) -> Iterator[Step]:
+    given: dict[str, object] = {name: value for name in _STORAGE if (value := getattr(pending, name)) is not None}
+    if not given:
+        return
+    kind = pending.storage_type or shown.storage_type
+    gib = pending.allocated_storage or shown.allocated_storage
+    iops, throughput = catalog.rates(
+        kind, gib, iops=pending.iops or shown.iops, throughput=pending.storage_throughput or shown.storage_throughput
+    )
+    if kind == "gp3" and gib >= catalog.GP3_LARGE_GIB:
+        # Above the threshold the base is larger than below it.
+        iops, throughput = max(iops or 0, 12_000), max(throughput or 0, 500)
+    after: dict[str, object] = {
+        "allocated_storage": gib,
+        "storage_type": kind,
+        "iops": iops,
+        "storage_throughput": throughput,
+    }
+    freed: dict[str, object] = {"resting": "available", "resting_until": None}
+    ends = (Became(shown=after, clears=_STORAGE, hidden=freed), Optimizing())
+    yield Step(status="modifying", seconds=90, ends=ends, began=(18,), ended=(17,))
+
+
+def _restarting(record: Record, pending: Pending) -> Iterator[Step]:
+    shown = record.shown
+    if pending.db_instance_class is not None:
+        became = Became(shown={"db_instance_class": pending.db_instance_class}, clears=("db_instance_class",))
+        yield Step(status="modifying", seconds=240, began=(12,))
+        yield Step(status="modifying", seconds=30, work=Reboot(), ends=(became,), began=(4,), ended=(6, 14))
+    if pending.engine_version is not None:
+        yield from _upgrade(shown, pending.engine_version)
+    if pending.ca_certificate_identifier is not None:
+        yield _certificate(shown, pending.ca_certificate_identifier)
+    if pending.db_subnet_group_name is not None and record.next_subnet_group is not None:
+        became = Became(
+            shown={"db_subnet_group": record.next_subnet_group},
+            clears=("db_subnet_group_name",),
+            hidden={"next_subnet_group": None},
+        )
+        yield Step(status="moving-to-vpc", seconds=120, work=Reboot(), ends=(became,))
+    if pending.db_instance_identifier is not None:
+        yield from _renamed(shown, pending.db_instance_identifier)
+
+
+def _upgrade(shown: Instance, version: str) -> Iterator[Step]:
+    after: dict[str, object] = {"engine_version": version}
+    present = shown.db_parameter_groups[0].db_parameter_group_name
+    if catalog.major(version) != catalog.major(shown.engine_version):
+        family = f"{catalog.ENGINE}{catalog.major(version)}"
+        option = f"default:{catalog.ENGINE}-{catalog.major(version)}"
+        after["option_group_memberships"] = (OptionStatus(option_group_name=option),)
+        if present.startswith("default."):
+            after["db_parameter_groups"] = (ParameterStatus(db_parameter_group_name=f"default.{family}"),)
+    became = Became(shown=after, clears=("engine_version",))
+    yield Step(status="upgrading", seconds=300, began=(266,))
+    yield Step(status="upgrading", seconds=30, work=Reboot(), ends=(became,), ended=(6, 267))
+
+
+def _certificate(shown: Instance, name: str) -> Step:
+    after: dict[str, object] = {"ca_certificate_identifier": name}
+    if shown.certificate_details is not None:
+        valid_till = shown.certificate_details.valid_till
+        after["certificate_details"] = CertificateDetails(ca_identifier=name, valid_till=valid_till)
+    return Step(status="modifying", seconds=30, ends=(Became(shown=after, clears=("ca_certificate_identifier",)),))
+
+
+def _renamed(shown: Instance, identifier: str) -> Iterator[Step]:
+    arn = shown.db_instance_arn.rsplit(":", 1)[0] + f":{identifier}"
+    became = Became(
+        shown={"db_instance_identifier": identifier, "db_instance_arn": arn}, clears=("db_instance_identifier",)
+    )
+    move = MoveTo(identifier, _port(shown))
+    yield Step(status="renaming", seconds=60, work=move, ends=(became, Addressed()), ended=(6,))

@@ -1,0 +1,123 @@
+"""ModifyDBInstance, and the growth that storage autoscaling brings."""
+
+import msgspec
+
+from devcloud.aws import catalog, changes, rules
+from devcloud.aws.calls import Action, Call, converted
+from devcloud.aws.instances import offered_version, refuse_storage_quota, refuse_windows
+from devcloud.aws.lookups import found_parameter_group, found_security_groups, found_subnet_group
+from devcloud.aws.model import Asked, Instance
+from devcloud.aws.refusals import Refusal, invalid_combination
+from devcloud.aws.states import refuse_modify
+from devcloud.aws.steps import Became, Optimizing, Record, Step
+from devcloud.aws.views import instance_tree
+from devcloud.aws.wire import Tree
+
+
+def modify(call: Call) -> Tree:
+    """ModifyDBInstance."""
+    region = call.region
+    asked = converted(call.parameters, Asked)
+    record = region.instance(asked.db_instance_identifier)
+    if not set(call.parameters) - {"DBInstanceIdentifier", "ApplyImmediately", "AllowMajorVersionUpgrade"}:
+        raise invalid_combination("No modifications were requested")
+    rules.refuse_values(asked)
+    asked = _settled(call, record.shown, asked)
+    refuse_modify(record, asked)
+    group = None if asked.db_subnet_group_name is None else found_subnet_group(region, asked.db_subnet_group_name)
+    groups = None
+    if asked.vpc_security_group_ids is not None:
+        groups = found_security_groups(asked.vpc_security_group_ids, group or record.shown.db_subnet_group)
+    if asked.db_parameter_group_name is not None:
+        version = asked.engine_version or record.shown.engine_version
+        found_parameter_group(region, asked.db_parameter_group_name, f"{catalog.ENGINE}{catalog.major(version)}")
+    refuse_windows(
+        asked.preferred_backup_window or record.shown.preferred_backup_window,
+        asked.preferred_maintenance_window or record.shown.preferred_maintenance_window,
+    )
+    changed, reply = changes.modified(record, asked, groups=groups, subnet_group=group)
+    status = record.status
+    region.put(changed)
+    return {"DBInstance": instance_tree(msgspec.structs.replace(reply, db_instance_status=status), region.now())}
+
+
+def _settled(call: Call, shown: Instance, asked: Asked) -> Asked:
+    """Return the request with versions and sizes that are offered, or refuse it."""
+    found: dict[str, object] = {}
+    if asked.engine_version is not None:
+        found["engine_version"] = _upgrade(call, shown, asked)
+    if asked.allocated_storage is not None:
+        found["allocated_storage"] = rules.grown(shown.allocated_storage, asked.allocated_storage)
+    if asked.db_instance_class not in {None, shown.db_instance_class}:
+        catalog.refuse_class(asked.db_instance_class or "", shown.engine_version)
+        if asked.db_instance_class in call.behaviour.no_capacity:
+            raise Refusal(
+                "InsufficientDBInstanceCapacity", "The specified DB instance class isn't available in the zone."
+            )
+    if asked.new_db_instance_identifier is not None:
+        renamed = rules.identifier(asked.new_db_instance_identifier, "NewDBInstanceIdentifier")
+        if renamed in call.region.instances and renamed != shown.db_instance_identifier:
+            raise Refusal("DBInstanceAlreadyExists", "DB instance already exists")
+        found["new_db_instance_identifier"] = renamed
+    settled = msgspec.structs.replace(asked, **found)
+    _refuse_storage_change(call, shown, settled)
+    _refuse_secret_change(shown, settled)
+    return settled
+
+
+def _upgrade(call: Call, shown: Instance, asked: Asked) -> str:
+    wanted = asked.engine_version or ""
+    if wanted in {shown.engine_version, catalog.major(shown.engine_version)}:
+        return shown.engine_version
+    target = offered_version(call, wanted)
+    catalog.refuse_upgrade(shown.engine_version, target, major_allowed=bool(asked.allow_major_version_upgrade))
+    joined = shown.db_parameter_groups[0].db_parameter_group_name
+    crosses = catalog.major(target) != catalog.major(shown.engine_version)
+    if crosses and not joined.startswith("default.") and asked.db_parameter_group_name is None:
+        raise invalid_combination(
+            f"The current DB instance parameter group {joined} is custom. You must explicitly specify a new DB "
+            "parameter group, either default or custom, for the engine version upgrade."
+        )
+    return target
+
+
+def _refuse_storage_change(call: Call, shown: Instance, asked: Asked) -> None:
+    gib = asked.allocated_storage or shown.allocated_storage
+    if any(value is not None for value in (asked.allocated_storage, asked.storage_type, asked.iops)):
+        kind = asked.storage_type or shown.storage_type
+        iops = asked.iops
+        if iops is None and catalog.STORAGE.get(kind) and kind in {"io1", "io2"}:
+            iops = shown.iops
+        catalog.refuse_storage(kind, gib, iops=iops, throughput=asked.storage_throughput)
+        refuse_storage_quota(call, gib - shown.allocated_storage)
+    elif asked.storage_throughput is not None:
+        catalog.refuse_storage(shown.storage_type, gib, iops=None, throughput=asked.storage_throughput)
+    rules.refuse_autoscaling(asked.max_allocated_storage, gib)
+
+
+def _refuse_secret_change(shown: Instance, asked: Asked) -> None:
+    managed = shown.master_user_secret is not None
+    if asked.rotate_master_user_password and not managed:
+        raise invalid_combination("You can't rotate the master user password: it is not managed in Secrets Manager.")
+    if asked.rotate_master_user_password and not asked.apply_immediately:
+        raise invalid_combination("You must apply the change immediately when rotating the master user password.")
+    if asked.master_user_password is not None and managed and asked.manage_master_user_password is not False:
+        raise invalid_combination("You can't specify MasterUserPassword for an instance with ManageMasterUserPassword.")
+
+
+def autoscaled(record: Record) -> Record | None:
+    """Return the record with a growth by storage autoscaling under way; None where MaxAllocatedStorage allows none.
+
+    After "Managing capacity automatically with Amazon RDS storage autoscaling": 10 GiB or 10%, whichever is more.
+    """
+    shown = record.shown
+    gib = min(shown.allocated_storage + max(10, -(-shown.allocated_storage // 10)), shown.max_allocated_storage or 0)
+    if gib <= shown.allocated_storage or record.under is not None or record.optimizing_until is not None:
+        return None
+    grown: dict[str, object] = {"allocated_storage": gib}
+    became = Became(shown=grown, hidden={"resting": "available", "resting_until": None})
+    step = Step(status="modifying", seconds=90, ends=(became, Optimizing()), began=(217,), ended=(218,))
+    return msgspec.structs.replace(record, agenda=(*record.agenda, step))
+
+
+ACTIONS: dict[str, Action] = {"ModifyDBInstance": modify}

@@ -1,0 +1,55 @@
+"""How RDS and STS say no: a code, a sentence, an HTTP status.
+
+The codes and their statuses are the service models' own (botocore, rds/2014-10-31 and sts/2011-06-15) and, for what
+every AWS service answers, the page "Common Errors" of the RDS API Reference.
+"""
+
+COMMON_STATUS = {
+    "AccessDenied": 403,
+    "ExpiredToken": 403,
+    "IncompleteSignature": 400,
+    "InternalFailure": 500,
+    "InvalidAction": 400,
+    "InvalidClientTokenId": 403,
+    "InvalidIdentityToken": 400,
+    "ExpiredTokenException": 400,
+    "InvalidParameterCombination": 400,
+    "InvalidParameterValue": 400,
+    "MissingAuthenticationToken": 403,
+    "MissingParameter": 400,
+    "ServiceUnavailable": 503,
+    "SignatureDoesNotMatch": 403,
+    "Throttling": 400,
+    "ThrottlingException": 400,
+}
+
+
+class Refusal(Exception):  # noqa: N818 - the service refuses; its own word for it is a fault
+    """The service's answer to a request that it does not carry out.
+
+    Attributes:
+        code: The wire code, as `DBInstanceNotFound`.
+        message: The sentence that comes with it.
+        status: The HTTP status, or None for what the service model says of the code.
+    """
+
+    def __init__(self, code: str, message: str, *, status: int | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.status = status
+
+
+def invalid_value(message: str) -> Refusal:
+    """Return the refusal of one value."""
+    return Refusal("InvalidParameterValue", message)
+
+
+def invalid_combination(message: str) -> Refusal:
+    """Return the refusal of values that do not go together, or with the instance's present ones."""
+    return Refusal("InvalidParameterCombination", message)
+
+
+def missing(parameter: str) -> Refusal:
+    """Return the refusal of a request that lacks a parameter."""
+    return Refusal("MissingParameter", f"The request must contain the parameter {parameter}")

@@ -1,0 +1,224 @@
+"""The HTTP server of the simulated RDS and STS: `serving` within a program, `running` beside a test."""
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import NoReturn
+
+import msgspec
+from aiohttp import web
+
+from devcloud.aws import control, sts
+from devcloud.aws.clock import Clock
+from devcloud.aws.dataplane import DataPlane, NoDatabases
+from devcloud.aws.faults import Fault
+from devcloud.aws.principals import ACCESS_KEY, ACCOUNT, ROLE, SECRET_KEY, Role, default_world
+from devcloud.aws.refusals import Refusal
+from devcloud.aws.signatures import Request
+from devcloud.aws.simulator import Admitted, Simulator
+from devcloud.aws.wire import time_text
+from devcloud.aws.works import Works
+
+_TICK_S = 0.02
+_POD_CREDENTIALS_LIFE = timedelta(hours=6)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How to run it.
+
+    Attributes:
+        host: The loop-back address.
+        port: The TCP port; 0 is a free one.
+        account: The account of the first user.
+        access_key_id: That user's key.
+        secret_access_key: Its secret.
+        durations: What the length of every operation is multiplied by.
+        speed: How many simulated seconds pass in a real one.
+        databases: What is behind the instances.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 0
+    account: str = ACCOUNT
+    access_key_id: str = ACCESS_KEY
+    secret_access_key: str = field(default=SECRET_KEY, repr=False)
+    durations: float = 1.0
+    speed: float = 1.0
+    databases: DataPlane = field(default_factory=NoDatabases)
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A running server: its URL, what it serves, and the first user's key id and secret."""
+
+    url: str
+    simulator: Simulator
+    credentials: tuple[str, str] = field(repr=False)
+
+
+@contextlib.asynccontextmanager
+async def serving(options: Options) -> AsyncIterator[Served]:
+    """Serve until the block ends.
+
+    Raises:
+        OSError: The port is taken.
+    """
+    clock = Clock(durations=options.durations, speed=options.speed)
+    principals = default_world(options.account, options.access_key_id, options.secret_access_key)
+    simulator = Simulator(clock, principals, Works(options.databases))
+    runner = web.AppRunner(_application(simulator), access_log=None, shutdown_timeout=0.1, handler_cancellation=True)
+    await runner.setup()
+    ticking = asyncio.create_task(_tick(simulator))
+    try:
+        site = web.TCPSite(runner, options.host, options.port)
+        await site.start()
+        host, port = runner.addresses[0][:2]
+        yield Served(f"http://{host}:{port}", simulator, (options.access_key_id, options.secret_access_key))
+    finally:
+        ticking.cancel()
+        await asyncio.gather(ticking, return_exceptions=True)
+        await runner.cleanup()
+        await simulator.works.close()
+
+
+@contextlib.contextmanager
+def running(options: Options) -> Iterator[Served]:
+    """Serve from a thread of its own until the block ends, for programs without an event loop."""
+    ready: list[Served | BaseException] = []
+    started = threading.Event()
+    loop = asyncio.new_event_loop()
+    ended = asyncio.Event()
+
+    async def serve() -> None:
+        async with serving(options) as served:
+            ready.append(served)
+            started.set()
+            await ended.wait()
+
+    def run() -> None:
+        try:
+            with asyncio.Runner(loop_factory=lambda: loop) as runner:
+                runner.run(serve())
+        except OSError as error:
+            ready.append(error)
+        finally:
+            started.set()
+
+    thread = threading.Thread(target=run, name="aws simulator")
+    thread.start()
+    started.wait()
+    found = ready[0]
+    if isinstance(found, BaseException):
+        thread.join()
+        raise found
+    try:
+        yield found
+    finally:
+        loop.call_soon_threadsafe(ended.set)
+        thread.join()
+
+
+async def _tick(simulator: Simulator) -> NoReturn:
+    while True:
+        await asyncio.sleep(_TICK_S)
+        simulator.tick()
+
+
+def _application(simulator: Simulator) -> web.Application:
+    application = web.Application()
+    door = _Door(simulator)
+    application.router.add_post("/", door.call)
+    application.router.add_route("*", "/_control/{path:.*}", door.control)
+    application.router.add_get("/_eks/v1/credentials", door.pod_credentials)
+    return application
+
+
+class _Door:
+    """Turns HTTP into requests of the simulator and its answers into HTTP."""
+
+    def __init__(self, simulator: Simulator) -> None:
+        self._simulator = simulator
+
+    async def call(self, http: web.Request) -> web.StreamResponse:
+        body = await http.read()
+        headers = {name.lower(): value for name, value in http.headers.items()}
+        request = Request(method=http.method, path=http.path, query=http.query_string, headers=headers, body=body)
+        try:
+            admitted = self._simulator.admit(request)
+        except Refusal as error:
+            return _xml(*self._simulator.refused(error, None))
+        fault = self._simulator.faults.take(admitted.model.name, admitted.identifier)
+        if fault is not None and not fault.comes_after:
+            early = await self._suffer(http, admitted, fault)
+            if early is not None:
+                return early
+        return await self._carried_out(http, admitted, fault)
+
+    async def _carried_out(self, http: web.Request, admitted: Admitted, fault: Fault | None) -> web.StreamResponse:
+        try:
+            answer = self._simulator.perform(admitted)
+        except Refusal as error:
+            self._simulator.record(admitted, error.code)
+            return _xml(*self._simulator.refused(error, admitted))
+        late = await self._suffer(http, admitted, fault) if fault is not None and fault.comes_after else None
+        if late is not None:
+            return late
+        self._simulator.record(admitted, "ok")
+        return _xml(200, answer)
+
+    async def _suffer(self, http: web.Request, admitted: Admitted, fault: Fault) -> web.StreamResponse | None:
+        match fault.kind:
+            case "error":
+                self._simulator.record(admitted, fault.code)
+                return _xml(*self._simulator.refused(fault.refusal, admitted))
+            case "drop":
+                self._simulator.record(admitted, "dropped")
+                if http.transport is not None:
+                    http.transport.abort()
+                return web.Response()
+            case "hang":
+                self._simulator.record(admitted, "hung")
+                await asyncio.Event().wait()
+                return web.Response()
+            case "delay":
+                await asyncio.sleep(fault.seconds)
+                return None
+
+    async def control(self, http: web.Request) -> web.Response:
+        path = tuple(part for part in http.match_info["path"].split("/") if part)
+        since = int(http.query.get("since", 0))
+        try:
+            found = await control.answer(self._simulator, http.method, path, await http.read(), since)
+        except control.Wrong as error:
+            return web.Response(status=400, text=f"{error}\n")
+        return web.Response(body=msgspec.json.encode(found), content_type="application/json")
+
+    async def pod_credentials(self, http: web.Request) -> web.Response:
+        """EKS Pod Identity's agent (EKS User Guide): any token of a pod gets the provider's role."""
+        if not http.headers.get("Authorization"):
+            return web.Response(status=400, text="no token\n")
+        simulator = self._simulator
+        role: Role | None = next((each for each in simulator.principals.roles.values() if each.name == ROLE), None)
+        if role is None:
+            return web.Response(status=404, text=f"no role {ROLE}\n")
+        key = simulator.principals.session(role, "eks", simulator.clock.now() + _POD_CREDENTIALS_LIFE)
+        found = sts.credentials(key)
+        # The credentials of containers have names of their own for two of the fields.
+        shown = {
+            "AccessKeyId": found["AccessKeyId"],
+            "SecretAccessKey": found["SecretAccessKey"],
+            "Token": found["SessionToken"],
+            "AccountId": key.account,
+            "Expiration": time_text(found["Expiration"]),
+        }
+        return web.Response(body=msgspec.json.encode(shown), content_type="application/json")
+
+
+def _xml(status: int, body: bytes) -> web.Response:
+    start = body.find(b"<RequestId>") + len(b"<RequestId>")
+    request_id = body[start : body.find(b"</RequestId>", start)].decode()
+    return web.Response(status=status, body=body, content_type="text/xml", headers={"x-amzn-RequestId": request_id})

@@ -1,0 +1,119 @@
+"""A simulated RDS that is fast, and clients of it: boto3 itself, over loop-back."""
+
+from __future__ import annotations
+
+import json
+import urllib.request
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import boto3
+import pytest
+from botocore.config import Config
+from botocore.exceptions import ClientError
+
+from devcloud.aws.server import Options, Served, running
+
+REGION = "eu-west-1"
+PASSWORD = "Sufficient-1"
+_WAIT = {"Delay": 0.02, "MaxAttempts": 3000}
+
+
+@dataclass(frozen=True, slots=True)
+class Cloud:
+    """The simulator, clients of it, and the way to its control calls."""
+
+    served: Served
+    rds: Any
+
+    def client(self, service: str = "rds", key: tuple[str, str] | None = None, **more: Any) -> Any:
+        """Return a client without retries."""
+        access_key, secret = key or self.served.credentials
+        return boto3.client(
+            service,
+            region_name=more.pop("region", REGION),
+            endpoint_url=self.served.url,
+            aws_access_key_id=access_key,
+            aws_secret_access_key=secret,
+            config=Config(retries={"total_max_attempts": 1}, **more.pop("config", {})),
+            **more,
+        )
+
+    def control(self, method: str, path: str, body: Any = None) -> Any:
+        """Make a control call."""
+        request = urllib.request.Request(  # noqa: S310 - our own server's
+            f"{self.served.url}/_control/{path}",
+            method=method,
+            data=None if body is None else json.dumps(body).encode(),
+        )
+        with urllib.request.urlopen(request, timeout=60) as reply:  # noqa: S310 - as above
+            return json.load(reply)
+
+    def create(self, name: str = "db-1", **changed: Any) -> dict[str, Any]:
+        """Create an instance; a value of None leaves a parameter out."""
+        given = {
+            "DBInstanceIdentifier": name,
+            "DBInstanceClass": "db.t4g.micro",
+            "Engine": "postgres",
+            "EngineVersion": "16.4",
+            "MasterUsername": "app_admin",
+            "MasterUserPassword": PASSWORD,
+            "AllocatedStorage": 20,
+            **changed,
+        }
+        reply = self.rds.create_db_instance(**{name: value for name, value in given.items() if value is not None})
+        found: dict[str, Any] = reply["DBInstance"]
+        return found
+
+    def look(self, name: str = "db-1") -> dict[str, Any]:
+        """Return an instance as it is shown."""
+        found: dict[str, Any] = self.rds.describe_db_instances(DBInstanceIdentifier=name)["DBInstances"][0]
+        return found
+
+    def rest(self, name: str = "db-1") -> dict[str, Any]:
+        """Wait with boto3's own waiter until an instance is available."""
+        self.rds.get_waiter("db_instance_available").wait(DBInstanceIdentifier=name, WaiterConfig=_WAIT)
+        return self.look(name)
+
+    def until(self, holds: Callable[[dict[str, Any]], bool], name: str = "db-1") -> dict[str, Any]:
+        """Wait until an instance shows something."""
+        found = self.look(name)
+        for _ in range(6000):
+            if holds(found):
+                return found
+            found = self.look(name)
+        raise AssertionError(f"never shown: {found}")
+
+    def born(self, name: str = "db-1", **changed: Any) -> dict[str, Any]:
+        """Create an instance and wait for it."""
+        self.create(name, **changed)
+        return self.rest(name)
+
+    def gone(self, name: str = "db-1") -> None:
+        """Wait with boto3's own waiter until an instance is deleted."""
+        self.rds.get_waiter("db_instance_deleted").wait(DBInstanceIdentifier=name, WaiterConfig=_WAIT)
+
+
+def refusal(call: Callable[[], object]) -> tuple[str, int]:
+    """Return the code and the status of a call that must be refused."""
+    with pytest.raises(ClientError) as error:
+        call()
+    response = error.value.response
+    return response["Error"]["Code"], response["ResponseMetadata"]["HTTPStatusCode"]
+
+
+@pytest.fixture(scope="session")
+def served() -> Iterator[Served]:
+    with running(Options(durations=0.0005)) as found:
+        yield found
+
+
+@pytest.fixture
+def cloud(served: Served) -> Iterator[Cloud]:
+    made = Cloud(served, None)
+    cloud = Cloud(served, made.client())
+    cloud.control("POST", "reset")
+    cloud.control("POST", "clock", {"durations": 0.0005, "speed": 1})
+    yield cloud
+    cloud.rds.close()
