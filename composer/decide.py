@@ -231,13 +231,17 @@ def _rebirth(view: View, entry: Entry, facts: KindFacts, live: Object) -> Step:
 
 def _corrections(view: View, live: Object) -> dict[str, str | None]:
     """Copy the claim's pause down, and take back a word that a crash left on a living child."""
-    mine, theirs = view.annotations, annotations_of(live)
-    found: dict[str, str | None] = {
-        name: mine.get(name) for name in (names.PAUSED, names.PAUSED_REASON) if mine.get(name) != theirs.get(name)
-    }
+    theirs = annotations_of(live)
+    found = copied_pause(view, live)
     if theirs.get(names.TEARDOWN, "").startswith(f"{uid_of(live)}/"):
         found[names.TEARDOWN] = None
     return found
+
+
+def copied_pause(view: View, live: Object) -> dict[str, str | None]:
+    """Return the annotations by which a child's pause becomes its claim's; a provider obeys its own copy alone."""
+    mine, theirs = view.annotations, annotations_of(live)
+    return {name: mine.get(name) for name in (names.PAUSED, names.PAUSED_REASON) if mine.get(name) != theirs.get(name)}
 
 
 def speaks(plan: Plan) -> bool:
@@ -250,12 +254,16 @@ def speaks(plan: Plan) -> bool:
 
 
 def mirrored_pause(view: View) -> tuple[Step, ...]:
-    """Return the only steps of a paused claim: its pause, copied to the children that are alive."""
+    """Return the only steps of a paused claim: its pause, copied to the children, those that are going included."""
     return tuple(
         Annotate(each.entry, each.facts, each.live, found) if each.live and each.facts and found else Keep(each.entry)
         for each in view.known
-        for found in [_corrections(view, each.live) if each.live and not deleting(each.live) else {}]
+        for found in [_mirrored(view, each.live) if each.live else {}]
     )
+
+
+def _mirrored(view: View, live: Object) -> dict[str, str | None]:
+    return copied_pause(view, live) if deleting(live) else _corrections(view, live)
 
 
 def _unwanted(view: View, rendered: Rendered) -> list[tuple[Known, Cause | None]]:

@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from composer import names
-from composer.decide import Annotate, Keep, LetGo, Release, Remove, Step
+from composer.decide import Annotate, Keep, LetGo, Release, Remove, Step, copied_pause
 from composer.ending import blocker
+from composer.kinds import KindFacts
 from composer.models import DeletionPolicy
 from composer.reasons import Cause, cause
 from composer.view import Known, View
-from runtime.objects import annotations_of, deleting, finalizers_of, labels_of, uid_of
+from runtime.objects import Object, annotations_of, deleting, finalizers_of, labels_of, uid_of
 
 Verdict: TypeAlias = Literal["Delete", "Snapshot", "Orphan", "Detach"]
 
@@ -65,7 +66,7 @@ def tear_down(view: View, policy: DeletionPolicy) -> Teardown:
         if _is_needed(each, remaining):
             steps.append(Keep(each.entry))
             continue
-        steps.append(_step(each, spoken))
+        steps.append(_step(view, each, spoken))
         blocked = blocker(each)
         if blocked:
             causes.append(blocked)
@@ -88,17 +89,24 @@ def _is_gone(each: Known, identity: str) -> bool:
     return foreign and labels_of(each.live).get(names.CLAIM_LABEL) != identity
 
 
-def _step(each: Known, spoken: Verdict) -> Step:  # noqa: PLR0911 - one return for each row of the table
+def _step(view: View, each: Known, spoken: Verdict) -> Step:
     entry, live, facts = each.entry, each.live, each.facts
     if live is None or facts is None:
         return Keep(entry)
-    if facts.managed:
-        word = names.word(uid_of(live), spoken)
-        if not deleting(live):
-            return Remove(entry, facts, live, word, f"the claim is being deleted ({spoken})")
-        if annotations_of(live).get(names.TEARDOWN) != word:
-            return Annotate(entry, facts, live, {names.TEARDOWN: word})
-        return Keep(entry)
+    if not facts.managed:
+        return _foreign_step(each, live, facts, spoken)
+    word = names.word(uid_of(live), spoken)
+    # A pause that has ended for the claim has ended for its child, too.
+    lifted = copied_pause(view, live)
+    if not deleting(live) and not lifted:
+        return Remove(entry, facts, live, word, f"the claim is being deleted ({spoken})")
+    if deleting(live) and annotations_of(live).get(names.TEARDOWN) != word:
+        lifted[names.TEARDOWN] = word
+    return Annotate(entry, facts, live, lifted) if lifted else Keep(entry)
+
+
+def _foreign_step(each: Known, live: Object, facts: KindFacts, spoken: Verdict) -> Step:
+    entry = each.entry
     ours = names.TEARDOWN_FINALIZER in finalizers_of(live)
     if deleting(live):
         return Release(entry, facts, live) if ours else Keep(entry)

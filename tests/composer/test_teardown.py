@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from composer import names
-from composer.decide import Annotate, Keep, LetGo, Release, Remove
+from composer.decide import Annotate, Keep, LetGo, Release, Remove, mirrored_pause
 from composer.models import DeletionPolicy
 from composer.teardown import Verdict, effective_policy, tear_down, verdict
 from composer.view import Known, View
@@ -95,6 +95,30 @@ def test_a_managed_child_gets_the_word_and_is_deleted() -> None:
 
     assert isinstance(step, Remove)
     assert step.word == "child-uid/Snapshot"
+
+
+@pytest.mark.parametrize(
+    ("stored", "told"),
+    [
+        (annotated(LIVE, paused="true"), {names.PAUSED: None}),
+        (annotated(DYING, paused="true"), {names.PAUSED: None, names.TEARDOWN: "child-uid/Delete"}),
+        (annotated(DYING, paused="true", teardown="child-uid/Delete"), {names.PAUSED: None}),
+    ],
+    ids=["that lives", "that goes", "that knows the word"],
+)
+def test_a_pause_that_has_ended_is_lifted_from_a_child(stored: Object, told: dict[str, str | None]) -> None:
+    (step,) = tear_down(_going(Known(entry(), stored, DATABASE)), "Delete").steps
+
+    assert isinstance(step, Annotate)
+    assert step.annotations == told
+
+
+def test_a_pause_reaches_a_child_that_is_going_already() -> None:
+    owner = annotated(claim(deleted=True), paused="true")
+    (step,) = mirrored_pause(view(Known(entry(), annotated(DYING, teardown="child-uid/Delete"), DATABASE), of=owner))
+
+    assert isinstance(step, Annotate)
+    assert step.annotations == {names.PAUSED: "true"}
 
 
 @pytest.mark.parametrize(
