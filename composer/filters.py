@@ -87,9 +87,20 @@ def _cidr(value: Any) -> str:
         raise ExpressionError(f"{str(value)[:_SHOWN_CHARACTERS]!r} is no network like 10.0.0.0/8") from None
 
 
+def _combine(value: Any, *others: Any) -> dict[str, Any]:
+    """Merge maps into one; where two have a key, the later one's value counts."""
+    found: dict[str, Any] = {}
+    for each in (value, *others):
+        if not isinstance(each, Mapping):
+            raise ExpressionError(f"{str(each)[:_SHOWN_CHARACTERS]!r} is no map, and cannot be combined with one")
+        found |= each
+    return found
+
+
 EXPRESSION_FILTERS: Mapping[str, Function] = {
     **{name: _strict(_BUILT_IN_FILTERS[name]) for name in _HARMLESS_FILTERS},
     "cidr": _strict(_cidr),
+    "combine": _strict(_combine),
     "d": _default,
     "default": _default,
     "dns_label": _strict(_dns_label),
