@@ -33,6 +33,7 @@ def _arguments() -> argparse.ArgumentParser:
         ("resync", 600, "each resource is looked at this often"),
         ("sweep", 30, "each account is listed this often"),
         ("grace", 60, "a database that is not found is believed lost after this"),
+        ("settle", 60, "a slow cloud may show nothing of a change that it accepted for this long"),
         ("rotation-grace", 3600, "a former login works for this long after a rotation"),
     ):
         parser.add_argument(f"--{name}", type=float, default=seconds, metavar="SECONDS", help=meaning)
@@ -87,6 +88,7 @@ def run(arguments: list[str]) -> int:
         call_budget=seconds.get("call_budget", share * timedelta(seconds=20)),
         skew=share * timedelta(seconds=5),
         rotation_grace=seconds["rotation_grace"],
+        settle=seconds["settle"],
     )
     return main(settings, build_for(provider, times, endpoints=tuple(given.endpoint_override)))
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import time
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any, Generic
 
@@ -13,8 +14,8 @@ import msgspec
 import structlog
 
 from providers import credentials, endpoints
-from providers.budgets import metered
-from providers.cloud import Account, ConfigT, Provider, decode_config
+from providers.budgets import Budget, budgets_of, metered
+from providers.cloud import Account, Cloud, ConfigT, Provider, decode_config
 from providers.managed import SpecT
 from providers.reading import status_of
 from runtime.cache import Cache, Informer
@@ -29,11 +30,29 @@ _AFTER_FAILURE = timedelta(seconds=5)
 _LINGER = timedelta(minutes=3)
 
 
+@dataclass(frozen=True, slots=True)
+class _Connection:
+    """What a cloud's `connect` yielded, whose account it is, its budgets, and the Cloud of each kind."""
+
+    connected: Any
+    id: str
+    config: Any
+    budgets: tuple[Budget, Budget]
+    clouds: dict[str, Cloud[Any]] = field(default_factory=dict)
+
+    def of(self, kind: Provider[Any, Any]) -> Cloud[Any]:
+        """Return the Cloud of one kind behind the account's budgets."""
+        plural = kind.resource.plural
+        if plural not in self.clouds:
+            self.clouds[plural] = metered(kind.cloud, kind.view(self.connected), self.budgets)
+        return self.clouds[plural]
+
+
 @dataclass(slots=True)
 class _Entry:
     signature: tuple[str, ...]
     stack: AsyncExitStack = field(default_factory=AsyncExitStack)
-    account: Account[Any, Any] | None = None
+    connection: _Connection | None = None
     failure: Failure | None = None
     failed_at: float = 0.0
 
@@ -52,6 +71,12 @@ class Accounts(Generic[SpecT, ConfigT]):
         self._entries: dict[str, _Entry] = {}
         self._locks: dict[str, asyncio.Lock] = {}
         self._closing: set[asyncio.Task[None]] = set()
+
+    def of(self, kind: Provider[Any, Any]) -> Accounts[Any, Any]:
+        """Return the same connections as another kind of this cloud sees them."""
+        other = copy.copy(self)
+        other._provider = kind  # noqa: SLF001 - of the copy that is being made
+        return other
 
     def config_object(self, name: str) -> Object:
         """Return a ProviderConfig; raises Blocked ProviderConfigNotFound."""
@@ -80,12 +105,11 @@ class Accounts(Generic[SpecT, ConfigT]):
             if entry is None or entry.signature != signature:
                 self._retire(name)
                 entry = self._entries[name] = _Entry(signature)
-            if entry.account is None:
-                await self._open(entry, config, status_of(config_object).get("account", ""))
-            assert entry.account is not None  # noqa: S101 - _open raises otherwise
-            return self._judged(entry.account, config_object)
+            if entry.connection is None:
+                entry.connection = await self._open(entry, config, status_of(config_object).get("account", ""))
+            return self._judged(entry.connection, config_object)
 
-    async def _open(self, entry: _Entry, config: ConfigT, recorded: str) -> None:
+    async def _open(self, entry: _Entry, config: ConfigT, recorded: str) -> _Connection:
         if entry.failure is not None and time.monotonic() - entry.failed_at < _AFTER_FAILURE.total_seconds():
             raise entry.failure
         stack = AsyncExitStack()
@@ -93,14 +117,14 @@ class Accounts(Generic[SpecT, ConfigT]):
             if objection := endpoints.objection(self._provider.endpoint_of(config), self._endpoints):
                 raise Terminal("EndpointNotAllowed", objection)
             bare = await stack.enter_async_context(self._provider.connect(config, self._given(config), recorded))
-            cloud = metered(self._provider.cloud, bare, self._provider.rate)
-            account_id = await cloud.whoami()
+            connection = _Connection(bare, "", config, budgets_of(self._provider.rate))
+            connection = replace(connection, id=await connection.of(self._provider).whoami())
         except Failure as failure:
             await stack.aclose()
             entry.failure, entry.failed_at = failure, time.monotonic()
             raise
         entry.stack, entry.failure = stack, None
-        entry.account = Account(cloud, config, {}, account_id)
+        return connection
 
     def _given(self, config: ConfigT) -> dict[str, dict[str, str]]:
         given = {}
@@ -116,15 +140,15 @@ class Accounts(Generic[SpecT, ConfigT]):
         generation = str(config_object["metadata"].get("generation", 0))
         return (uid_of(config_object), generation, *(version or "" for version in secrets))
 
-    def _judged(self, account: Account[SpecT, ConfigT], config_object: Object) -> Account[SpecT, ConfigT]:
+    def _judged(self, connection: _Connection, config_object: Object) -> Account[SpecT, ConfigT]:
         recorded = status_of(config_object).get("account", "")
         changed = ""
-        if recorded and recorded != account.id:
+        if recorded and recorded != connection.id:
             changed = (
-                f"the credentials reach account {account.id}, not {recorded} where the databases are; nothing is absent"
-                " and nothing is changed until they reach it again"
+                f"the credentials reach account {connection.id}, not {recorded} where the databases are; nothing is"
+                " absent and nothing is changed until they reach it again"
             )
-        return Account(account.cloud, account.config, config_object, account.id, changed)
+        return Account(connection.of(self._provider), connection.config, config_object, connection.id, changed)
 
     def forget(self, name: str) -> None:
         """Dial anew at the next use."""
@@ -132,7 +156,7 @@ class Accounts(Generic[SpecT, ConfigT]):
 
     def _retire(self, name: str) -> None:
         entry = self._entries.pop(name, None)
-        if entry is None or entry.account is None:
+        if entry is None or entry.connection is None:
             return
         task = asyncio.create_task(_close_later(entry.stack), name=f"close {name}")
         self._closing.add(task)
@@ -141,7 +165,8 @@ class Accounts(Generic[SpecT, ConfigT]):
     @property
     def connected(self) -> dict[str, Account[SpecT, ConfigT]]:
         """Return the accounts that are connected now, by ProviderConfig."""
-        return {name: entry.account for name, entry in self._entries.items() if entry.account is not None}
+        found = ((name, entry.connection) for name, entry in self._entries.items())
+        return {name: Account(one.of(self._provider), one.config, {}, one.id) for name, one in found if one is not None}
 
     @staticmethod
     def version(config_object: Object) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final, Generic, TypeVar
 
@@ -61,12 +61,8 @@ class Metered(Generic[SpecT]):
 
     provider: str
     cloud: Cloud[SpecT]
-    rate: Rate
-    reads: Budget = field(init=False)
-    writes: Budget = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.reads, self.writes = budget(self.rate.reads_per_second), budget(self.rate.writes_per_second)
+    reads: Budget
+    writes: Budget
 
     async def _call(self, operation: str, of: Budget, call: Callable[[], Awaitable[T]]) -> T:
         await of.take()
@@ -162,6 +158,11 @@ class Metered(Generic[SpecT]):
         return self.cloud.advice()
 
 
-def metered(provider: str, cloud: Cloud[Any], rate: Rate) -> Cloud[Any]:
-    """Put a cloud behind the budgets of its account."""
-    return Metered(provider, cloud, rate)
+def budgets_of(rate: Rate) -> tuple[Budget, Budget]:
+    """Return the budgets of an account's reads and writes."""
+    return budget(rate.reads_per_second), budget(rate.writes_per_second)
+
+
+def metered(provider: str, cloud: Cloud[Any], budgets: tuple[Budget, Budget]) -> Cloud[Any]:
+    """Put a cloud behind the budgets of its account, which all its kinds share."""
+    return Metered(provider, cloud, *budgets)

@@ -20,7 +20,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import msgspec
 
 from providers.envelope import Envelope
-from providers.identity import Owner
+from providers.identity import Identity, Owner
 from providers.managed import Absent, Change, Found, Observed, Present, SpecT
 from providers.passwords import Login
 from providers.plan import Policy
@@ -54,6 +54,7 @@ class Target(Generic[SpecT]):
     """Which database is meant and whose it is.
 
     `active` is the login that is published, `retiring` one that still works for its grace; both may be empty.
+    `incarnation` is the one that was Ready before, `leaving` tells that the resource is being deleted.
     """
 
     name: str
@@ -62,6 +63,8 @@ class Target(Generic[SpecT]):
     hash: str
     active: str = ""
     retiring: str = ""
+    incarnation: str = ""
+    leaving: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +123,7 @@ class Cloud(Protocol[SpecT]):
     async def update(
         self, target: Target[SpecT], observed: Observed[SpecT], changes: tuple[Change, ...], fence: Fence
     ) -> Operation | None:
-        """Make the changes true on this incarnation."""
+        """Make the changes true on this incarnation; the deferred ones by the cloud's own queue."""
 
     async def set_password(
         self, target: Target[SpecT], observed: Observed[SpecT], credential: Credential, fence: Fence
@@ -140,7 +143,7 @@ class Cloud(Protocol[SpecT]):
         """Say in its tags that the database was let go."""
 
     async def backup_of(self, target: Target[SpecT]) -> str:
-        """Return the newest backup that is available, empty when there is none."""
+        """Return the newest backup that is available, of a leaving one the final backup; empty when there is none."""
 
     async def delete(
         self, target: Target[SpecT], observed: Observed[SpecT] | None, policy: Policy, fence: Fence
@@ -161,14 +164,33 @@ class Cloud(Protocol[SpecT]):
 
 
 @dataclass(frozen=True, slots=True)
+class Reference:
+    """A field that names another managed resource of the namespace; both by their names in the model.
+
+    `into` is left to the reference when it is unset; `shown` is its name in `status.resolved`.
+    """
+
+    field: str
+    into: str
+    shown: str
+    resource: Resource
+
+
+@dataclass(frozen=True, slots=True)
 class Provider(Generic[SpecT, ConfigT]):
     """The one name that a cloud exports: its kinds, its models, its pure rules and how to connect.
 
     `secrets` names the Secrets of the provider's own namespace that a ProviderConfig needs; `connect` gets
     their data, and the account that was recorded (empty at first): another one is refused before anything is written.
+    `external_name` makes the name by rule from spec, identity and the ProviderConfig's namePrefix.
     `hash_of` finds the hash that an external name by rule carries, empty for any other name.
     `guarded` are the differences from what the provider keeps true whatever the spec says.
     `endpoint_of` is the URL that a ProviderConfig names instead of the cloud's own, empty for none.
+    `view` makes this kind's Cloud of what `connect` yields, and `beside` are further kinds that share connection,
+    ProviderConfigs and budgets. A `slow` cloud carries changes out after its answer and
+    may not show them at once. `references` are fields that name another managed resource, each with
+    the field that takes what it resolves to. A kind that is not `stateful` has no password and no backup, and is made
+    again when it is lost.
     """
 
     cloud: str
@@ -178,17 +200,22 @@ class Provider(Generic[SpecT, ConfigT]):
     config_type: type[ConfigT]
     translator: int
     policies: frozenset[Policy]
-    external_name: Callable[[SpecT, str], str]
+    external_name: Callable[[SpecT, Identity, str], str]
     hash_of: Callable[[SpecT, str], str]
     logins: Callable[[Target[SpecT]], tuple[str, str]]
     guarded: Callable[[Target[SpecT], Observed[SpecT]], tuple[Change, ...]]
-    classify: Callable[[Change], Change]
+    classify: Callable[[Change, Observed[SpecT]], Change]
     login_versions: Callable[[Observed[SpecT]], Mapping[str, str]]
     secrets: Callable[[ConfigT], tuple[str, ...]]
-    connect: Callable[[ConfigT, Mapping[str, Mapping[str, str]], str], AbstractAsyncContextManager[Cloud[SpecT]]]
+    connect: Callable[[ConfigT, Mapping[str, Mapping[str, str]], str], AbstractAsyncContextManager[Any]]
     rate: Rate = Rate()
-    window_open: Callable[[SpecT, datetime], bool] = lambda _spec, _now: False
+    window_open: Callable[[Observed[SpecT], datetime], bool] = lambda _seen, _now: False
     endpoint_of: Callable[[ConfigT], str] = lambda _config: ""
+    view: Callable[[Any], Cloud[SpecT]] = lambda connected: connected
+    beside: tuple[Provider[Any, ConfigT], ...] = ()
+    slow: bool = False
+    references: tuple[Reference, ...] = ()
+    stateful: bool = True
 
 
 @dataclass(frozen=True, slots=True)

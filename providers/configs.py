@@ -27,9 +27,9 @@ _AGAIN = timedelta(seconds=30)
 
 
 class Beside(NamedTuple):
-    """What a ConfigReconciler tells and asks; `wake` gives every resource of a ProviderConfig a pass."""
+    """What a ConfigReconciler tells and asks: a limiter for each kind; `wake` gives every user of a config a pass."""
 
-    limiter: Limiter
+    limiters: tuple[Limiter, ...]
     events: EventRecorder
     wake: Callable[[str], None]
 
@@ -48,7 +48,7 @@ class ConfigReconciler:
         self._provider = provider
         self._kube = kube
         self._accounts = accounts
-        self._limiter, self._events, self._wake = beside
+        self._limiters, self._events, self._wake = beside
         self._settings = settings
 
     async def __call__(self, key: Key) -> Result:
@@ -57,15 +57,14 @@ class ConfigReconciler:
         if config is None:
             self._accounts.forget(key.name)
             return SETTLED
-        users = self._limiter.users(key.name)
+        users = sum(limiter.users(key.name) for limiter in self._limiters)
         if deleting(config) and not users:
             return await self._let_go(config)
         reason, message, account, advice = await self._looked(key.name)
         if deleting(config):
-            reason, message = "InUse", f"{users} databases still use it; delete or move them first"
-        status = self._status(
-            config, (reason, message), account or status_of(config).get("account", ""), self._limiter.is_named(key.name)
-        )
+            reason, message = "InUse", f"{users} resources still use it; delete or move them first"
+        named = any(limiter.is_named(key.name) for limiter in self._limiters)
+        status = self._status(config, (reason, message), account or status_of(config).get("account", ""), named)
         if not reason and advice:
             status["conditions"][0]["message"] = f"connected; {advice}"[:1024]
         self._tell(config, status)

@@ -9,7 +9,8 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import assert_never
 
-from providers.managed import Absent, Change, Class, Observed, Phase, Present, SpecT, Unknown, describe
+from providers.converge import converge, differences
+from providers.managed import Absent, Observed, Phase, Present, SpecT, Unknown
 from providers.plan import (
     Adopt,
     Create,
@@ -22,8 +23,6 @@ from providers.plan import (
     Release,
     Rest,
     Scene,
-    Settled,
-    Update,
     Wait,
 )
 
@@ -78,7 +77,7 @@ def _absent(scene: Scene[SpecT]) -> Plan:  # noqa: PLR0911 - each return is a ro
     desired, bounds, lost = scene.desired, scene.bounds, scene.marks.incarnation
     if desired.lifecycle.paused:
         return Rest("Paused", desired.lifecycle.paused)
-    if lost:
+    if lost and bounds.stateful:
         return _lost(scene, lost)
     if desired.observe_only:
         return Wait("ResourcePending", "there is no such database yet, and the policy Observe makes none", SLOW)
@@ -96,7 +95,7 @@ def _absent(scene: Scene[SpecT]) -> Plan:  # noqa: PLR0911 - each return is a ro
         )
     if bounds.limit_reached:
         return Refuse("LimitReached", bounds.limit_reached)
-    return Create()
+    return Create(instead_of=lost)
 
 
 def _lost(scene: Scene[SpecT], lost: str) -> Plan:
@@ -128,18 +127,29 @@ def _present(  # noqa: PLR0911 - each return is a row of the table
     if desired.lifecycle.paused:
         return Rest("Paused", desired.lifecycle.paused, scene.changes)
     if desired.observe_only:
-        return Rest("ObserveOnly", _differences(scene.changes), scene.changes)
+        return Rest("ObserveOnly", differences(scene.changes), scene.changes)
     if scene.bounds.takeover:
         return Rest("AwaitingTakeover", scene.bounds.takeover, scene.changes)
     match observed.phase:
         case Phase.BUSY:
-            return Wait("CloudBusy", "the cloud is at work on it and takes no change yet", SOON)
+            return _busy(scene, observed)
         case Phase.STOPPED:
             return Refuse("DatabaseStopped", f"{observed.name} was stopped; start it where it was stopped")
-        case Phase.READY | Phase.FAILED:
-            return _converge(scene)
+        case Phase.FAILED:
+            return Refuse("DatabaseFailed", f"{observed.name} is {observed.state or 'failed'}; nobody can use it")
+        case Phase.READY:
+            return converge(scene, observed)
         case never:
             assert_never(never)
+
+
+def _busy(scene: Scene[SpecT], observed: Observed[SpecT]) -> Plan:
+    """Wait; what was never Ready is being made, and what nobody can use meanwhile is not Ready."""
+    state = f" ({observed.state})" if observed.state else ""
+    if not scene.marks.incarnation and scene.bounds.eventual:
+        return Wait("Creating", f"the database is being made{state}", SOON)
+    reason = "CloudBusy" if observed.usable else "Updating"
+    return Wait(reason, f"the cloud is at work on it{state} and takes no change yet", SOON)
 
 
 def _replaced(scene: Scene[SpecT], observed: Observed[SpecT]) -> Plan:
@@ -164,66 +174,6 @@ def _adopt(scene: Scene[SpecT], observed: Observed[SpecT]) -> Plan:
     whose = f"it belongs to {found}" if found is not None else "it carries no owner's tag"
     return Refuse("NotOwned", f"database {observed.name} exists and was not made for this resource: {whose}; nothing is"
                   " changed. Choose another name, or adopt it")  # fmt: skip
-
-
-def _converge(scene: Scene[SpecT]) -> Plan:
-    desired, bounds = scene.desired, scene.bounds
-    if bounds.refusal is not None:
-        return Refuse(*bounds.refusal, held=scene.changes)
-    if not scene.changes:
-        return Settled()
-    known = scene.marks.converged
-    edited = known is None or known.spec_hash != desired.spec_hash
-    if known is not None and not edited and _only_we_changed(scene):
-        text = f"Fairlead's own rules changed, not the database; released by waves: {_differences(scene.changes)}"
-        return Rest("TranslatorChanged", text, scene.changes)
-    now = tuple(change for change in scene.changes if _due(scene, change, edited=edited))
-    held = tuple(change for change in scene.changes if change not in now)
-    why = _why_held(held, edited=edited)
-    if now:
-        return Update(now, why, drift=not edited)
-    return why or Settled()
-
-
-def _only_we_changed(scene: Scene[SpecT]) -> bool:
-    known = scene.marks.converged
-    return (
-        known is not None and known.translator != scene.bounds.translator and known.observed_hash == scene.observed_hash
-    )
-
-
-def _due(scene: Scene[SpecT], change: Change, *, edited: bool) -> bool:
-    desired = scene.desired
-    match change.kind:
-        case Class.ONLINE:
-            return True
-        case Class.RESTART | Class.LOCKOUT:
-            asked = desired.apply_now if edited else desired.correct_drift
-            return (asked or scene.bounds.window_open) and not scene.bounds.brake
-        case Class.LOSS:
-            return desired.consent.to(change.path, describe(change.want))
-        case never:
-            assert_never(never)
-
-
-def _why_held(held: tuple[Change, ...], *, edited: bool) -> Rest | Refuse | None:
-    if not held:
-        return None
-    losses = [change for change in held if change.kind is Class.LOSS]
-    if losses:
-        consent = ", ".join(f"{change.path}={describe(change.want)}" for change in losses)
-        return Refuse("HeldChange", f"this would lose data; to agree set fairlead.dev/consent to {consent}", held)
-    if edited:
-        return Rest("WaitingForWindow", f"waits for the maintenance window: {_differences(held)}", held)
-    return Rest("DriftHeld", f"waits for the maintenance window or driftPolicy Correct: {_differences(held)}", held)
-
-
-def _differences(changes: tuple[Change, ...]) -> str:
-    if not changes:
-        return "no differences"
-    texts = [f"{one.path} is {describe(one.have)}, wanted {describe(one.want)}" for one in changes[:5]]
-    more = f" and {len(changes) - 5} more" if len(changes) > 5 else ""  # noqa: PLR2004 - a message names at most five
-    return "; ".join(texts) + more
 
 
 def _deletion(scene: Scene[SpecT]) -> Plan:  # noqa: PLR0911 - each return is a row of the table
@@ -260,15 +210,21 @@ def _deletion_of_seen(scene: Scene[SpecT], policy: Policy) -> Plan:
 
 
 def _gone(scene: Scene[SpecT], *, remains: bool) -> Plan:
-    """Absence under deletion: believed at once where nothing was ever Ready, else after two looks over the grace."""
+    """Absence under deletion: believed at once where nothing was ever made, else after two looks over the grace."""
     since, policy, bounds = scene.marks.absent_since, scene.desired.lifecycle.policy, scene.bounds
+    # Where a list of what is there lags behind, what a crash kept us from remembering may appear a moment later.
+    made = scene.marks.incarnation or (bounds.eventual and scene.marks.external_name)
     waited = since is not None and scene.now - since >= bounds.grace
-    if waited or bounds.delete_intended or not scene.marks.incarnation:
-        # What is left holds no data, but an orphan's users may still want its logins.
-        kept = policy is None or (policy is Policy.ORPHAN and scene.marks.incarnation)
-        return Destroy(policy) if remains and policy is not None and not kept else Finish()
-    left = scene.bounds.grace if since is None else scene.bounds.grace - (scene.now - since)
-    return Wait("Deleting", "the database was not found; looking again before letting go", left, quiet=True)
+    intended = bounds.delete_intended and not (bounds.eventual and since is None)
+    if not (waited or intended or not made):
+        left = SOON if bounds.delete_intended else bounds.grace
+        left = left if since is None else bounds.grace - (scene.now - since)
+        return Wait("Deleting", "the database was not found; looking again before letting go", left, quiet=True)
+    if policy is Policy.SNAPSHOT and bounds.delete_intended and bounds.eventual and not bounds.backup:
+        return Wait("Deleting", "the final snapshot is not available yet; nothing is let go before it is", SOON)
+    # What is left holds no data, but an orphan's users may still want its logins.
+    kept = policy is None or (policy is Policy.ORPHAN and scene.marks.incarnation)
+    return Destroy(policy) if remains and policy is not None and not kept else Finish()
 
 
 def _destroy(  # noqa: PLR0911 - each return is a row of the table
@@ -288,5 +244,6 @@ def _destroy(  # noqa: PLR0911 - each return is a row of the table
     if scene.bounds.brake:
         return Refuse("Brake", scene.bounds.brake)
     if observed.phase is Phase.BUSY:
-        return Wait("Deleting", "the cloud is at work on it and takes no deletion yet", SOON)
+        state = f" ({observed.state})" if observed.state else ""
+        return Wait("Deleting", f"the cloud is at work on it{state} and takes no deletion yet", SOON)
     return Destroy(policy)

@@ -18,7 +18,7 @@ from providers.bounds import Limiter
 from providers.cloud import ConfigT, Credential, Fence, Provider
 from providers.managed import Absent, Change, Observed, Present, SpecT, describe
 from providers.outcome import Outcome, Said, calls_of, marks_missing
-from providers.passwords import Introduce, Keep, Kept, Login, Missing, PutBack, Restore, Retire
+from providers.passwords import Await, Confirm, Introduce, Keep, Kept, Login, Missing, PutBack, Restore, Retire
 from providers.plan import (
     Adopt,
     Create,
@@ -77,6 +77,8 @@ class Effects(Generic[SpecT, ConfigT]):
             case Destroy():
                 await self._destroy(snapshot, plan, out, limiter)
             case Finish():
+                if snapshot.scene.bounds.backup:
+                    out.events.append(Said("Normal", "BackupTaken", f"kept as {snapshot.scene.bounds.backup}"))
                 await self._finish(snapshot, out, keep_secret=snapshot.scene.desired.lifecycle.policy is Policy.ORPHAN)
             case Wait() | Refuse() | Ignore():
                 return
@@ -85,6 +87,9 @@ class Effects(Generic[SpecT, ConfigT]):
 
     async def _create(self, snapshot: Snapshot[SpecT], plan: Create, out: Outcome[SpecT], limiter: Limiter) -> None:
         account = _account(snapshot)
+        if not self._provider.stateful:
+            await self._make(snapshot, plan, out, limiter)
+            return
         step = snapshot.step
         if not isinstance(step, Introduce):
             step = Introduce(snapshot.target.active or self._provider.logins(snapshot.target)[0], _current(snapshot))
@@ -95,7 +100,9 @@ class Effects(Generic[SpecT, ConfigT]):
         out.events.append(Said("Normal", "CreateRequested", f"creating database {snapshot.target.name}"))
         target = replace(snapshot.target, active=credential.username)
         out.operation = await account.cloud.create(target, credential, fence)
-        if out.operation is not None:
+        if self._provider.slow:
+            out.sent = credential.password
+        if self._provider.slow or out.operation is not None:
             # It takes its time; the password is proven and the incarnation known once it is done.
             return
         await self._prove(replace(snapshot, target=target), credential, out)
@@ -104,24 +111,36 @@ class Effects(Generic[SpecT, ConfigT]):
         if isinstance(out.fresh, Present):
             await self._mark(snapshot, out, incarnation=out.fresh.observed.incarnation)
 
+    async def _make(self, snapshot: Snapshot[SpecT], plan: Create, out: Outcome[SpecT], limiter: Limiter) -> None:
+        """Create what has neither data nor login."""
+        account, target = _account(snapshot), snapshot.target
+        with limiter.reserved(snapshot.obj, account):
+            await self._mark(snapshot, out, incarnation="")
+        fence = await self._intend(snapshot, plan, out)
+        out.events.append(Said("Normal", "CreateRequested", f"creating {self._provider.resource.kind} {target.name}"))
+        await account.cloud.create(target, Credential("", ""), fence)
+        await self._see(snapshot, out)
+        if isinstance(out.fresh, Present):
+            await self._mark(snapshot, out, incarnation=out.fresh.observed.incarnation)
+
     async def _update(self, snapshot: Snapshot[SpecT], plan: Plan, out: Outcome[SpecT]) -> None:
         account, observed = _account(snapshot), _observed(snapshot)
         if calls_of(snapshot, plan):
             fence = await self._intend(snapshot, plan, out)
             if isinstance(plan, Update):
-                out.operation = await account.cloud.update(snapshot.target, observed, plan.changes, fence)
+                deferred = (replace(change, deferred=True) for change in plan.queued)
+                changes = (*plan.changes, *deferred)
+                out.operation = await account.cloud.update(snapshot.target, observed, changes, fence)
                 self._tell_changes(plan, out)
             await self._password(snapshot, observed, out, fence)
             await self._see(snapshot, out)
-        elif isinstance(snapshot.step, Restore):
-            kept = Kept(snapshot.step.password, "", snapshot.step.username, account.cloud.endpoint(snapshot.target).ca)
-            await self._store_secret(snapshot, kept, out)
+        await self._publish_kept(snapshot, out)
         if marks_missing(snapshot):
             await self._mark(snapshot, out, incarnation=observed.incarnation)
 
     def _tell_changes(self, plan: Update, out: Outcome[SpecT]) -> None:
         if not plan.drift:
-            paths = ", ".join(change.path for change in plan.changes)
+            paths = ", ".join(change.path for change in (*plan.changes, *plan.queued))
             out.events.append(Said("Normal", "UpdateRequested", f"changed {paths}"[:400]))
             return
         out.corrected += plan.changes
@@ -137,10 +156,11 @@ class Effects(Generic[SpecT, ConfigT]):
             case Introduce(replaces=replaces):
                 credential = await self._pending(snapshot, step, out)
                 await cloud.set_password(snapshot.target, observed, credential, fence)
+                if self._provider.slow:
+                    out.sent, out.resent = credential.password, True
+                    return
                 await self._prove(snapshot, credential, out)
-                out.rotated_from = replaces
-                if replaces:
-                    out.events.append(Said("Normal", "PasswordRotated", f"{credential.username} follows {replaces}"))
+                self._rotated(credential.username, replaces, out)
             case PutBack(username=username, password=password):
                 credential = Credential(username, password)
                 await cloud.set_password(snapshot.target, observed, credential, fence)
@@ -154,10 +174,30 @@ class Effects(Generic[SpecT, ConfigT]):
             case Retire(username=username):
                 await cloud.disable(snapshot.target, username, fence)
                 out.retired = True
-            case Keep() | Missing() | Restore():
+            case Keep() | Missing() | Restore() | Await() | Confirm():
                 return
             case never:
                 assert_never(never)
+
+    def _rotated(self, username: str, replaces: str, out: Outcome[SpecT]) -> None:
+        """Note for the report that a new password counts; one login that stays the same leaves none to retire."""
+        out.rotated_from = replaces if replaces != username else ""
+        if replaces:
+            how = f"{username} follows {replaces}" if replaces != username else f"a new password of {username} counts"
+            out.events.append(Said("Normal", "PasswordRotated", how))
+
+    async def _publish_kept(self, snapshot: Snapshot[SpecT], out: Outcome[SpecT]) -> None:
+        """Write what the credentials Secret lacks; nothing is asked of the cloud."""
+        ca = _account(snapshot).cloud.endpoint(snapshot.target).ca
+        match snapshot.step:
+            case Restore(username=username, password=password):
+                await self._store_secret(snapshot, Kept(password, "", username, ca), out)
+            case Confirm(username=username, password=password, replaces=replaces):
+                await self._store_secret(snapshot, Kept(password, "", username, ca), out)
+                out.proven[username] = ""
+                self._rotated(username, replaces, out)
+            case _:
+                return
 
     async def _adopt(self, snapshot: Snapshot[SpecT], plan: Adopt, out: Outcome[SpecT]) -> None:
         observed = _observed(snapshot)
@@ -184,7 +224,7 @@ class Effects(Generic[SpecT, ConfigT]):
         if snapshot.observed is not None:
             out.events.append(Said("Normal", "DeleteRequested", f"{plan.policy.value} of database {target.name}"))
         out.operation = await cloud.delete(target, snapshot.observed, plan.policy, fence)
-        if out.operation is not None:
+        if out.operation is not None or (self._provider.slow and self._provider.stateful):
             return
         if plan.policy is Policy.SNAPSHOT and snapshot.observed is not None:
             kept = await cloud.backup_of(target)

@@ -2,45 +2,32 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from typing import Generic
 
-from providers import credentials, reading
+import msgspec
+
+from providers import reading
 from providers.accounts import Accounts
 from providers.bounds import Limiter
-from providers.cloud import Account, ConfigT, Credential, Provider, Target
+from providers.cloud import Account, ConfigT, Provider, Target
 from providers.envelope import Envelope
-from providers.identity import CLAIM_NAME, Identity, identity_of, owner_of
+from providers.identity import Identity, identity_of, owner_of
 from providers.managed import Absent, Marks, Observation, Present, SpecT, Unknown, digest
-from providers.passwords import (
-    Login,
-    PasswordView,
-    Stored,
-    decide_password,
-    former_login,
-    keyed_hash,
-    refuse_password,
-)
+from providers.password_view import PasswordReader
 from providers.plan import Bounds, Desired, Lifecycle, Policy, Scene
 from providers.reading import Intent, status_of
+from providers.references import References
 from providers.settings import Settings
-from providers.snapshot import Snapshot, differences, proven_versions, unknown_of
+from providers.snapshot import Snapshot, differences, unknown_of
 from runtime.cache import Cache, Informer
-from runtime.errors import ApiError, Blocked, Failure, NotFound, Terminal
+from runtime.errors import Blocked, Failure, NotFound, Terminal
 from runtime.kube import Kube, Selection
-from runtime.objects import (
-    CRDS,
-    NAMESPACES,
-    SECRETS,
-    Key,
-    Object,
-    annotations_of,
-    deleting,
-    generation_of,
-    key_of,
-    labels_of,
-)
+from runtime.objects import CRDS, NAMESPACES, Key, Object, deleting, generation_of, key_of, labels_of
+
+_PREFIX = "fl-"
 
 
 class Gatherer(Generic[SpecT, ConfigT]):
@@ -60,6 +47,8 @@ class Gatherer(Generic[SpecT, ConfigT]):
         self._settings = settings
         self._namespaces: Informer = cache.informer(NAMESPACES, selection=Selection(metadata_only=True))
         self._limiter = Limiter(cache.informer(provider.resource), accounts, settings.now)
+        self._passwords: PasswordReader[SpecT, ConfigT] = PasswordReader(provider, kube, settings)
+        self._references = References(provider, cache)
         self._absent_since: dict[Key, tuple[str, datetime]] = {}
 
     @property
@@ -71,6 +60,8 @@ class Gatherer(Generic[SpecT, ConfigT]):
         """Read all that the decision about `obj` needs."""
         now, identity = self._settings.now(), identity_of(obj)
         envelope = reading.envelope_of(obj, self._provider.spec_type)
+        resolved = self._references.resolve(obj, envelope.for_provider)
+        envelope = msgspec.structs.replace(envelope, for_provider=resolved.spec)
         marks = reading.marks_of(obj, absent_since=None)
         lifecycle = await self._lifecycle(obj, envelope, identity, now)
         target = self._target(obj, envelope, identity, marks)
@@ -78,21 +69,25 @@ class Gatherer(Generic[SpecT, ConfigT]):
         intent = reading.intent_of(obj)
         account, observation = await self._observe(obj, envelope, target, lifecycle)
         bounds = await self._bounds(obj, account, desired, intent)
+        bounds = replace(bounds, refusal=bounds.refusal or resolved.missing)
+        if account is not None and not account.changed:
+            bounds = await self._seen_bounds(account, target, marks, observation, bounds)
         if bounds.predecessors and isinstance(observation, Absent):
             target, observation = await self._named_predecessor(desired, bounds, account, target, observation)
         if isinstance(observation, Absent) and not marks.incarnation:
-            bounds = self._named_by_rule(target, identity, bounds)
+            bounds = self._named_by_rule(target, envelope, identity, bounds)
         marks = replace(marks, absent_since=self._absence(obj, observation, now))
         scene = self._scene(Scene(desired, observation, marks, bounds, now), envelope, target)
         namespace = self._namespaces.store.get(Key("", key_of(obj).namespace)) or {}
-        snapshot = Snapshot(obj, envelope, scene, target, account, namespace, intent)
-        if lifecycle.deleting or account is None or desired.observe_only:
+        snapshot = Snapshot(obj, envelope, scene, target, account, namespace, intent, resolved=resolved.names)
+        if lifecycle.deleting or account is None or desired.observe_only or not self._provider.stateful:
             return snapshot
-        return await self._with_password(snapshot)
+        snapshot = await self._passwords.read(snapshot)
+        return replace(snapshot, scene=self._scene(snapshot.scene, snapshot.envelope, snapshot.target))
 
     def _target(self, obj: Object, envelope: Envelope, identity: Identity, marks: Marks) -> Target[SpecT]:
         spec: SpecT = envelope.for_provider
-        name = marks.external_name or self._provider.external_name(spec, identity.hash)
+        name = marks.external_name or self._by_rule(envelope, identity)
         status = status_of(obj)
         return Target(
             name,
@@ -101,7 +96,14 @@ class Gatherer(Generic[SpecT, ConfigT]):
             self._provider.hash_of(spec, name) or identity.hash,
             active=status.get("connection", {}).get("username", ""),
             retiring=status.get("rotation", {}).get("retiring", ""),
+            incarnation=marks.incarnation,
+            leaving=deleting(obj),
         )
+
+    def _by_rule(self, envelope: Envelope, identity: Identity) -> str:
+        config = self._accounts.configs.store.get(Key("", envelope.provider_config_ref.name)) or {}
+        prefix = (config.get("spec") or {}).get("namePrefix", _PREFIX)
+        return self._provider.external_name(envelope.for_provider, identity, prefix)
 
     def _desired(self, obj: Object, envelope: Envelope, target: Target[SpecT], lifecycle: Lifecycle) -> Desired[SpecT]:
         return Desired(
@@ -164,6 +166,8 @@ class Gatherer(Generic[SpecT, ConfigT]):
             grace=self._settings.grace,
             takeover=self._settings.takeover,
             translator=self._provider.translator,
+            eventual=self._provider.slow,
+            stateful=self._provider.stateful,
             delete_intended=intent is not None
             and any(call.kind == "Delete" and call.incarnation == marks.incarnation for call in intent.calls),
         )
@@ -179,11 +183,27 @@ class Gatherer(Generic[SpecT, ConfigT]):
             bounds,
             account_changed=account.changed,
             refusal=bounds.refusal or account.cloud.objection(desired.spec),
-            window_open=self._provider.window_open(desired.spec, self._settings.now()),
         )
         if account.changed or desired.lifecycle.deleting:
             return bounds
         return await self._searched(account, desired, marks, bounds)
+
+    async def _seen_bounds(
+        self,
+        account: Account[SpecT, ConfigT],
+        target: Target[SpecT],
+        marks: Marks,
+        observation: Observation[SpecT],
+        bounds: Bounds,
+    ) -> Bounds:
+        """Add what follows from what was seen: whether its window is open, which backup a lost one has."""
+        match observation:
+            case Present(observed=observed):
+                return replace(bounds, window_open=self._provider.window_open(observed, self._settings.now()))
+            case Absent() if marks.incarnation and self._provider.stateful and _matters(target, bounds):
+                with suppress(Failure):
+                    return replace(bounds, backup=await account.cloud.backup_of(target))
+        return bounds
 
     async def _followed(self, obj: Object, account: Account[SpecT, ConfigT], bounds: Bounds) -> Bounds:
         """Ask after the operation under way; one that failed is told like a refusal, and asked for again later."""
@@ -226,9 +246,9 @@ class Gatherer(Generic[SpecT, ConfigT]):
                 return target, await account.cloud.observe(target)
         return target, seen
 
-    def _named_by_rule(self, target: Target[SpecT], identity: Identity, bounds: Bounds) -> Bounds:
+    def _named_by_rule(self, target: Target[SpecT], envelope: Envelope, identity: Identity, bounds: Bounds) -> Bounds:
         """Make nothing under a name that a person gave: such a name is for taking over what is there."""
-        if target.name == self._provider.external_name(target.spec, identity.hash):
+        if target.name == self._by_rule(envelope, identity):
             return bounds
         text = f"there is no {target.name} to take over; remove fairlead.dev/external-name to have a new database"
         return replace(bounds, refusal=("AdoptionRefused", text))
@@ -258,85 +278,7 @@ class Gatherer(Generic[SpecT, ConfigT]):
             case _:
                 return scene
 
-    async def _with_password(self, snapshot: Snapshot[SpecT]) -> Snapshot[SpecT]:
-        try:
-            stored = await credentials.read(self._kube, snapshot.obj)
-            snapshot = replace(snapshot, stored=stored, target=_with_active(snapshot.target, stored))
-            given = await self._given(snapshot)
-            view = await self._password_view(snapshot, given)
-        except Terminal as failure:
-            return replace(snapshot, trouble=(failure.reason, failure.message))
-        step = decide_password(view, snapshot.scene.now)
-        scene = self._scene(snapshot.scene, snapshot.envelope, snapshot.target)
-        return replace(snapshot, scene=scene, step=step, login=view.login, given=given)
 
-    async def _given(self, snapshot: Snapshot[SpecT]) -> str:
-        reference = snapshot.envelope.password_secret_ref
-        if reference is None:
-            return ""
-        try:
-            given = await credentials.users_password(
-                self._kube, key_of(snapshot.obj).namespace, reference.name, reference.key
-            )
-        except NotFound:
-            raise Terminal("SecretNotFound", f"there is no Secret {reference.name} to take the password from") from None
-        rule = refuse_password(given)
-        if rule:
-            raise Terminal("InvalidPassword", f"the password in Secret {reference.name} is not usable: {rule}")
-        return given
-
-    async def _password_view(self, snapshot: Snapshot[SpecT], given: str) -> PasswordView:
-        status, stored = status_of(snapshot.obj), snapshot.stored
-        connection, rotation = status.get("connection") or {}, status.get("rotation") or {}
-        published_hash = (connection.get("passwordRef") or {}).get("hash", "")
-        published = bool(published_hash or snapshot.scene.marks.incarnation)
-        recovered = ""
-        if published and (stored is None or not (stored.kept.current or stored.kept.pending)):
-            recovered = await self._recovered(snapshot.obj, published_hash)
-        retire_at = reading.instant(rotation.get("retireAt", ""))
-        token, done_token = snapshot.envelope.password_rotation.token or "", rotation.get("token", "")
-        if former_login(connection.get("username", ""), stored.kept if stored is not None else None):
-            # What the token asked for was done before a crash; only the report of it is missing.
-            done_token = token
-        return PasswordView(
-            logins=self._provider.logins(snapshot.target),
-            kept=stored.kept if stored is not None else None,
-            published=published,
-            login=await self._login(snapshot),
-            token=token,
-            done_token=done_token if rotation else None,
-            given=given,
-            recovered=recovered,
-            published_login=connection.get("username", ""),
-            retiring=rotation.get("retiring", ""),
-            retire_at=retire_at,
-        )
-
-    async def _recovered(self, obj: Object, published_hash: str) -> str:
-        """Take the password back from the claim's connection Secret when its hash is the published one."""
-        claim = annotations_of(obj).get(CLAIM_NAME, "")
-        if not claim or not published_hash:
-            return ""
-        try:
-            secret = await self._kube.get(SECRETS, Key(key_of(obj).namespace, f"{claim}-connection"))
-        except ApiError:
-            return ""
-        found = credentials.text_of(secret, "password")
-        return found if found and keyed_hash(self._settings.hash_key, found) == published_hash else ""
-
-    async def _login(self, snapshot: Snapshot[SpecT]) -> Login:
-        """Try the published login only where the server's row for it changed since it was last proven."""
-        observed, stored, account = snapshot.observed, snapshot.stored, snapshot.account
-        if observed is None or stored is None or account is None or not stored.kept.current:
-            return Login.NOT_TRIED
-        name = stored.kept.username
-        if self._provider.login_versions(observed).get(name, "absent") == proven_versions(snapshot.obj).get(name):
-            return Login.NOT_TRIED
-        return await account.cloud.login(snapshot.target, Credential(name, stored.kept.current))
-
-
-def _with_active(target: Target[SpecT], stored: Stored | None) -> Target[SpecT]:
-    if stored is None or not stored.kept.username:
-        return target
-    former = former_login(target.active, stored.kept)
-    return replace(target, active=stored.kept.username, retiring=former or target.retiring)
+def _matters(target: Target[SpecT], bounds: Bounds) -> bool:
+    """Tell whether a backup of what is gone is looked for: it was lost, or a final one was asked for."""
+    return not target.leaving or (bounds.delete_intended and bounds.eventual)

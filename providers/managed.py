@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar, assert_never
 
 import msgspec
 
@@ -32,7 +32,7 @@ class Class(Enum):
 
 
 class Phase(Enum):
-    """What the cloud lets us do with a database now."""
+    """What the cloud lets us do with a database now; FAILED is usable by nobody and takes no change."""
 
     READY = "ready"
     BUSY = "busy"
@@ -45,8 +45,11 @@ class Compare(Enum):
 
     EQUAL = "equal"
     BIRTH_ONLY = "birth-only"
+    NEVER = "never"
     CONTAINS = "contains"
+    WHOLE_SET = "whole-set"
     WHOLE_MAP = "whole-map"
+    SUB_MAP = "sub-map"
 
 
 def compared(how: Compare) -> msgspec.Meta:
@@ -54,14 +57,34 @@ def compared(how: Compare) -> msgspec.Meta:
     return msgspec.Meta(extra={"compare": how})
 
 
+class Queue(Enum):
+    """How a change stands to the cloud's own queue of what waits for the maintenance window.
+
+    NONE: the cloud makes it whenever it is sent. OPEN: it may be handed to the queue and is not there. WAITING: the
+    queue holds the wanted value. CANCEL: the database is as wanted, and the queue holds something else.
+    """
+
+    NONE = "none"
+    OPEN = "open"
+    WAITING = "waiting"
+    CANCEL = "cancel"
+
+
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One difference: `path` below forProvider, or the name of what the provider guards by itself."""
+    """One difference: `path` below forProvider, or the name of what the provider guards by itself.
+
+    `veto` is the reason and the sentence why it cannot be sent as things are; None when it can. `deferred`: it is
+    to be handed to the cloud's own queue.
+    """
 
     path: str
     want: Value
     have: Value
     kind: Class = Class.ONLINE
+    queue: Queue = Queue.NONE
+    veto: tuple[str, str] | None = None
+    deferred: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +92,9 @@ class Observed(Generic[SpecT]):
     """One database as a single answer of the cloud showed it.
 
     `incarnation` is the cloud's own id of this very database; `facts` is what only its provider understands;
-    `at_provider` what people see in status.
+    `at_provider` what people see in status; `state` the cloud's own word for how it is. `usable` tells whether logins
+    may work meanwhile, `pending` which fields the cloud's own queue holds, `password_pending` that a password which was
+    sent does not yet count, `restart` what waits for a restart that nobody begins by itself.
     """
 
     name: str
@@ -79,6 +104,11 @@ class Observed(Generic[SpecT]):
     spec: SpecT
     facts: Any
     at_provider: Object
+    state: str = ""
+    usable: bool = True
+    pending: tuple[str, ...] = ()
+    password_pending: bool = False
+    restart: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,12 +190,18 @@ def _field(path: str, want: Any, have: Any, how: Compare) -> Iterable[Change]:
     match how:
         case Compare.EQUAL:
             return _equal(path, want, have)
-        case Compare.BIRTH_ONLY:
+        case Compare.BIRTH_ONLY | Compare.NEVER:
             return ()
         case Compare.CONTAINS:
             return _members(path, want, have or ())
+        case Compare.WHOLE_SET:
+            return _equal(path, tuple(sorted(set(want))), tuple(sorted(set(have or ()))))
         case Compare.WHOLE_MAP:
             return _map(path, want, have or {})
+        case Compare.SUB_MAP:
+            return _map(path, want, {key: value for key, value in (have or {}).items() if key in want})
+        case never:
+            assert_never(never)
 
 
 def _how(info: msgspec.inspect.Type) -> Compare:

@@ -7,7 +7,7 @@ from typing import Any, Generic, Literal, assert_never
 
 from providers import reading
 from providers.managed import Absent, Change, Present, SpecT, digest
-from providers.passwords import Introduce, Keep, Missing, PutBack, Retire, Stored, former_login
+from providers.passwords import Await, Introduce, Keep, Missing, PutBack, Retire, Stored, former_login
 from providers.plan import (
     Adopt,
     Create,
@@ -40,7 +40,8 @@ class Said:
 class Outcome(Generic[SpecT]):
     """What a pass has done so far: the latest object, the credentials, what is proven, what to say.
 
-    `fresh` is the database as it was seen after the last call; `gone` that the object was let go.
+    `fresh` is the database as it was seen after the last call; `gone` that the object was let go. `sent` is a password
+    that a slow cloud accepted, `resent` that it did so after the birth.
     """
 
     obj: Object
@@ -51,6 +52,8 @@ class Outcome(Generic[SpecT]):
     corrected: tuple[Change, ...] = ()
     rotated_from: str | None = None
     retired: bool = False
+    sent: str = field(default="", repr=False)
+    resent: bool = False
     gone: bool = False
     acted: bool = False
     operation: Operation | None = None
@@ -68,13 +71,17 @@ def mutates(snapshot: Snapshot[Any], plan: Plan) -> bool:
         case Create() | Update() | Adopt() | Release() | Destroy() | Finish():
             return True
         case Settled():
-            return not isinstance(snapshot.step, Keep | Missing) or marks_missing(snapshot)
-        case Rest(reason="DriftHeld" | "WaitingForWindow" | "TranslatorChanged"):
-            return not isinstance(snapshot.step, Keep | Missing)
+            return _moves(snapshot) or marks_missing(snapshot)
+        case Rest(reason="DriftHeld" | "WaitingForWindow" | "TranslatorChanged" | "PendingRestart"):
+            return _moves(snapshot) or marks_missing(snapshot)
         case Rest() | Wait() | Refuse() | Ignore():
             return False
         case never:
             assert_never(never)
+
+
+def _moves(snapshot: Snapshot[Any]) -> bool:
+    return not isinstance(snapshot.step, Keep | Missing | Await)
 
 
 def marks_missing(snapshot: Snapshot[Any]) -> bool:
@@ -98,8 +105,9 @@ def calls_of(snapshot: Snapshot[Any], plan: Plan) -> tuple[Call, ...]:
     match plan:
         case Create():
             calls.append(Call("Create", target.name, change_hash=snapshot.scene.desired.spec_hash))
-        case Update(changes=changes):
-            calls.append(Call("Update", target.name, incarnation, digest([repr(change) for change in changes])))
+        case Update(changes=changes, queued=queued):
+            told = digest([repr(change) for change in (*changes, *queued)])
+            calls.append(Call("Update", target.name, incarnation, told))
         case Adopt(incarnation=wanted):
             calls.append(Call("Adopt", target.name, wanted))
         case Release(mark=True):

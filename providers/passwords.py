@@ -12,7 +12,7 @@ import string
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
-from typing import TypeAlias
+from typing import TypeAlias, assert_never
 
 ALPHABET = string.ascii_letters + string.digits
 LENGTH = 32
@@ -26,6 +26,14 @@ class Login(Enum):
     REFUSED = "refused"
     UNKNOWN = "unknown"
     NOT_TRIED = "not tried"
+
+
+class Delivery(Enum):
+    """What became of a pending password that the cloud accepted: proven, still on its way, or nothing is known."""
+
+    NONE = "none"
+    UNDER_WAY = "under way"
+    PROVEN = "proven"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +59,9 @@ class Stored:
 class PasswordView:
     """All that the decision looks at.
 
-    `logins` are the names that alternate; `given` a user's own password ("" when passwords are made here); `published`
-    tells whether a password was ever handed out; `recovered` is one taken back from the connection Secret.
+    `logins` are the names that alternate, or twice the administrator's where there is no other; `given` a user's own
+    password ("" when passwords are made here); `published` tells whether a password was ever handed out; `recovered` is
+    one taken back from the connection Secret. `delivery` says what became of the pending one.
     """
 
     logins: tuple[str, str]
@@ -66,6 +75,12 @@ class PasswordView:
     published_login: str = ""
     retiring: str = ""
     retire_at: datetime | None = None
+    delivery: Delivery = Delivery.NONE
+
+    @property
+    def alternates(self) -> bool:
+        """Whether two logins take turns, so that the former works on while the next is proven."""
+        return self.logins[0] != self.logins[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +106,20 @@ class PutBack:
 
 
 @dataclass(frozen=True, slots=True)
+class Await:
+    """The cloud accepted the password and has not finished: old and new may both be refused or both work."""
+
+
+@dataclass(frozen=True, slots=True)
+class Confirm:
+    """The cloud shows that the pending password counts: publish it; `replaces` tells that another was published."""
+
+    username: str
+    password: str
+    replaces: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Restore:
     """The credentials Secret was lost and the password found again elsewhere."""
 
@@ -107,10 +136,12 @@ class Retire:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """Nobody knows the password; only the rotation token makes a new one."""
+    """Nobody knows the password; only the rotation token makes a new one. `refused`: the published one fails."""
+
+    refused: bool = False
 
 
-PasswordStep: TypeAlias = Keep | Introduce | PutBack | Restore | Retire | Missing
+PasswordStep: TypeAlias = Keep | Introduce | PutBack | Await | Confirm | Restore | Retire | Missing
 
 
 def other(logins: tuple[str, str], username: str) -> str:
@@ -134,15 +165,29 @@ def decide_password(view: PasswordView, now: datetime) -> PasswordStep:
     if kept is None or not (kept.current or kept.pending):
         return _lost(view)
     if kept.pending:
-        target = other(view.logins, kept.username) if kept.current else (kept.username or view.logins[0])
-        return Introduce(target, kept.pending, replaces=kept.username if kept.current else "")
+        return _pending(view, kept)
     if _rotation_asked(view, kept):
         return Introduce(other(view.logins, kept.username), view.given, replaces=kept.username)
     if view.login is Login.REFUSED:
-        return PutBack(kept.username, kept.current)
+        # The administrator's password is not set back behind the back of whoever changed it.
+        return PutBack(kept.username, kept.current) if view.alternates else Missing(refused=True)
     if view.retiring and view.retire_at is not None and now >= view.retire_at:
         return Retire(view.retiring)
     return Keep()
+
+
+def _pending(view: PasswordView, kept: Kept) -> PasswordStep:
+    target = other(view.logins, kept.username) if kept.current else (kept.username or view.logins[0])
+    replaces = kept.username if kept.current else ""
+    match view.delivery:
+        case Delivery.PROVEN:
+            return Confirm(target, kept.pending, replaces)
+        case Delivery.UNDER_WAY:
+            return Await()
+        case Delivery.NONE:
+            return Introduce(target, kept.pending, replaces)
+        case never:
+            assert_never(never)
 
 
 def _rotation_asked(view: PasswordView, kept: Kept) -> bool:

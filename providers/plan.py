@@ -64,7 +64,8 @@ class Desired(Generic[SpecT]):
 class Bounds:
     """What others allow: the ProviderConfig, the account, the clock's windows.
 
-    Each text is empty when there is nothing to object, else the sentence for people.
+    Each text is empty when there is nothing to object, else the sentence for people. `eventual`: what was just made may
+    not be seen at once. `stateful`: nothing is made in the place of what was lost.
     """
 
     not_allowed: str = ""
@@ -83,6 +84,8 @@ class Bounds:
     delete_intended: bool = False
     operating: str = ""
     translator: int = 1
+    eventual: bool = False
+    stateful: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +123,7 @@ class Wait:
     message: str
     after: timedelta
     quiet: bool = False
+    held: tuple[Change, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,11 +135,15 @@ class Create:
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """Make `changes` now; `held` wait for their window or for consent, for the cause beside them."""
+    """Make `changes` now; `held` wait for their window or for consent, for the cause beside them.
+
+    `queued` are handed to the cloud's own queue, which makes them in the maintenance window.
+    """
 
     changes: tuple[Change, ...]
-    held: Rest | Refuse | None = None
+    held: Rest | Refuse | Wait | None = None
     drift: bool = True
+    queued: tuple[Change, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

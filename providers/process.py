@@ -7,30 +7,34 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from providers import credentials
 from providers.accounts import Accounts
-from providers.bounds import BY_CONFIG, config_of
+from providers.bounds import BY_CONFIG, Limiter, config_of
 from providers.cloud import Provider
 from providers.configs import Beside, ConfigReconciler
 from providers.drift import BY_DRIFT, drifting, watch_age
 from providers.effects import Effects
 from providers.gather import Gatherer
 from providers.reconcile import Around, Reconciler
+from providers.references import referred
 from providers.settings import Settings
 from providers.sweep import Sweeper
+from runtime.cache import Informer
 from runtime.changes import Change
 from runtime.controller import Controller, ControllerSettings, Source
 from runtime.errors import Failure, NotFound
 from runtime.kube import Kube, Selection
-from runtime.objects import CONFIG_MAPS, NAMESPACES, Key, Object, key_of, uid_of
+from runtime.objects import CONFIG_MAPS, NAMESPACES, Key, Object, Resource, key_of, uid_of
 from runtime.queue import Priority
 from runtime.serve import Build, ProcessContext
 
 _SYSTEM = "fairlead-system"
 _INSTALLATION = Key(_SYSTEM, "fairlead-installation")
 BY_NAMESPACE = "namespace"
+BY_REFERENCE = "reference"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +47,7 @@ class Times:
     call_budget: timedelta
     skew: timedelta
     rotation_grace: timedelta
+    settle: timedelta
 
 
 def build_for(provider: Provider[Any, Any], times: Times, *, endpoints: tuple[str, ...] = ()) -> Build:
@@ -70,6 +75,7 @@ async def _settings(context: ProcessContext, provider: Provider[Any, Any], times
         call_budget=times.call_budget,
         skew=times.skew,
         rotation_grace=times.rotation_grace,
+        settle=times.settle,
         sweep=times.sweep,
         resync=times.resync,
     )
@@ -97,12 +103,53 @@ async def _installation(kube: Kube) -> tuple[str, str]:
     return given or found.get("id", ""), takeover
 
 
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """What serves one kind: its resources, its counters, its controllers."""
+
+    resources: Informer
+    limiter: Limiter
+    controller: Controller
+    sweeper: Controller
+
+    def wake(self, key: Key) -> None:
+        """Give one resource a pass."""
+        self.controller.enqueue(key, priority=Priority.NORMAL)
+
+    def wake_users(self, config: str) -> None:
+        """Give every resource of a ProviderConfig a pass."""
+        for key in self.resources.store.by_index(BY_CONFIG, config):
+            self.wake(key)
+
+
 def _controllers(context: ProcessContext, provider: Provider[Any, Any], settings: Settings) -> list[Controller]:
+    accounts: Accounts[Any, Any] = Accounts(provider, context.cache, settings.namespace, endpoints=settings.endpoints)
+    kinds = [_kind(context, kind, accounts.of(kind), settings) for kind in (provider, *provider.beside)]
+
+    def wake_users(config: str) -> None:
+        for kind in kinds:
+            kind.wake_users(config)
+
+    limiters = tuple(kind.limiter for kind in kinds)
+    config_controller = Controller(
+        f"{provider.cloud}-{provider.config_resource.plural}",
+        ConfigReconciler(provider, context.kube, accounts, settings, Beside(limiters, context.events, wake_users)),
+        settings=ControllerSettings(workers=2, resync=settings.resync),
+    )
+    _connect(config_controller, [kind.sweeper for kind in kinds], accounts, provider)
+    for kind in kinds:
+        config_controller.source(Source(kind.resources, keys=_its_config, urgent=_never))
+    return [*(kind.controller for kind in kinds), config_controller, *(kind.sweeper for kind in kinds)]
+
+
+def _kind(
+    context: ProcessContext, provider: Provider[Any, Any], accounts: Accounts[Any, Any], settings: Settings
+) -> _Kind:
     cache, kube = context.cache, context.kube
     indexes = {BY_CONFIG: config_of, BY_NAMESPACE: _namespace, BY_DRIFT: drifting}
     resources = cache.informer(provider.resource, indexes=indexes)
+    resources.store.add_index(BY_REFERENCE, partial(referred, provider))
     watch_age(resources.store)
-    accounts: Accounts[Any, Any] = Accounts(provider, cache, settings.namespace, endpoints=settings.endpoints)
     gatherer: Gatherer[Any, Any] = Gatherer(provider, kube, accounts, settings, cache)
     effects: Effects[Any, Any] = Effects(provider, kube, settings, resources.store, _leads(context))
     around = Around(resources.store, context.events, gatherer, effects)
@@ -115,33 +162,25 @@ def _controllers(context: ProcessContext, provider: Provider[Any, Any], settings
     def wake(key: Key) -> None:
         controller.enqueue(key, priority=Priority.NORMAL)
 
-    def wake_users(config: str) -> None:
-        for key in resources.store.by_index(BY_CONFIG, config):
-            wake(key)
-
-    config_controller = Controller(
-        f"{provider.cloud}-{provider.config_resource.plural}",
-        ConfigReconciler(provider, kube, accounts, settings, Beside(gatherer.limiter, context.events, wake_users)),
-        settings=ControllerSettings(workers=2, resync=settings.resync),
-    )
-
     sweeper = Controller(
-        f"{provider.cloud}-sweep",
+        f"{provider.resource.plural}-sweep",
         Sweeper(accounts, resources, wake, settings.sweep),
         settings=ControllerSettings(workers=2),
     )
-    _connect(config_controller, sweeper, accounts, provider)
     namespaces = cache.informer(NAMESPACES, selection=Selection(metadata_only=True))
     controller.source(Source(resources, primary=True))
     controller.source(Source(namespaces, keys=_by_index(resources, BY_NAMESPACE), urgent=_never))
     controller.source(Source(accounts.configs, keys=_edited(_by_index(resources, BY_CONFIG)), urgent=_never))
-    config_controller.source(Source(resources, keys=_its_config, urgent=_never))
-    return [controller, config_controller, sweeper]
+    for reference in provider.references:
+        controller.source(
+            Source(cache.informer(reference.resource), keys=_referring(resources, reference.resource), urgent=_never)
+        )
+    return _Kind(resources, gatherer.limiter, controller, sweeper)
 
 
 def _connect(
     config_controller: Controller,
-    sweeper: Controller,
+    sweepers: list[Controller],
     accounts: Accounts[Any, Any],
     provider: Provider[Any, Any],
 ) -> None:
@@ -153,7 +192,8 @@ def _connect(
 
     config_controller.source(Source(accounts.configs, primary=True))
     config_controller.source(Source(accounts.secrets, keys=users_of_secret))
-    sweeper.source(Source(accounts.configs, keys=_edited(lambda change: (change.key,)), urgent=_never))
+    for sweeper in sweepers:
+        sweeper.source(Source(accounts.configs, keys=_edited(lambda change: (change.key,)), urgent=_never))
 
 
 def _leads(context: ProcessContext) -> Callable[[], Callable[[timedelta], bool]]:
@@ -170,6 +210,12 @@ def _leads(context: ProcessContext) -> Callable[[], Callable[[timedelta], bool]]
 
 def _by_index(resources: Any, index: str) -> Callable[[Change], Iterable[Key]]:
     return lambda change: tuple(resources.store.by_index(index, change.key.name))
+
+
+def _referring(resources: Informer, referred_to: Resource) -> Callable[[Change], Iterable[Key]]:
+    return lambda change: tuple(
+        resources.store.by_index(BY_REFERENCE, f"{referred_to.kind}/{change.key.namespace}/{change.key.name}")
+    )
 
 
 def _edited(keys: Callable[[Change], Iterable[Key]]) -> Callable[[Change], Iterable[Key]]:

@@ -23,12 +23,14 @@ _AS_KNOWN = frozenset({
     "CloudUnreachable", "Throttled", "CloudBusy", "QuotaExceeded", "Rotating", "PendingChangesInTheWay",
     "InternalError",
 })  # fmt: skip
-_MISSING = frozenset({"SecretNotFound", "ProviderConfigNotFound", "NotAllowed", "CredentialsMissing"})
+_MISSING = frozenset(
+    {"SecretNotFound", "ReferenceNotFound", "ProviderConfigNotFound", "NotAllowed", "CredentialsMissing"}
+)
 _RESTING = frozenset({
     "Paused", "FieldConflict", "DriftHeld", "WaitingForWindow", "PendingRestart", "TranslatorChanged",
     "AwaitingTakeover", "ObserveOnly",
 })  # fmt: skip
-UNUSABLE = frozenset({"DatabaseLost", "DatabaseStopped", "Replaced"})
+UNUSABLE = frozenset({"DatabaseLost", "DatabaseStopped", "DatabaseFailed", "Replaced"})
 """Stalled reasons under which there is no usable database."""
 
 _DEADLINES = {Kind.MISSING: timedelta(seconds=60), Kind.TEARDOWN: timedelta(minutes=10)}

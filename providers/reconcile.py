@@ -9,16 +9,18 @@ from typing import Generic
 from providers import reading
 from providers.accounts import Accounts
 from providers.cloud import ConfigT, Credential, Provider
+from providers.converge import differences as differences_of
 from providers.decide import decide
 from providers.effects import Effects
 from providers.gather import Gatherer
 from providers.identity import identity_of
 from providers.managed import Present, SpecT, digest
 from providers.outcome import Outcome, mutates, unreported_rotation
-from providers.passwords import Keep, Login
+from providers.passwords import Await, Keep, Login
 from providers.plan import Create, Destroy, Ignore, Plan, Refuse, Settled, Update, Wait
 from providers.reasons import Kind, kind_of
 from providers.report import Verdict, requeue_after, status_after, verdict_of
+from providers.sent import Sent
 from providers.settings import Settings
 from providers.snapshot import Snapshot, differences, unknown_of
 from runtime.conditions import find
@@ -32,6 +34,7 @@ from runtime.store import Store
 
 _BEFORE_SAYING = 3
 _SOON = timedelta(seconds=2)
+_SETTLING = timedelta(seconds=5)
 _WHILE_IN_DOUBT = timedelta(seconds=30)
 _FUTILE_FOR = timedelta(hours=1)
 
@@ -66,6 +69,7 @@ class Reconciler(Generic[SpecT, ConfigT]):
         self._effects = around.effects
         self._unknowns: dict[Key, int] = {}
         self._futile: dict[Key, _Futile] = {}
+        self._sent: dict[Key, Sent] = {}
 
     async def __call__(self, key: Key) -> Result:
         """Make one pass over one resource."""
@@ -107,6 +111,8 @@ class Reconciler(Generic[SpecT, ConfigT]):
 
     def _without_futile(self, snapshot: Snapshot[SpecT], plan: Plan) -> Plan:
         """Do not repeat for ever what the cloud refuses, or accepts and does not carry out."""
+        if self._provider.slow and isinstance(plan, Update):
+            plan = self._not_sent_again(snapshot, plan)
         known = self._futile.get(key_of(snapshot.obj))
         if not isinstance(plan, Create | Update) or known is None or snapshot.scene.now >= known.until:
             return plan
@@ -120,6 +126,23 @@ class Reconciler(Generic[SpecT, ConfigT]):
             f"these stay as they are although they were put back: {paths[:300]}; who granted them must take them back",
             plan.changes if isinstance(plan, Update) else (),
         )
+
+    def _not_sent_again(self, snapshot: Snapshot[SpecT], plan: Update) -> Plan:
+        """Leave out what a slow cloud accepted lately, and what it accepts and never shows."""
+        sent = self._sent.setdefault(key_of(snapshot.obj), Sent())
+        sifted = sent.sift(plan, snapshot.scene.changes, snapshot.scene.now, self._settings.settle)
+        if sifted.plan.changes or sifted.plan.queued:
+            return sifted.plan
+        if sifted.futile:
+            text = (
+                f"the cloud accepts these and never shows them: {differences_of(sifted.futile)}; nothing is sent again"
+                " until the spec or what is seen changes"
+            )
+            return Refuse("InvalidValue", text, sifted.futile)
+        if plan.held is not None and not isinstance(plan.held, Wait):
+            return plan.held
+        paths = ", ".join(sifted.waiting)[:300]
+        return Wait("CloudBusy", f"the cloud accepted the change and does not show it yet: {paths}", _SETTLING)
 
     def _is_quiet(self, key: Key, snapshot: Snapshot[SpecT], plan: Wait) -> bool:
         """Say nothing of what is over in a moment: a wait that changes nothing, the first two failed looks."""
@@ -143,6 +166,8 @@ class Reconciler(Generic[SpecT, ConfigT]):
                 held = await self._effects.hold_config(snapshot.account.config_object)
                 self._accounts.configs.store.remember(held)
             await self._effects.act(snapshot, plan, outcome, self._gatherer.limiter)
+            if isinstance(plan, Update):
+                self._sent.setdefault(key_of(snapshot.obj), Sent()).note(plan, self._settings.now())
         except NamespaceTerminating:
             return Blocked("ResourcePending", "its namespace is being deleted; nothing is made in it any more")
         except (Terminal, Blocked) as failure:
@@ -180,7 +205,7 @@ class Reconciler(Generic[SpecT, ConfigT]):
         self._tell(snapshot, outcome)
         if failure is not None:
             raise failure
-        if outcome.operation is not None:
+        if outcome.operation is not None or (self._provider.slow and outcome.acted):
             return Result(_SOON)
         if isinstance(plan, Destroy):
             await self._effects.finish_deletion(snapshot, outcome)
@@ -216,6 +241,10 @@ class Reconciler(Generic[SpecT, ConfigT]):
         )
         after = decide(scene)
         key = key_of(snapshot.obj)
+        if self._provider.slow:
+            # It carries the change out after its answer; what it sent is remembered, and looked at again.
+            step = Await() if outcome.sent or isinstance(snapshot.step, Await) else Keep()
+            return replace(snapshot, scene=scene, target=target, step=step), self._without_futile(snapshot, after)
         if isinstance(after, Update) and isinstance(plan, Update) and after.changes == plan.changes:
             self._futile[key] = _Futile(_work(snapshot, plan), scene.now + _FUTILE_FOR)
         elif isinstance(after, Settled):
@@ -255,6 +284,7 @@ class Reconciler(Generic[SpecT, ConfigT]):
         self._gatherer.forget(key)
         self._unknowns.pop(key, None)
         self._futile.pop(key, None)
+        self._sent.pop(key, None)
 
 
 def _work(snapshot: Snapshot[SpecT], plan: Create | Update) -> str:

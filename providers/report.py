@@ -8,9 +8,9 @@ from typing import Any, Literal
 
 from providers import reading
 from providers.identity import CA, credentials_key
-from providers.managed import Change, Present, describe
+from providers.managed import Change, Phase, Present, describe
 from providers.outcome import Outcome
-from providers.passwords import Kept, Missing, keyed_hash
+from providers.passwords import Await, Kept, Missing, keyed_hash
 from providers.plan import Create, Plan, Refuse, Rest, Settled, Update, Wait
 from providers.reading import status_of
 from providers.reasons import UNUSABLE, Kind, deadline_of, kind_of
@@ -20,7 +20,10 @@ from runtime.conditions import Condition, find, merge, timestamp
 from runtime.objects import Object, annotations_of, generation_of, key_of
 
 MOST_DRIFT = 32
+# What waits for a window says nothing against using the database until then.
+_ASIDE = frozenset({"WaitingForWindow", "DriftHeld", "PendingRestart", "TranslatorChanged"})
 LONGEST_MESSAGE = 1024
+_FOLLOWED = timedelta(seconds=5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,19 +38,31 @@ class Verdict:
 def verdict_of(snapshot: Snapshot[Any], plan: Plan) -> Verdict:  # noqa: PLR0911 - one arm for each cause
     """Reduce a plan and the password's trouble to the one reason that counts most."""
     match plan:
-        case Refuse(reason=reason, message=message, held=held) | Rest(reason=reason, message=message, held=held):
+        case Wait(reason="CloudBusy") if isinstance(snapshot.step, Await):
+            return _rotating(snapshot)
+        case (
+            Refuse(reason=reason, message=message, held=held)
+            | Rest(reason=reason, message=message, held=held)
+            | Wait(reason=reason, message=message, held=held)
+        ):
             return Verdict(reason, message, held)
-        case Wait(reason=reason, message=message):
-            return Verdict(reason, message)
         case Create():
             return Verdict("Creating", "the database is being made")
-        case Update(held=Rest() | Refuse() as held):
+        case Update(held=Rest() | Refuse() | Wait() as held):
             return Verdict(held.reason, held.message, held.held)
         case Update(changes=changes):
             paths = ", ".join(change.path for change in changes)
             return Verdict("CloudBusy", f"still differs after the change: {paths}"[:400])
         case Settled() if snapshot.trouble is not None:
             return Verdict(*snapshot.trouble)
+        case Settled() if isinstance(snapshot.step, Await):
+            return _rotating(snapshot)
+        case Settled() if snapshot.step == Missing(refused=True):
+            return Verdict(
+                "PasswordUnknown",
+                "the server refuses the published password: somebody changed it; set passwordRotation.token to a new"
+                " value for a new password",
+            )
         case Settled() if isinstance(snapshot.step, Missing):
             return Verdict(
                 "PasswordUnknown",
@@ -58,13 +73,19 @@ def verdict_of(snapshot: Snapshot[Any], plan: Plan) -> Verdict:  # noqa: PLR0911
             return Verdict()
 
 
+def _rotating(snapshot: Snapshot[Any]) -> Verdict:
+    if not snapshot.scene.marks.incarnation:
+        return Verdict("Creating", "the database is being made; its password does not count yet")
+    return Verdict("Rotating", "the new password was accepted and does not count everywhere yet")
+
+
 def status_after(
     snapshot: Snapshot[Any], verdict: Verdict, outcome: Outcome[Any], settings: Settings, now: datetime
 ) -> Object:
     """Return the whole status; equal to the old one when nothing happened."""
     obj, old = outcome.obj, status_of(outcome.obj)
     status: Object = {"observedGeneration": generation_of(obj)}
-    status["conditions"] = _conditions(obj, verdict, now)
+    status["conditions"] = _conditions(snapshot, outcome, verdict, now)
     marks = {
         "externalName": annotations_of(obj).get(reading.EXTERNAL_NAME) or old.get("externalName"),
         "incarnation": annotations_of(obj).get(reading.INCARNATION) or old.get("incarnation"),
@@ -77,8 +98,9 @@ def status_after(
         "converged": _converged(snapshot, verdict, old),
         "rotation": _rotation(snapshot, outcome, settings, now),
         "operation": _operation(snapshot, outcome, old),
+        "resolved": dict(snapshot.resolved),
     }
-    if verdict.reason == "Deleting":
+    if snapshot.scene.desired.lifecycle.deleting:
         # After a crash it tells whoever goes on that the absence is our own doing.
         marks["intent"] = old.get("intent")
     status |= {name: value for name, value in marks.items() if value}
@@ -90,14 +112,16 @@ def _effective(snapshot: Snapshot[Any]) -> str:
     return policy.value if policy is not None else "Awaiting"
 
 
-def _conditions(obj: Object, verdict: Verdict, now: datetime) -> list[Object]:
+def _conditions(snapshot: Snapshot[Any], outcome: Outcome[Any], verdict: Verdict, now: datetime) -> list[Object]:
+    obj = outcome.obj
     generation, reason = generation_of(obj), verdict.reason
     message, kind = verdict.message[:LONGEST_MESSAGE], kind_of(reason)
     old = status_of(obj).get("conditions") or []
     stalled = kind is Kind.STALLED or (
         kind is not Kind.RESTING and kind is not Kind.FINE and _overdue(obj, verdict, now)
     )
-    found = [_ready(obj, verdict, kind, generation)]
+    works = _works(snapshot, outcome) and kind is Kind.RESTING and reason in _ASIDE
+    found = [_ready(obj, verdict, Kind.FINE if works else kind, generation)]
     if kind is Kind.FINE:
         found.append(Condition("Synced", "True", "InSync", "the database is as it was asked for", generation))
         return merge(old, found, now)
@@ -108,6 +132,13 @@ def _conditions(obj: Object, verdict: Verdict, now: datetime) -> list[Object]:
     elif kind not in {Kind.RESTING, Kind.TEARDOWN}:
         found.append(Condition("Reconciling", "True", reason, message, generation))
     return merge(old, found, now)
+
+
+def _works(snapshot: Snapshot[Any], outcome: Outcome[Any]) -> bool:
+    """Tell whether the database was seen, usable, with a password that is published."""
+    observed = outcome.fresh.observed if isinstance(outcome.fresh, Present) else snapshot.observed
+    published = outcome.stored is not None and bool(outcome.stored.kept.current)
+    return observed is not None and observed.phase is Phase.READY and observed.usable and published
 
 
 def _overdue(obj: Object, verdict: Verdict, now: datetime) -> bool:
@@ -149,6 +180,8 @@ def _connection(snapshot: Snapshot[Any], outcome: Outcome[Any], settings: Settin
     if snapshot.account is None or kept is None or not kept.current:
         return None
     endpoint = snapshot.account.cloud.endpoint(snapshot.target)
+    if not endpoint.host:
+        return None
     name = credentials_key(key_of(outcome.obj)).name
     connection: Object = {
         "host": endpoint.host,
@@ -212,8 +245,12 @@ def _operation(snapshot: Snapshot[Any], outcome: Outcome[Any], old: Object) -> O
 def _rotation(snapshot: Snapshot[Any], outcome: Outcome[Any], settings: Settings, now: datetime) -> Object | None:
     old = status_of(outcome.obj).get("rotation")
     token = snapshot.envelope.password_rotation.token or ""
+    rotation: Object
+    if outcome.sent:
+        rotation = {"token": (old or {}).get("token", token), "sent": keyed_hash(settings.hash_key, outcome.sent)}
+        return rotation | ({"sentAt": timestamp(now)} if outcome.resent else {})
     if outcome.rotated_from is not None:
-        rotation: Object = {"token": token}
+        rotation = {"token": token}
         if outcome.rotated_from:
             rotation["retiring"] = outcome.rotated_from
             rotation["retireAt"] = timestamp(now + settings.rotation_grace)
@@ -233,6 +270,8 @@ def requeue_after(snapshot: Snapshot[Any], plan: Plan, status: Object, now: date
             return _first(after, _until_overdue(status, now))
         case Refuse():
             return _first(timedelta(minutes=5), _until_overdue(status, now))
+        case _ if isinstance(snapshot.step, Await):
+            return _first(_FOLLOWED, _until_overdue(status, now))
         case _:
             retire_at = reading.instant(str((status.get("rotation") or {}).get("retireAt", "")))
             left = None if retire_at is None else max(timedelta(seconds=1), retire_at - now)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic
 
@@ -34,6 +35,7 @@ class Snapshot(Generic[SpecT]):
     trouble: tuple[str, str] | None = None
     login: Login = Login.NOT_TRIED
     given: str = field(default="", repr=False)
+    resolved: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def observed(self) -> Observed[SpecT] | None:
@@ -50,7 +52,7 @@ def differences(
 ) -> tuple[Change, ...]:
     """Return all that differs, each change in its class. Pure."""
     found = (*diff(target.spec, observed.spec, ignore=envelope.ignore_fields), *provider.guarded(target, observed))
-    return tuple(provider.classify(change) for change in found)
+    return tuple(provider.classify(change, observed) for change in found)
 
 
 def proven_versions(obj: Object) -> dict[str, str]:

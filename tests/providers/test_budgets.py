@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from providers.budgets import Metered, budget
+from providers.budgets import Metered, budget, budgets_of
 from providers.cloud import Cloud, Fence, Rate, Sweep
 from runtime.errors import Throttled
 
@@ -32,7 +32,7 @@ class Busy:
 
 def metered(cloud: Busy, **rate: float) -> Metered[Any]:
     wrapped: Cloud[Any] | Any = cloud
-    return Metered("toy", wrapped, Rate(**rate))
+    return Metered("toy", wrapped, *budgets_of(Rate(**rate)))
 
 
 async def test_a_pause_holds_reads_and_not_writes() -> None:

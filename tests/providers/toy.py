@@ -221,13 +221,13 @@ def provider_of(cloud: ToyCloud) -> Provider[ToyParameters, ToyConfig]:
         config_type=ToyConfig,
         translator=1,
         policies=frozenset(Policy),
-        external_name=lambda _spec, identity_hash: f"toy-{identity_hash}",
+        external_name=lambda _spec, identity, _prefix: f"toy-{identity.hash}",
         hash_of=lambda _spec, _name: "",
         logins=lambda target: (f"app_{target.hash}_a", f"app_{target.hash}_b"),
         guarded=lambda target, observed: (
             () if target.owner.owns(observed.owner) else (Change("owner", "ours", "nobody's"),)
         ),
-        classify=lambda change: replace(change, kind=Class.ONLINE),
+        classify=lambda change, _observed: replace(change, kind=Class.ONLINE),
         login_versions=lambda observed: dict(cloud.toys[observed.name].passwords),
         secrets=lambda _config: (),
         connect=connect,

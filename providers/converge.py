@@ -1,0 +1,113 @@
+"""What to change on a database that is there and ours: now, by the cloud's own queue, or later and why. Pure."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import assert_never
+
+from providers.managed import Change, Class, Observed, Queue, SpecT, describe
+from providers.plan import Plan, Refuse, Rest, Scene, Settled, Update, Wait
+
+_LATER = timedelta(minutes=1)
+_MOST_NAMED = 5
+
+
+def converge(scene: Scene[SpecT], observed: Observed[SpecT]) -> Plan:
+    """Choose what of the difference is made now."""
+    desired, bounds = scene.desired, scene.bounds
+    if bounds.refusal is not None:
+        return Refuse(*bounds.refusal, held=scene.changes)
+    if not scene.changes:
+        return Rest("PendingRestart", observed.restart) if observed.restart else Settled()
+    known = scene.marks.converged
+    edited = known is None or known.spec_hash != desired.spec_hash
+    if known is not None and not edited and _only_we_changed(scene):
+        text = f"Fairlead's own rules changed, not the database; released by waves: {differences(scene.changes)}"
+        return Rest("TranslatorChanged", text, scene.changes)
+    due = tuple(change for change in scene.changes if change.veto is None and _due(scene, change, edited=edited))
+    now, in_the_way = _past_the_queue(due, observed.pending)
+    held = tuple(change for change in scene.changes if change not in now)
+    why = _why_held(held, in_the_way, edited=edited)
+    queued = tuple(change for change in held if _may_queue(scene, change))
+    if now or queued:
+        return Update(now, why, drift=not edited, queued=queued)
+    return why or Settled()
+
+
+def _only_we_changed(scene: Scene[SpecT]) -> bool:
+    known = scene.marks.converged
+    return (
+        known is not None and known.translator != scene.bounds.translator and known.observed_hash == scene.observed_hash
+    )
+
+
+def _due(scene: Scene[SpecT], change: Change, *, edited: bool) -> bool:
+    desired = scene.desired
+    if change.queue is Queue.CANCEL:
+        return True
+    asked = desired.apply_now if edited else desired.correct_drift
+    # What the cloud's queue can hold is made by the cloud when its window opens; the rest is sent by our clock.
+    in_time = (asked or (scene.bounds.window_open and change.queue is Queue.NONE)) and not scene.bounds.brake
+    match change.kind:
+        case Class.ONLINE:
+            return True
+        case Class.RESTART | Class.LOCKOUT:
+            return in_time
+        case Class.LOSS:
+            # What can wait in a queue also interrupts: consent says that it may happen, not that it may happen now.
+            return _agreed(scene, change) and (in_time or change.queue is Queue.NONE)
+        case never:
+            assert_never(never)
+
+
+def _agreed(scene: Scene[SpecT], change: Change) -> bool:
+    return scene.desired.consent.to(change.path, describe(change.want))
+
+
+def _past_the_queue(due: tuple[Change, ...], pending: tuple[str, ...]) -> tuple[tuple[Change, ...], tuple[str, ...]]:
+    """Leave out what would take along others of the cloud's queue that are not due; return what is in its way."""
+    paths = {change.path for change in due}
+    others = tuple(sorted(path for path in pending if path not in paths))
+    flushing = tuple(change for change in due if change.queue in {Queue.OPEN, Queue.WAITING})
+    if not others or not flushing:
+        return due, ()
+    return tuple(change for change in due if change not in flushing), others
+
+
+def _may_queue(scene: Scene[SpecT], change: Change) -> bool:
+    """Tell whether the cloud's queue may have a change that is not made now."""
+    if change.queue is not Queue.OPEN or change.veto is not None or scene.bounds.brake:
+        return False
+    return change.kind is not Class.LOSS or _agreed(scene, change)
+
+
+def _why_held(held: tuple[Change, ...], in_the_way: tuple[str, ...], *, edited: bool) -> Rest | Refuse | Wait | None:
+    if not held:
+        return None
+    vetoed = [change.veto for change in held if change.veto is not None]
+    losses = [change for change in held if change.kind is Class.LOSS and change.veto is None]
+    waiting = tuple(change for change in held if change.veto is None)
+    if in_the_way:
+        text = (
+            f"{differences(waiting)}; to make it now would also make what waits for the maintenance window:"
+            f" {', '.join(in_the_way)}"
+        )
+        return Wait("PendingChangesInTheWay", text, _LATER, held=held)
+    if losses and any(change.queue is not Queue.WAITING for change in losses):
+        consent = ", ".join(f"{change.path}={describe(change.want)}" for change in losses)
+        return Refuse("HeldChange", f"this would lose data; to agree set fairlead.dev/consent to {consent}", held)
+    if vetoed:
+        reason, text = vetoed[0]
+        return Wait(reason, text, _LATER, held=held) if reason == "CloudBusy" else Refuse(reason, text, held)
+    if edited:
+        return Rest("WaitingForWindow", f"waits for the maintenance window: {differences(held)}", held)
+    return Rest("DriftHeld", f"waits for the maintenance window or driftPolicy Correct: {differences(held)}", held)
+
+
+def differences(changes: tuple[Change, ...]) -> str:
+    """Say for people what differs, five of them by name."""
+    if not changes:
+        return "no differences"
+    texts = [f"{one.path} is {describe(one.have)}, wanted {describe(one.want)}" for one in changes[:_MOST_NAMED]]
+    more = f" and {len(changes) - _MOST_NAMED} more" if len(changes) > _MOST_NAMED else ""
+    return "; ".join(texts) + more

@@ -1,0 +1,71 @@
+"""Changes that a slow cloud accepted and may not show yet: not sent twice, and given up when they never show. Pure.
+
+RDS answers a change with the former values and may go on to show them; whoever sends again meanwhile does so for ever.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from providers.managed import Change, Value
+from providers.plan import Update
+
+MOST_TRIES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Try:
+    """What one path was set to, when last, and how many times."""
+
+    want: Value
+    deferred: bool
+    at: datetime
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sifted:
+    """A plan without what was sent lately (`waiting`) and without what never shows (`futile`)."""
+
+    plan: Update
+    waiting: tuple[str, ...]
+    futile: tuple[Change, ...]
+
+
+@dataclass(slots=True)
+class Sent:
+    """What was sent for one resource; a path that shows as wanted is forgotten."""
+
+    tries: dict[str, Try] = field(default_factory=dict)
+
+    def note(self, plan: Update, now: datetime) -> None:
+        """Remember what a plan sent."""
+        for changes, deferred in ((plan.changes, False), (plan.queued, True)):
+            for change in changes:
+                known = self._known(change, deferred=deferred)
+                count = known.count + 1 if known is not None else 1
+                self.tries[change.path] = Try(change.want, deferred, now, count)
+
+    def sift(self, plan: Update, differing: tuple[Change, ...], now: datetime, settle: timedelta) -> Sifted:
+        """Leave out of a plan what is not to be sent now; `differing` is the whole difference."""
+        paths = {change.path for change in differing}
+        self.tries = {path: one for path, one in self.tries.items() if path in paths}
+        waiting: list[str] = []
+        futile: list[Change] = []
+        kept: dict[bool, list[Change]] = {False: [], True: []}
+        for changes, deferred in ((plan.changes, False), (plan.queued, True)):
+            for change in changes:
+                known = self._known(change, deferred=deferred)
+                if known is not None and now - known.at < settle:
+                    waiting.append(change.path)
+                elif known is not None and known.count >= MOST_TRIES:
+                    futile.append(change)
+                else:
+                    kept[deferred].append(change)
+        left = Update(tuple(kept[False]), plan.held, plan.drift, tuple(kept[True]))
+        return Sifted(left, tuple(waiting), tuple(futile))
+
+    def _known(self, change: Change, *, deferred: bool) -> Try | None:
+        known = self.tries.get(change.path)
+        return known if known is not None and (known.want, known.deferred) == (change.want, deferred) else None
