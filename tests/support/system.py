@@ -86,8 +86,11 @@ class System:
         return await self._start(name, ("composer",), ("fairlead-system", "fairlead-composer"), flags, wait=wait)
 
     async def start_provider(self, *flags: str, name: str = "provider", wait: bool = True) -> Program:
-        account = ("fairlead-onprem", "fairlead-provider-onprem")
-        return await self._start(name, ("providers", "onprem"), account, flags, wait=wait)
+        return await self.start_provider_of("onprem", *flags, name=name, wait=wait)
+
+    async def start_provider_of(self, cloud: str, *flags: str, name: str, wait: bool = True) -> Program:
+        account = (f"fairlead-{cloud}", f"fairlead-provider-{cloud}")
+        return await self._start(name, ("providers", cloud), account, flags, wait=wait)
 
     async def _start(
         self, name: str, module: tuple[str, ...], account: tuple[str, str], flags: tuple[str, ...], *, wait: bool
@@ -218,6 +221,16 @@ class System:
         finally:
             await onprem.stop(other, is_temporary=True)
             await onprem.start(_server_options(ours), self.lease)
+
+    @asynccontextmanager
+    async def server_away(self) -> AsyncIterator[None]:
+        """Have no PostgreSQL server for the length of a block."""
+        folder = self.folder / _SERVER
+        await onprem.stop(folder)
+        try:
+            yield
+        finally:
+            await onprem.start(_server_options(folder), self.lease)
 
     @asynccontextmanager
     async def composition(self, obj: JsonObject) -> AsyncIterator[str]:
