@@ -97,6 +97,13 @@ def _combine(value: Any, *others: Any) -> dict[str, Any]:
     return found
 
 
+def _split(value: Any, separator: str = ",") -> list[str]:
+    """Give the parts of a text without the blanks around them: "a, b" -> ["a", "b"], "" -> []."""
+    if not isinstance(value, str) or not isinstance(separator, str) or not separator:
+        raise ExpressionError(f"{str(value)[:_SHOWN_CHARACTERS]!r} is no text that can be split")
+    return [part.strip() for part in value.split(separator) if part.strip()]
+
+
 EXPRESSION_FILTERS: Mapping[str, Function] = {
     **{name: _strict(_BUILT_IN_FILTERS[name]) for name in _HARMLESS_FILTERS},
     "cidr": _strict(_cidr),
@@ -106,6 +113,7 @@ EXPRESSION_FILTERS: Mapping[str, Function] = {
     "dns_label": _strict(_dns_label),
     "gib": _strict(_gib),
     "or_else": _or_else,
+    "split": _strict(_split),
 }
 EXPRESSION_TESTS: Mapping[str, Function] = {
     **{name: _strict(test) for name, test in _BUILT_IN_TESTS.items() if name not in _FORBIDDEN_TESTS},
