@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, assert_never
@@ -65,8 +65,20 @@ class Actor:
         self.memory = Memory()
 
     async def act(self, view: View, steps: Sequence[Step]) -> tuple[Outcome, ...]:
-        """Carry out all steps at once: the plan holds none that waits for another."""
-        return tuple(await asyncio.gather(*(self._one(view, step) for step in steps)))
+        """Carry out all steps at once; what goes although the claim lives goes last, and only if nothing failed."""
+        last = {index for index, step in enumerate(steps) if isinstance(step, Remove | LetGo) and not view.deleting}
+        found = dict[int, Outcome]()
+
+        async def carry_out(chosen: Collection[int]) -> None:
+            outcomes = await asyncio.gather(*(self._one(view, steps[index]) for index in chosen))
+            found.update(zip(chosen, outcomes, strict=True))
+
+        await carry_out([index for index in range(len(steps)) if index not in last])
+        if any(each.cause or each.error for each in found.values()):
+            found |= {index: Outcome(steps[index].entry) for index in last}
+        else:
+            await carry_out(sorted(last))
+        return tuple(found[index] for index in range(len(steps)))
 
     async def _one(self, view: View, step: Step) -> Outcome:
         if isinstance(step, Keep):
@@ -127,6 +139,7 @@ class Actor:
             live=live_hash(made, _unmarked(step), step.facts.schema),
             applied=False,
             resting=(),
+            floors=step.floors,
         )
         return Outcome(entry, written=made, facts=step.facts, notes=(Note("ChildCreated", f"created {what}"),))
 
@@ -156,6 +169,7 @@ class Actor:
             live=live_hash(made, body, step.facts.schema),
             applied=True,
             resting=resting,
+            floors=step.floors,
         )
         return Outcome(entry, written=made, facts=step.facts, notes=notes)
 

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 from msgspec import UnsetType
 
-from composer import moves
+from composer import floors, moves
 from composer.compilation import Compiled, CompiledResource, compile_composition
 from composer.contract import in_words
 from composer.kinds import Catalog, KindFacts, may_come
@@ -174,6 +174,7 @@ def _of_resource(resource: CompiledResource, catalog: Catalog) -> Iterator[Probl
     if facts.schema:
         for each in template_mismatches(tree, facts.schema, path):
             yield msgspec.structs.replace(each, resource=resource.name)
+        yield from floors.faults(resource.source, facts.schema, resource.path)
 
 
 def _of_metadata(resource: CompiledResource, meta: Any) -> Iterator[Problem]:

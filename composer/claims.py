@@ -21,6 +21,7 @@ from composer.outcomes import (
     entries_of,
     fights_of,
     in_order,
+    larger_of,
     marks_moved,
     notes_of,
     raise_first,
@@ -168,7 +169,7 @@ class ClaimReconciler:
         told = told_by(view, rendered, plan)
         entries, causes = entries_of(rendered, outcomes), (*plan.causes, *causes_of(outcomes))
         findings = Findings(
-            causes=in_order((*causes, *fights_of(entries), *told, *connected.causes), rendered),
+            causes=in_order((*causes, *fights_of(entries), *told, *larger_of(rendered), *connected.causes), rendered),
             entries=entries,
             rendered=rendered,
             composition=prepared.composition,

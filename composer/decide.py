@@ -7,7 +7,7 @@ holds data goes without consent, and nothing goes at all while any part of the r
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import msgspec
@@ -36,21 +36,23 @@ _MASS_LEAST = 3
 
 @dataclass(frozen=True, slots=True)
 class Create:
-    """Make the object; `marks` and finalizer come along when it existed before."""
+    """Make the object; `marks` and finalizer come along when it existed before; `floors` hold once it is made."""
 
     entry: Entry
     facts: KindFacts
     object: Object
+    floors: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Apply:
-    """Send our fields again."""
+    """Send our fields again; `floors` hold once they are applied."""
 
     entry: Entry
     facts: KindFacts
     object: Object
     live: Object
+    floors: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,12 +133,13 @@ def decide(view: View, rendered: Rendered, *, now: str) -> Plan:
             steps.append(outcome)
     waiting = {each.resource for each in rendered.waiting}
     steps += [Keep(each.entry) for each in view.known if each.entry.resource in waiting]
+    has_failed = bool(causes)
     for each, why in held:
-        if why is None:
+        if why is None and not (has_failed and each.live is not None):
             steps += _prune(view, each, needed=_still_needed(each, held))
         else:
             steps.append(Keep(each.entry))
-            causes.append(why)
+            causes.append(why or _waits(each, "when nothing fails any more"))
     causes += [cause("ResourcePending", str(each), resource=each.resource) for each in rendered.waiting]
     return Plan(tuple(steps), tuple(causes))
 
@@ -153,7 +156,7 @@ def _wanted(  # noqa: PLR0911 - one return for each row of the table
         return cause("KindNotAllowed", what, resource=child.resource)
     entry = _entry(child, facts, mine)
     if mine is None or mine.live is None:
-        return Create(entry, facts, reborn(child.object, entry) if entry.marks else child.object)
+        return Create(entry, facts, reborn(child.object, entry) if entry.marks else child.object, child.floors)
     live = mine.live
     stranger = _not_ours(view, child, entry, live)
     if stranger:
@@ -169,8 +172,8 @@ def _wanted(  # noqa: PLR0911 - one return for each row of the table
     entry = msgspec.structs.replace(entry, resting=tuple(rest for rest in rests if rest.until > now))
     sent = without(child.object, entry.resting)
     if entry.desired == digest(sent) and entry.live == live_hash(live, sent, facts.schema):
-        return Keep(entry)
-    return Apply(entry, facts, sent, live)
+        return Keep(msgspec.structs.replace(entry, floors=child.floors))
+    return Apply(entry, facts, sent, live, child.floors)
 
 
 def _entry(child: Child, facts: KindFacts, mine: Known | None) -> Entry:
@@ -295,10 +298,12 @@ def _brake(each: Known, consents: frozenset[tuple[str, str]], *, too_many: bool,
     if too_many:
         text = f"{what}, as most of the children of this claim; to let it go, annotate the claim {consent}"
         return cause("HeldDeletion", text, resource=entry.resource)
-    if unresolved:
-        text = f"{what}; it goes when nothing is pending any more"
-        return cause("ResourcePending", text, resource=entry.resource, gravity_as=Gravity.PROGRESS)
-    return None
+    return _waits(each, "when nothing is pending any more") if unresolved else None
+
+
+def _waits(each: Known, until: str) -> Cause:
+    text = f"{each.entry.kind} {each.entry.name} is not in the composition any more; it goes {until}"
+    return cause("ResourcePending", text, resource=each.entry.resource, gravity_as=Gravity.PROGRESS)
 
 
 def replacing_data(view: View, rendered: Rendered) -> tuple[Cause, ...]:

@@ -160,6 +160,18 @@ def raise_first(outcomes: tuple[Outcome, ...]) -> None:
         raise errors[0]
 
 
+def larger_of(rendered: Rendered) -> tuple[Cause, ...]:
+    """Say which fields keep a larger value than the composition asks for now."""
+    found: list[Cause] = []
+    for child in rendered.children:
+        for each in child.kept:
+            asks = "leaves it out" if each.wanted is None else f"asks for {each.wanted}"
+            what = f"{child.object['kind']} {child.object['metadata']['name']}: {each.path} stays {each.value}"
+            text = f"{what}, which it never falls below; the composition {asks} now"
+            found.append(cause("KeptLarger", text, resource=child.resource))
+    return tuple(found)
+
+
 def fights_of(entries: tuple[Entry, ...]) -> tuple[Cause, ...]:
     """Say which fields rest because another manager keeps taking them."""
     found: list[Cause] = []

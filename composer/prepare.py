@@ -19,6 +19,7 @@ from composer.choose import (
     readable,
 )
 from composer.decide import foreign_stateful
+from composer.floors import floors_of
 from composer.inventory import load as load_inventory
 from composer.models import CompositionSpec, DeletionPolicy
 from composer.moves import moved, origins
@@ -193,6 +194,7 @@ def _request(view: View, chosen: _Chosen, environments: dict[str, dict[str, str]
         observed=observed,
         stateful_foreign=foreign_stateful(view),
         origins=origins(view),
+        floors=floors_of(view, chosen.spec),
     )
 
 

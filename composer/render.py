@@ -13,6 +13,7 @@ import msgspec
 
 from composer import names
 from composer.compilation import Compiled, CompiledResource, compile_composition
+from composer.floors import Floor, Kept, raised, reached
 from composer.models import Expressions
 from composer.problems import CompositionError, PendingError, Problem
 from composer.schema import is_json
@@ -37,7 +38,7 @@ class Request(msgspec.Struct, frozen=True):
     """All that a render depends on. `identity` is the claim's, `environments` the ConfigMaps' data by name.
 
     `stateful_foreign` lists the kinds (`Kind.group`) that hold data and are no provider's of ours, `origins` the
-    earlier names of resources whose objects keep them.
+    earlier names of resources whose objects keep them, `floors` the least values of fields that never become smaller.
     """
 
     composition_name: str
@@ -48,10 +49,14 @@ class Request(msgspec.Struct, frozen=True):
     observed: tuple[Observed, ...] = ()
     stateful_foreign: tuple[str, ...] = ()
     origins: dict[str, str] = {}
+    floors: tuple[Floor, ...] = ()
 
 
 class Child(msgspec.Struct, frozen=True):
-    """One composed object as it is to be, its neighbours in the order, and whether the live one is ready."""
+    """One composed object as it is to be, its neighbours in the order, and whether the live one is ready.
+
+    `floors` are its fields that never become smaller, by path; `kept` those that would be smaller by the template.
+    """
 
     resource: str
     key: str
@@ -59,6 +64,8 @@ class Child(msgspec.Struct, frozen=True):
     depends_on: tuple[str, ...]
     stateful: bool | None
     ready: bool
+    floors: Mapping[str, int] = {}
+    kept: tuple[Kept, ...] = ()
 
     @property
     def slot(self) -> tuple[str, str]:
@@ -68,8 +75,7 @@ class Child(msgspec.Struct, frozen=True):
     @property
     def group_kind(self) -> str:
         """`Kind.group` of the object."""
-        group = str(self.object["apiVersion"]).rpartition("/")[0]
-        return f"{self.object['kind']}.{group}" if group else str(self.object["kind"])
+        return _group_kind(self.object)
 
     @property
     def place(self) -> tuple[str, str, str]:
@@ -215,6 +221,7 @@ class _Rendering:
         if not is_json(manifest):
             raise CompositionError(Problem("NotJson", "holds a number that JSON lacks", resource.path))
         stateful = resource.source.stateful
+        manifest, kept = raised(manifest, self._floors(resource, key, manifest))
         obj = self._dressed(resource, key, manifest)
         live = self._live.get((resource.name, key))
         return Child(
@@ -224,7 +231,13 @@ class _Rendering:
             depends_on=resource.edges,
             stateful=None if isinstance(stateful, msgspec.UnsetType) else stateful,
             ready=live is not None and self._is_ready(resource, scope, obj, live),
+            floors=reached(obj, resource.source.floors),
+            kept=kept,
         )
+
+    def _floors(self, resource: CompiledResource, key: str, manifest: Object) -> tuple[Floor, ...]:
+        place = (resource.name, key, _group_kind(manifest))
+        return tuple(each for each in self._request.floors if (each.resource, each.key, each.group_kind) == place)
 
     def _dressed(self, resource: CompiledResource, key: str, manifest: Object) -> Object:
         """Give a manifest its name, its place, its owner and our label and annotations."""
@@ -239,8 +252,8 @@ class _Rendering:
             "annotations": annotations,
         }
         group = str(manifest["apiVersion"]).rpartition("/")[0]
-        group_kind = f"{manifest['kind']}.{group}" if group else str(manifest["kind"])
-        if group_kind in self._request.stateful_foreign or (resource.source.stateful is True and not _ours(group)):
+        is_listed = _group_kind(manifest) in self._request.stateful_foreign
+        if is_listed or (resource.source.stateful is True and not _ours(group)):
             # The collector deletes all dependents at once under foreground deletion; this keeps the order ours.
             dressed["finalizers"] = [names.TEARDOWN_FINALIZER]
         else:
@@ -283,6 +296,11 @@ class _Rendering:
             if value is not None:
                 found[name] = value
         return found
+
+
+def _group_kind(obj: Object) -> str:
+    group = str(obj["apiVersion"]).rpartition("/")[0]
+    return f"{obj['kind']}.{group}" if group else str(obj["kind"])
 
 
 def _ours(group: str) -> bool:

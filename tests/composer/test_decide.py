@@ -253,6 +253,19 @@ def test_most_of_the_children_do_not_go_at_once() -> None:
     assert _reasons(view(*known), kept) == ["HeldDeletion", "HeldDeletion"]
 
 
+def test_nothing_goes_while_something_else_fails() -> None:
+    settings = desired("settings", SETTINGS)
+    known = Known(entry("settings", SETTINGS), live(settings), SETTINGS)
+    mine = desired()
+    stranger = live(mine, uid="other", labels={})
+    others = [Known(entry(uid="child-uid"), stranger, DATABASE), Known(entry("a", SETTINGS), live(settings), SETTINGS)]
+
+    plan = decide(view(known, *others), rendered(child(mine), child(desired("a", SETTINGS), "a")), now=NOW)
+
+    assert [each.reason for each in plan.causes] == ["NotOwned", "ResourcePending"]
+    assert not any(isinstance(step, Remove) for step in plan.steps)
+
+
 def test_nothing_goes_while_something_is_unresolved() -> None:
     what = rendered(child(WANTED), waiting=(Waiting("net", "database", "resources.database.status.x"),))
     plan = decide(view(DATABASE_KNOWN, SETTINGS_KNOWN), what, now=NOW)

@@ -293,6 +293,43 @@ async def test_data_is_not_replaced_by_an_edit_until_consent(running: System, na
         assert await running.connection_limit(child["status"]["externalName"]) == 7
 
 
+async def test_a_derived_value_never_becomes_smaller(running: System, namespace: str) -> None:
+    async with running.composition(_with_floor(f"{namespace}-c")) as name:
+        child = await _ready(running, namespace, "shrunk", size="large", compositionRef={"name": name})
+
+        async def limit() -> int:
+            found = await running.api.get(DATABASE.path(namespace, child["metadata"]["name"]))
+            return int(found["spec"]["forProvider"]["connectionLimit"])
+
+        assert await limit() == 50
+        await running.edit(CLAIM, namespace, "shrunk", {"spec": {"size": "small"}})
+        told = await running.until(
+            CLAIM, namespace, "shrunk", lambda obj: is_ready(obj) and _synced(obj)["reason"] == "KeptLarger"
+        )
+        assert "connectionLimit stays 50" in _synced(told)["message"]
+        (entry,) = told["status"]["inventory"]
+        assert entry["floors"] == {"spec.forProvider.connectionLimit": 50}
+
+        await running.api.merge(CLAIM.path(namespace, "shrunk", "status"), {"status": {"inventory": None}})
+
+        def is_remembered(obj: JsonObject) -> bool:
+            return [(each["uid"], each.get("floors")) for each in obj["status"].get("inventory", [])] == [
+                (entry["uid"], entry["floors"])
+            ]
+
+        await running.until(CLAIM, namespace, "shrunk", is_remembered)
+        assert await limit() == 50
+        assert await running.connection_limit(child["status"]["externalName"]) == 50
+
+
+def _with_floor(name: str) -> JsonObject:
+    limit = "{{ 50 if (claim.spec.size | default('small')) == 'large' else 20 }}"
+    spec = {"forProvider": {"databaseName": "app", "username": "app", "connectionLimit": limit}}
+    template = {"apiVersion": DATABASE.api_version, "kind": DATABASE.kind, "spec": spec}
+    resource = {"name": "database", "template": template, "floors": ["spec.forProvider.connectionLimit"]}
+    return composition(name, resource, connection={"from": "database"})
+
+
 def _with_resource(name: str, resource: str) -> JsonObject:
     spec = {"forProvider": {"databaseName": "app", "username": "app", "connectionLimit": 7}}
     template = {"apiVersion": DATABASE.api_version, "kind": DATABASE.kind, "spec": spec}
