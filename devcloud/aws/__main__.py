@@ -2,10 +2,14 @@
 
 import argparse
 import asyncio
+import contextlib
 import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
-from devcloud.aws.dataplane import NoDatabases
+from devcloud.aws import databases
+from devcloud.aws.dataplane import DataPlane, NoDatabases
 from devcloud.aws.principals import ACCESS_KEY, ACCOUNT, SECRET_KEY
 from devcloud.aws.server import Options, serving
 
@@ -18,27 +22,47 @@ def _parsed() -> argparse.Namespace:
     parser.add_argument("--secret-key-file", type=Path, help="a file with that user's secret")
     parser.add_argument("--durations", type=float, default=1.0, help="what the length of operations is multiplied by")
     parser.add_argument("--speed", type=float, default=1.0, help="simulated seconds in a real one")
-    return parser.parse_args()
+    parser.add_argument("--databases", type=Path, help="a folder for real databases; without it there are none")
+    parser.add_argument("--octet", type=int, help="the second number of their addresses, in a /16 leased by the caller")
+    parser.add_argument("--durable", action="store_true", help="sync the databases to disk")
+    parser.add_argument("--data-plane", choices=("lazy", "eager"), default="lazy", help="eager: started at creation")
+    given = parser.parse_args()
+    if (given.databases is None) != (given.octet is None):
+        parser.error("--databases and --octet go together")
+    return given
+
+
+@asynccontextmanager
+async def _data_plane(given: argparse.Namespace) -> AsyncIterator[DataPlane]:
+    if given.databases is None:
+        yield NoDatabases()
+        return
+    options = databases.Options(
+        folder=given.databases, octet=given.octet, durable=given.durable, eager=given.data_plane == "eager"
+    )
+    async with databases.open_databases(options) as found:
+        yield found
 
 
 async def _serve(given: argparse.Namespace) -> None:
     host, _, port = given.listen.rpartition(":")
     secret = given.secret_key_file.read_text(encoding="utf-8").strip() if given.secret_key_file else SECRET_KEY
-    databases = NoDatabases()
-    options = Options(
-        host=host,
-        port=int(port),
-        account=given.account,
-        access_key_id=given.access_key,
-        secret_access_key=secret,
-        durations=given.durations,
-        speed=given.speed,
-        databases=databases,
-    )
     ended = asyncio.Event()
     for each in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(each, ended.set)
-    async with serving(options) as served:
+    async with contextlib.AsyncExitStack() as stack:
+        data_plane = await stack.enter_async_context(_data_plane(given))
+        options = Options(
+            host=host,
+            port=int(port),
+            account=given.account,
+            access_key_id=given.access_key,
+            secret_access_key=secret,
+            durations=given.durations,
+            speed=given.speed,
+            databases=data_plane,
+        )
+        served = await stack.enter_async_context(serving(options))
         print(f"aws: listening on {served.url}", flush=True)
         await ended.wait()
 
