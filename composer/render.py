@@ -19,6 +19,7 @@ from composer.problems import CompositionError, PendingError, Problem
 from composer.schema import is_json
 from composer.scope import Absent, Composed, Variables, claim_view
 from composer.template import Leaf, fill, fill_leaf
+from composer.values import ordered
 from runtime.kstatus import kstatus
 from runtime.objects import Object, annotations_of, dumps, metadata
 
@@ -106,7 +107,10 @@ class Rendered(msgspec.Struct, frozen=True):
 
 
 def render(request: Request) -> Rendered:
-    """Render one claim. Raises CompositionError with what is wrong; then nothing may be applied or pruned."""
+    """Render one claim; the order of fields in what goes in does not show in what comes out.
+
+    Raises CompositionError with what is wrong; then nothing may be applied or pruned.
+    """
     compiled = _compiled(msgspec.json.encode(request.composition, order="sorted"))
     return _Rendering(request, compiled).run()
 
@@ -136,7 +140,7 @@ class _Rendering:
         self._ready: dict[str, bool] = {}
         self._scope: dict[str, Any] = {
             "claim": claim_view(request.claim),
-            "env": request.environments,
+            "env": ordered(request.environments),
             "resources": self._known,
         }
         self._scope["vars"] = Variables(compiled.variables, self._scope)

@@ -7,7 +7,7 @@ from typing import Any
 
 from composer.problems import PendingError
 from composer.template import Tree, fill
-from composer.values import Nowhere, Pending, Status
+from composer.values import Nowhere, Pending, Status, ordered
 from runtime.objects import Object, annotations_of, labels_of, metadata
 
 
@@ -43,7 +43,7 @@ class Composed(Mapping[str, Any]):
         self._parts: dict[str, Any] = {
             "metadata": {"name": metadata(desired or live or {}).get("name")},
             "spec": (desired or {}).get("spec", Pending(obj=resource, name=f"{path}.spec")),
-            "status": Status(resource, f"{path}.status", (live or {}).get("status") or {}),
+            "status": Status(resource, f"{path}.status", ordered((live or {}).get("status") or {})),
         }
 
     def __getitem__(self, part: str) -> Any:
@@ -76,6 +76,7 @@ class Absent(Mapping[str, Any]):
 def claim_view(claim: Object) -> Object:
     """Return what templates see of a claim: what people wrote, nothing that Fairlead wrote."""
     meta = metadata(claim)
+    annotations = ordered(annotations_of(claim)).items()
     ours = "fairlead.dev/"
     return {
         "apiVersion": claim["apiVersion"],
@@ -83,8 +84,8 @@ def claim_view(claim: Object) -> Object:
         "metadata": {
             "name": meta["name"],
             "namespace": meta.get("namespace", ""),
-            "labels": dict(labels_of(claim)),
-            "annotations": {name: text for name, text in annotations_of(claim).items() if not name.startswith(ours)},
+            "labels": ordered(labels_of(claim)),
+            "annotations": {name: text for name, text in annotations if not name.startswith(ours)},
         },
-        "spec": claim.get("spec") or {},
+        "spec": ordered(claim.get("spec") or {}),
     }

@@ -77,6 +77,17 @@ class Status(Mapping[str, Any]):
         return len(self.content)
 
 
+def ordered(value: Any) -> Any:
+    """Return JSON data with the fields of every map in the order of their names, as the API server keeps them."""
+    match value:
+        case dict():
+            return {name: ordered(value[name]) for name in sorted(value)}
+        case list():
+            return [ordered(item) for item in value]
+        case _:
+            return value
+
+
 def settled(value: Any) -> Any:
     """Return the value when it is there. Raises PendingError when it is still to come, ExpressionError when missing."""
     match value:
@@ -89,7 +100,7 @@ def settled(value: Any) -> Any:
 
 
 def plain(value: Any, depth: int = 0) -> Any:
-    """Turn a result into plain JSON data.
+    """Turn a result into plain JSON data, the fields of maps in the order of their names.
 
     Raises:
         PendingError: something in it is still to come.
@@ -111,7 +122,8 @@ def plain(value: Any, depth: int = 0) -> Any:
                 return value
             raise NotJsonError(f"{value} is no number in JSON")
         case Mapping():
-            return {_key(key): plain(item, depth + 1) for key, item in value.items()}
+            # The API server sorts what it keeps, a file does not: a map's order must not be seen.
+            return {key: plain(value[key], depth + 1) for key in sorted(map(_key, value))}
         case Iterable():
             return [plain(item, depth + 1) for item in value]
         case _:

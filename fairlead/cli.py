@@ -128,7 +128,7 @@ def demo(*, clouds: Clouds = "onprem") -> Exit:
 
 
 @app.command
-def render(
+def render(  # noqa: PLR0913 - one for each option
     claim: Path,
     /,
     *,
@@ -136,6 +136,7 @@ def render(
     identity: str = "00000000-0000-0000-0000-000000000000",
     observed: Path | None = None,
     ready: Literal["all", "none"] = "none",
+    output: Annotated[Literal["yaml", "json"], Parameter(name=["--output", "-o"])] = "yaml",
 ) -> Exit:
     """Show what a claim would become: no API server, no cloud; equal input gives equal bytes.
 
@@ -145,10 +146,11 @@ def render(
         identity: The claim's uid, of which names are made.
         observed: A folder of live objects, to render on top of what exists.
         ready: Take every child for ready, or none.
+        output: `yaml` for people; `json`: one object a line, byte for byte what the composer sends.
     """
     from fairlead import rendering
 
-    outcome = rendering.render_files(rendering.Options(claim, compositions, identity, observed, ready))
+    outcome = rendering.render_files(rendering.Options(claim, compositions, identity, observed, ready, output))
     print(outcome.text, end="")
     for remark in outcome.remarks:
         print(remark, file=sys.stderr)

@@ -20,7 +20,7 @@ from composer.sampling import all_ready
 from fairlead.assets import assets
 from fairlead.exits import CommandError, Exit
 from fairlead.yaml_files import Document, documents_in, dump, invalid, objects_in
-from runtime.objects import Object, annotations_of, labels_of, metadata
+from runtime.objects import Object, annotations_of, dumps, labels_of, metadata
 
 NO_UID = "00000000-0000-0000-0000-000000000000"
 _COMPOSITION = "Composition"
@@ -31,7 +31,7 @@ class Options:
     """What to render: files, whose identity, and what to believe of the children.
 
     `compositions` is a file or folder, None for the shipped ones; `observed` a folder of live objects; `ready` takes
-    all children for ready, or none.
+    all children for ready, or none; `output` is YAML for people, or the JSON documents that the composer would send.
     """
 
     claim: Path
@@ -39,11 +39,12 @@ class Options:
     identity: str = NO_UID
     observed: Path | None = None
     ready: Literal["all", "none"] = "none"
+    output: Literal["yaml", "json"] = "yaml"
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """YAML for standard output, remarks for the person."""
+    """Objects for standard output, remarks for the person."""
 
     text: str
     remarks: tuple[str, ...]
@@ -70,7 +71,9 @@ def render_files(options: Options) -> Outcome:
     except CompositionError as error:
         raise _located(composition_file, error.problems) from error
     _check_children(composition_file, rendered)
-    return Outcome(_text(request.composition_name, rendered.children), tuple(str(each) for each in rendered.waiting))
+    made = rendered.children
+    text = _text(request.composition_name, made) if options.output == "yaml" else _lines(made)
+    return Outcome(text, tuple(str(each) for each in rendered.waiting))
 
 
 def _facts(group_kind: str) -> KindFacts | None:
@@ -197,3 +200,7 @@ def _text(composition: str, children: Sequence[Child]) -> str:
         key = f", key: {child.key}" if child.key else ""
         parts.append(f"---\n# resource: {child.resource}{key}\n{dump(child.object)}")
     return "".join(parts)
+
+
+def _lines(children: Sequence[Child]) -> str:
+    return "".join(f"{dumps(child.object).decode()}\n" for child in children)

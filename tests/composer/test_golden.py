@@ -99,9 +99,15 @@ def test_what_is_made_fits_the_childs_schema(composition: str, name: str) -> Non
         assert list(mismatches(child.object["spec"], schema, "spec")) == []
 
 
-def test_a_render_depends_on_its_input_alone() -> None:
-    once = msgspec.json.encode(render(_request("postgres-onprem", CLAIMS["everything"])))
-    again = msgspec.json.encode(render(_request("postgres-onprem", dict(reversed(CLAIMS["everything"].items())))))
+def _reversed(value: Any) -> Any:
+    return {name: _reversed(value[name]) for name in reversed(value)} if isinstance(value, dict) else value
+
+
+def test_a_render_depends_on_its_input_alone_and_not_on_the_order_of_fields() -> None:
+    spec = {**CLAIMS["everything"], "parameters": {"work_mem": "64MB", "lock_timeout": "1s", "statement_timeout": "9s"}}
+
+    once = msgspec.json.encode(render(_request("postgres-onprem", spec)))
+    again = msgspec.json.encode(render(_request("postgres-onprem", _reversed(spec))))
 
     assert once == again
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import re
 import ssl
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +23,7 @@ from devcloud.certificates import Subject, authority_in
 from devcloud.paths import write_private
 from tests.support.gate import Effect, Gate, SeveredError
 
+Note = Callable[[str, str, bytes], None]
 _HOST = "127.0.0.1"
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
 _PATH = re.compile(
@@ -43,10 +44,11 @@ class _Reply:
 class KubeProxy:
     """One process's way to the API server."""
 
-    def __init__(self, upstream: str, session: aiohttp.ClientSession, gate: Gate) -> None:
+    def __init__(self, upstream: str, session: aiohttp.ClientSession, gate: Gate, note: Note) -> None:
         self._upstream = upstream
         self._session = session
         self._gate = gate
+        self._note = note
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
         """Relay one request."""
@@ -54,6 +56,7 @@ class KubeProxy:
         if effect is None:
             return await self._stream(request)
         body = await request.read()
+        self._note(request.method, request.path, body)
         replies: list[_Reply] = []
 
         async def send() -> _Reply:
@@ -122,13 +125,16 @@ def _cut(request: web.Request) -> web.StreamResponse:
 
 
 @asynccontextmanager
-async def kube_proxy(folder: Path, kubeconfig: Path, gate: Gate) -> AsyncIterator[Path]:
+async def kube_proxy(
+    folder: Path, kubeconfig: Path, gate: Gate, *, note: Note = lambda *_: None
+) -> AsyncIterator[Path]:
     """Run a proxy before the API server of a kubeconfig; yield a kubeconfig that goes through it.
 
     Args:
         folder: The plane's folder, whose `pki` holds the authority.
         kubeconfig: Whose credential the process has, written by devcloud.
         gate: What the requests pass.
+        note: Called with method, path and body of each request that changes something, before it is sent on.
     """
     document = await asyncio.to_thread(_document, kubeconfig)
     cluster = document["clusters"][0]["cluster"]
@@ -141,7 +147,7 @@ async def kube_proxy(folder: Path, kubeconfig: Path, gate: Gate) -> AsyncIterato
     connector = aiohttp.TCPConnector(ssl=client_context, limit=0)
     timeout = aiohttp.ClientTimeout(total=None)
     async with aiohttp.ClientSession(connector=connector, auto_decompress=False, timeout=timeout) as session:
-        proxy = KubeProxy(cluster["server"], session, gate)
+        proxy = KubeProxy(cluster["server"], session, gate, note)
         application = web.Application(client_max_size=64 * 2**20)
         application.router.add_route("*", "/{path:.*}", proxy.answer)
         runner = web.AppRunner(application, handler_cancellation=True, access_log=None, shutdown_timeout=1.0)

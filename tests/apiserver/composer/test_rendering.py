@@ -1,0 +1,248 @@
+"""What is rendered without a cluster is what the composer sends to one; and a render that fails sends nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import secrets
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import pytest
+import pytest_asyncio
+
+from composer.kinds import catalog
+from composer.sampling import samples
+from composer.values import Pending
+from devcloud.controlplane import Programs
+from tests.support.api import JsonObject
+from tests.support.gate import Gate
+from tests.support.kinds import CLAIM, COMPOSITION, CONFIG_MAP, Kind, claim, composition, condition, in_trouble
+from tests.support.kube_proxy import kube_proxy
+from tests.support.processes import Program
+from tests.support.system import System, allow_composer, free_port, rig
+from tests.support.waiting import eventually
+
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
+_CRD = Kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions", namespaced=False)
+_SHIPPED = Path(__file__).resolve().parents[3] / "compositions" / "postgres-onprem.yaml"
+_CHILDREN = re.compile(r"/namespaces/(?P<namespace>[^/]+)/(configmaps|postgresdatabases)(/[^/]+)?$")
+
+
+class Sent(NamedTuple):
+    """One request that changes a child; `method` is APPLY for a server-side apply."""
+
+    method: str
+    namespace: str
+    body: bytes
+
+
+@pytest.fixture(scope="module")
+def sent() -> list[Sent]:
+    """What the composer sent for children, in order."""
+    return []
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def composing(
+    tmp_path_factory: pytest.TempPathFactory, control_plane_programs: Programs, sent: list[Sent]
+) -> AsyncIterator[System]:
+    """A composer whose every request passes a proxy that notes it."""
+
+    def note(method: str, path: str, body: bytes) -> None:
+        found = _CHILDREN.search(path)
+        if found:
+            # A list of operations is no apply: it makes fields ours that a creation left to nobody.
+            is_apply = method == "PATCH" and body.startswith(b"{")
+            sent.append(Sent("APPLY" if is_apply else method, found["namespace"], body))
+
+    async with rig(tmp_path_factory.mktemp(f"rig-{secrets.token_hex(2)}"), control_plane_programs) as made:
+        await allow_composer(made, "", "configmaps")
+        direct = await made.plane.service_account_kubeconfig("fairlead-system", "fairlead-composer")
+        async with kube_proxy(made.plane.folder, direct, Gate(), note=note) as through:
+            port = free_port()
+            flags = ("--kubeconfig", str(through), "--namespace", "fairlead-system", "--health-port", str(port))
+            program = Program(("composer", *flags, "--no-elect", "--resync", "5"), log=made.folder / "composer.log")
+            await program.start()
+            made.started.append(program)
+            await program.until_healthy(port)
+            yield made
+
+
+CLAIMS: dict[str, dict[str, Any]] = {
+    "small": {},
+    "by-cpu": {"size": None, "version": "17", "cpu": 6, "memoryGiB": 24},
+    "everything": {
+        "size": "large",
+        "storageGiB": 100,
+        "highAvailability": True,
+        "backup": {"startTime": "02:30", "retentionDays": 14},
+        "maintenanceWindow": {"hour": 5, "day": "Sunday"},
+        "network": {"allowedCIDRs": ["10.0.0.0/8"]},
+        "databaseName": "orders",
+        "extensions": ["pgcrypto", "citext"],
+        "parameters": {"work_mem": "64MB", "lock_timeout": "1s"},
+        "deletionPolicy": "Snapshot",
+        "connectionSecretName": "orders-db",
+    },
+}
+
+
+def _in_steps(name: str) -> JsonObject:
+    """Return a Composition with all that a resource can have: variables, settings, repetition, conditions, order."""
+    settings = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {
+            "labels": {"team": "{{ env.defaults.team }}", "app": "{{ claim.metadata.labels.app | default('none') }}"}
+        },
+        "data": {
+            "size": "{{ vars.size }}",
+            "all": "{{ claim.spec.parameters | default({}) | list | join(',') }}",
+            "odd": 'é "\\\n',
+        },
+    }
+    each = {"apiVersion": "v1", "kind": "ConfigMap", "data": {"extension": "{{ each.key }}"}}
+    absent = {"apiVersion": "v1", "kind": "ConfigMap"}
+    after = {"apiVersion": "v1", "kind": "ConfigMap", "data": {"of": "{{ resources.settings.metadata.name }}"}}
+    return composition(
+        name,
+        {"name": "after", "dependsOn": ["settings", "each"], "template": after},
+        {"name": "settings", "template": settings, "readyWhen": "{{ resources.settings.metadata.name != '' }}"},
+        {"name": "each", "forEach": "{{ claim.spec.extensions | default([]) }}", "template": each},
+        {"name": "absent", "when": "{{ claim.spec.highAvailability }}", "template": absent},
+        environments=["defaults"],
+        variables={"size": "{{ claim.spec.size | default('own') | upper }}"},
+    )
+
+
+async def _render(folder: Path, found: JsonObject, file: Path, system: System) -> list[bytes]:
+    """Run `fairlead render` on a claim as it was written, with the children that there are; return its lines."""
+    meta = found["metadata"]
+    live = await system.api.get(CLAIM.path(meta["namespace"], meta["name"]))
+    observed = folder / f"observed-{meta['name']}-{secrets.token_hex(2)}"
+    observed.mkdir()
+    for child in await system.children(meta["namespace"], meta["name"]):
+        (observed / f"{child['metadata']['name']}.json").write_bytes(msgspec.json.encode(child))
+    claim_file = folder / f"{meta['name']}.json"
+    claim_file.write_bytes(msgspec.json.encode(found))
+    arguments = ("render", str(claim_file), "-c", str(file), "--identity", live["metadata"]["uid"], "-o", "json")
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", "from fairlead.cli import main; main()", *arguments, "--observed", str(observed)),
+        stdout=asyncio.subprocess.PIPE,
+    )
+    output, _ = await asyncio.wait_for(process.communicate(), 60)
+    assert process.returncode == 0
+    return output.splitlines()
+
+
+async def test_fairlead_render_gives_the_very_bytes_that_the_composer_sends(
+    composing: System, namespace: str, sent: list[Sent], tmp_path: Path
+) -> None:
+    steps = _in_steps(f"{namespace}-steps")
+    defaults = CONFIG_MAP.new("fairlead-system", "defaults", data={"team": "shop"})
+    files = {"steps": tmp_path / "compositions", "shipped": _SHIPPED}
+    files["steps"].mkdir()
+    for number, document in enumerate((steps, defaults)):
+        (files["steps"] / f"{number}.json").write_bytes(msgspec.json.encode(document))
+    await composing.create(CONFIG_MAP, defaults)
+    await composing.create(COMPOSITION, steps)
+    claims = {name: (claim(namespace, name, **spec), files["shipped"]) for name, spec in CLAIMS.items()}
+    extensions = {"extensions": ["vector", "citext"], "parameters": {"work_mem": "4MB", "lock_timeout": "1s"}}
+    named = claim(namespace, "steps", compositionRef={"name": steps["metadata"]["name"]}, **extensions)
+    named["metadata"]["labels"] = {"app": "shop"}
+    claims["steps"] = (named, files["steps"])
+
+    for found, _ in claims.values():
+        await composing.create(CLAIM, found)
+    await eventually(lambda: _count(sent, namespace, "POST", len(CLAIMS) + 4), "all children are sent", limit_s=120)
+    await composing.until(
+        CLAIM, namespace, "steps", lambda obj: len(obj.get("status", {}).get("inventory", [])) == 4, limit_s=120
+    )
+    rendered = [line for found, file in claims.values() for line in await _render(tmp_path, found, file, composing)]
+    posted = [one.body for one in sent if one.method == "POST" and one.namespace == namespace]
+
+    assert sorted(rendered) == sorted(posted)
+
+    await composing.edit(CLAIM, namespace, "by-cpu", {"spec": {"parameters": {"work_mem": "1GB", "jit": "off"}}})
+    await eventually(lambda: _count(sent, namespace, "APPLY", 1), "the edit is sent", limit_s=120)
+    changed, file = claims["by-cpu"]
+    changed["spec"]["parameters"] = {"work_mem": "1GB", "jit": "off"}
+    (applied,) = [one.body for one in sent if one.method == "APPLY" and one.namespace == namespace]
+    body = msgspec.json.decode(applied)
+    # An apply that must not make the object anew names the one it means.
+    uid = body["metadata"].pop("uid")
+
+    assert [msgspec.json.encode(body)] == await _render(tmp_path, changed, file, composing)
+    assert {child["metadata"]["uid"] for child in await composing.children(namespace, "by-cpu")} == {uid}
+
+
+async def _count(sent: list[Sent], namespace: str, method: str, count: int) -> bool:
+    return len([one for one in sent if (one.namespace, one.method) == (namespace, method)]) >= count
+
+
+async def test_a_render_that_fails_or_lacks_a_value_applies_nothing_and_takes_nothing_away(
+    composing: System, namespace: str, sent: list[Sent]
+) -> None:
+    settings = {"apiVersion": "v1", "kind": "ConfigMap", "data": {"team": "{{ env.teams.team }}"}}
+    other = {"apiVersion": "v1", "kind": "ConfigMap", "data": {"size": "{{ claim.spec.size }}"}}
+    teams = CONFIG_MAP.new("fairlead-system", "teams", data={"team": "shop"})
+    whole = composition(
+        f"{namespace}-whole",
+        {"name": "settings", "template": settings},
+        {"name": "other", "template": other},
+        environments=["teams"],
+    )
+    await composing.create(CONFIG_MAP, teams)
+    async with composing.composition(whole) as name:
+        await composing.create(CLAIM, claim(namespace, "orders", compositionRef={"name": name}))
+        await composing.until(CLAIM, namespace, "orders", _has_children(2))
+        born = await composing.children(namespace, "orders")
+        del sent[:]
+
+        await composing.api.merge(CONFIG_MAP.path("fairlead-system", "teams"), {"data": {"team": None}})
+        await composing.until(CLAIM, namespace, "orders", in_trouble("RenderFailed"), limit_s=120)
+        edited = await composing.edit(CLAIM, namespace, "orders", {"spec": {"size": "large"}})
+        failed = await composing.until(
+            CLAIM,
+            namespace,
+            "orders",
+            lambda obj: obj["status"]["observedGeneration"] == edited["metadata"]["generation"],
+            limit_s=120,
+        )
+
+        assert "'team' is undefined" in condition(failed, "Synced")["message"]
+        assert await composing.children(namespace, "orders") == born
+        assert [one for one in sent if one.namespace == namespace] == []
+
+        # Now it lacks a value: what waits is left as it is, the other goes on.
+        settings["data"] = {"team": "{{ resources.other.status.team }}"}
+        await composing.api.merge(COMPOSITION.path("", name), {"spec": {"resources": [*whole["spec"]["resources"]]}})
+        await eventually(lambda: _count(sent, namespace, "APPLY", 1), "the other follows", limit_s=120)
+        await composing.until(CLAIM, namespace, "orders", lambda obj: not condition(obj, "Stalled"), limit_s=120)
+        left = {one["metadata"]["name"]: one.get("data") for one in await composing.children(namespace, "orders")}
+
+        assert sorted(map(str, left.values())) == ["{'size': 'large'}", "{'team': 'shop'}"]
+        assert not {"POST", "DELETE"} & {one.method for one in sent if one.namespace == namespace}
+
+
+def _has_children(count: int) -> Any:
+    return lambda obj: len(obj.get("status", {}).get("inventory", [])) == count
+
+
+async def test_the_api_server_would_take_every_claim_that_compositions_are_tried_with(
+    composing: System, namespace: str
+) -> None:
+    crd = await composing.api.get(_CRD.path("", "postgresqlinstances.database.fairlead.dev"))
+    schema = catalog([crd])["PostgreSQLInstance.database.fairlead.dev"].schema or {}
+    found = samples(schema["properties"]["spec"])
+
+    for number, sample in enumerate(found):
+        known = {name: value for name, value in sample.spec.items() if not isinstance(value, Pending)}
+        body = CLAIM.new(namespace, f"sample-{number}", spec=known)
+        await composing.api.request("POST", CLAIM.path(namespace), body, query={"dryRun": "All"})
+
+    assert len(found) > 20
