@@ -7,6 +7,7 @@ import pytest
 import pytest_asyncio
 
 from devcloud.controlplane import Programs
+from tests.support.aws import Aws, at_work, simulated_rds
 from tests.support.kinds import PROVIDER_CONFIG, is_ready
 from tests.support.staff import Staff, employ
 from tests.support.system import System, rig
@@ -46,3 +47,17 @@ async def staff(_employed: Staff) -> AsyncIterator[Staff]:
     """Composer and provider at work for a test that may stop them; whatever it stopped runs again for the next one."""
     await _employed.complete()
     yield _employed
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def aws(system: System) -> AsyncIterator[Aws]:
+    """A simulated RDS beside the rig, known to the cluster; no process of ours runs yet."""
+    async with simulated_rds(system) as made:
+        yield made
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def aws_at_work(aws: Aws) -> Aws:
+    """The simulated RDS with composer and AWS's provider at work."""
+    await at_work(aws)
+    return aws
