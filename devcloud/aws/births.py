@@ -113,13 +113,14 @@ def instance_of(asked: Asked, resolved: Resolved) -> Instance:  # long: one shap
         max_allocated_storage=asked.max_allocated_storage,
         tag_list=asked.tags or (),
         network_type=asked.network_type or "IPV4",
-        master_user_secret=_managed(asked, resolved.arn),
+        master_user_secret=master_user_secret(asked, resolved.arn),
         dedicated_log_volume=bool(asked.dedicated_log_volume),
         engine_lifecycle_support=asked.engine_lifecycle_support or "open-source-rds-extended-support",
     )
 
 
-def _managed(asked: Asked, arn: str) -> MasterUserSecret | None:
+def master_user_secret(asked: Asked, arn: str) -> MasterUserSecret | None:
+    """Return the secret of a password that Secrets Manager keeps; None when the user keeps it."""
     if not asked.manage_master_user_password:
         return None
     _, _, _, region, account, *_, name = arn.split(":")

@@ -45,7 +45,6 @@ _AT_ONCE = (
     "auto_minor_version_upgrade",
     "copy_tags_to_snapshot",
     "deletion_protection",
-    "max_allocated_storage",
     "monitoring_interval",
     "monitoring_role_arn",
     "performance_insights_kms_key_id",
@@ -70,7 +69,7 @@ def modified(
     shown = msgspec.structs.replace(
         record.shown,
         pending_modified_values=msgspec.structs.replace(record.shown.pending_modified_values, **queued),
-        **_at_once(asked),
+        **_at_once(record.shown, asked),
     )
     agenda = tuple(_soon(record.shown, asked, groups))
     if asked.apply_immediately and _waits(record.shown, shown.pending_modified_values, asked):
@@ -98,10 +97,14 @@ def _queued(shown: Instance, asked: Asked) -> dict[str, object]:
     return result
 
 
-def _at_once(asked: Asked) -> dict[str, object]:
+def _at_once(shown: Instance, asked: Asked) -> dict[str, object]:
     result: dict[str, object] = {name: value for name in _AT_ONCE if (value := getattr(asked, name)) is not None}
     if asked.enable_performance_insights is not None:
         result["performance_insights_enabled"] = asked.enable_performance_insights
+    if asked.max_allocated_storage is not None:
+        # The present size as the most means no autoscaling ("Turning off storage autoscaling").
+        gib = asked.allocated_storage or shown.allocated_storage
+        result["max_allocated_storage"] = None if asked.max_allocated_storage == gib else asked.max_allocated_storage
     if asked.preferred_maintenance_window is not None:
         result["preferred_maintenance_window"] = asked.preferred_maintenance_window.lower()
     return result
@@ -225,19 +228,23 @@ def flush(record: Record) -> tuple[Step, ...]:
     pending = record.shown.pending_modified_values
     return tuple(
         step
-        for steps in (_online(pending), _storage(record.shown, pending), _restarting(record, pending))
+        for steps in (_online(record.shown, pending), _storage(record.shown, pending), _restarting(record, pending))
         for step in steps
     )
 
 
-def _online(pending: Pending) -> Iterator[Step]:
+def _online(shown: Instance, pending: Pending) -> Iterator[Step]:
     names = ("license_model", "backup_retention_period", "dedicated_log_volume")
     given: dict[str, object] = {name: value for name in names if (value := getattr(pending, name)) is not None}
     if given:
         yield Step(status="modifying", seconds=30, ends=(Became(shown=given, clears=tuple(given)),))
     if pending.multi_az is not None:
         began, ended = (24, 25) if pending.multi_az else (30, 29)
-        became = Became(shown={"multi_az": pending.multi_az}, clears=("multi_az",))
+        after: dict[str, object] = {
+            "multi_az": pending.multi_az,
+            "secondary_availability_zone": standby(shown, pending),
+        }
+        became = Became(shown=after, clears=("multi_az",))
         yield Step(status="modifying", seconds=180, ends=(became,), began=(began,), ended=(ended,))
     iam = pending.iam_database_authentication_enabled
     if iam is not None:
@@ -245,6 +252,12 @@ def _online(pending: Pending) -> Iterator[Step]:
         yield Step(
             status="configuring-iam-database-auth", seconds=30, ends=(Became(shown={name: iam}, clears=(name,)),)
         )
+
+
+def standby(shown: Instance, pending: Pending) -> str | None:
+    """Return the zone of a Multi-AZ instance's standby: another one of its subnet group."""
+    zones = {each.subnet_availability_zone.name for each in shown.db_subnet_group.subnets}
+    return min(zones - {shown.availability_zone}, default=None) if pending.multi_az else None
 
 
 def _storage(shown: Instance, pending: Pending) -> Iterator[Step]:
@@ -301,8 +314,8 @@ def _upgrade(shown: Instance, version: str) -> Iterator[Step]:
         if present.startswith("default."):
             after["db_parameter_groups"] = (ParameterStatus(db_parameter_group_name=f"default.{family}"),)
     became = Became(shown=after, clears=("engine_version",))
-    yield Step(status="upgrading", seconds=300, began=(266,))
-    yield Step(status="upgrading", seconds=30, work=Reboot(), ends=(became,), ended=(6, 267))
+    yield Step(status="upgrading", seconds=300, began=(267,))
+    yield Step(status="upgrading", seconds=30, work=Reboot(), ends=(became,), began=(266,), ended=(6, 268))
 
 
 def _certificate(shown: Instance, name: str) -> Step:

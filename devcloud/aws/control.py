@@ -28,6 +28,8 @@ from devcloud.aws.simulator import Simulator, replaced
 from devcloud.aws.steps import Addressed, Make, Record, Step
 from devcloud.aws.views import instance_tree, tree_of
 
+_TOLD = {"storage-full": 7, "failed": 31, "incompatible-parameters": 35, "incompatible-network": 36}
+
 
 class Wrong(Exception):  # noqa: N818 - what a test asked wrongly, answered with status 400
     """The request makes no sense; the text says why."""
@@ -162,8 +164,8 @@ def _steer(simulator: Simulator, region: Region, record: Record, given: dict[str
         case {"status": str(status)}:
             until = now + timedelta(seconds=float(given["seconds"])) if "seconds" in given else None
             region.put(msgspec.structs.replace(record, under=None, agenda=(), resting=status, resting_until=until))
-            if status == "storage-full":
-                region.emit(7, region.source(record.shown), now)
+            if status in _TOLD:
+                region.emit(_TOLD[status], region.source(record.shown), now)
         case {"vanish": True}:
             region.remove(record.shown.db_instance_identifier)
             simulator.works.delete(record.shown.dbi_resource_id)

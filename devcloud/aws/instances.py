@@ -194,7 +194,7 @@ def stop(call: Call) -> Tree:
         steps.append(Step(status="stopping", seconds=60, work=TakeSnapshot(key), ends=(SnapshotReady(key),)))
     restart = call.region.now() + STOPPED_AT_MOST
     became = Became(shown={"automatic_restart_time": restart}, hidden={"resting": "stopped"})
-    steps.append(Step(status="stopping", seconds=60, work=Stop(), ends=(became,), began=(151,), ended=(87,)))
+    steps.append(Step(status="stopping", seconds=60, work=Stop(), ends=(became,), ended=(87,)))
     return _moved(call, record, tuple(steps))
 
 

@@ -1,8 +1,11 @@
 """ModifyDBInstance, and the growth that storage autoscaling brings."""
 
+import secrets
+
 import msgspec
 
 from devcloud.aws import catalog, changes, rules
+from devcloud.aws.births import master_user_secret
 from devcloud.aws.calls import Action, Call, converted
 from devcloud.aws.instances import offered_version, refuse_storage_quota, refuse_windows
 from devcloud.aws.lookups import found_parameter_group, found_security_groups, found_subnet_group
@@ -35,6 +38,9 @@ def modify(call: Call) -> Tree:
         asked.preferred_backup_window or record.shown.preferred_backup_window,
         asked.preferred_maintenance_window or record.shown.preferred_maintenance_window,
     )
+    if asked.manage_master_user_password is not None:
+        secret = master_user_secret(asked, record.shown.db_instance_arn)
+        record = msgspec.structs.replace(record, shown=msgspec.structs.replace(record.shown, master_user_secret=secret))
     changed, reply = changes.modified(record, asked, groups=groups, subnet_group=group)
     status = record.status
     region.put(changed)
@@ -59,9 +65,11 @@ def _settled(call: Call, shown: Instance, asked: Asked) -> Asked:
         if renamed in call.region.instances and renamed != shown.db_instance_identifier:
             raise Refusal("DBInstanceAlreadyExists", "DB instance already exists")
         found["new_db_instance_identifier"] = renamed
+    if asked.rotate_master_user_password or (asked.manage_master_user_password and shown.master_user_secret is None):
+        found["master_user_password"] = secrets.token_urlsafe(24)
     settled = msgspec.structs.replace(asked, **found)
     _refuse_storage_change(call, shown, settled)
-    _refuse_secret_change(shown, settled)
+    _refuse_secret_change(shown, asked)
     return settled
 
 
@@ -83,16 +91,31 @@ def _upgrade(call: Call, shown: Instance, asked: Asked) -> str:
 
 def _refuse_storage_change(call: Call, shown: Instance, asked: Asked) -> None:
     gib = asked.allocated_storage or shown.allocated_storage
-    if any(value is not None for value in (asked.allocated_storage, asked.storage_type, asked.iops)):
-        kind = asked.storage_type or shown.storage_type
-        iops = asked.iops
-        if iops is None and catalog.STORAGE.get(kind) and kind in {"io1", "io2"}:
-            iops = shown.iops
+    kind = asked.storage_type or shown.storage_type
+    _refuse_half(shown, asked)
+    iops = asked.iops if asked.iops is not None or kind not in {"io1", "io2"} else shown.iops
+    rates = (asked.allocated_storage, asked.storage_type, asked.iops, asked.storage_throughput)
+    if any(value is not None for value in rates):
         catalog.refuse_storage(kind, gib, iops=iops, throughput=asked.storage_throughput)
         refuse_storage_quota(call, gib - shown.allocated_storage)
-    elif asked.storage_throughput is not None:
-        catalog.refuse_storage(shown.storage_type, gib, iops=None, throughput=asked.storage_throughput)
-    rules.refuse_autoscaling(asked.max_allocated_storage, gib)
+    if asked.max_allocated_storage != gib:
+        rules.refuse_autoscaling(asked.max_allocated_storage, gib)
+    if asked.max_allocated_storage is None and gib > (shown.max_allocated_storage or gib):
+        raise invalid_combination("Max storage size must be greater than storage size")
+
+
+def _refuse_half(shown: Instance, asked: Asked) -> None:
+    """Refuse a size without IOPS, or the other way, where IOPS are provisioned (ModifyDBInstance, Iops)."""
+    provisioned = shown.storage_type in {"io1", "io2"} or (
+        shown.storage_type == "gp3" and shown.allocated_storage >= catalog.GP3_LARGE_GIB
+    )
+    grows = asked.allocated_storage not in {None, shown.allocated_storage}
+    speeds = asked.iops not in {None, shown.iops}
+    if provisioned and ((grows and asked.iops is None) or (speeds and asked.allocated_storage is None)):
+        raise invalid_combination(
+            "You must specify both the storage size and iops when modifying the storage size or iops on a DB instance "
+            "that has iops."
+        )
 
 
 def _refuse_secret_change(shown: Instance, asked: Asked) -> None:

@@ -111,7 +111,7 @@ def _keep(call: Call, group: ParameterGroup, changed: list[tuple[Parameter, str]
     region.parameter_groups[name] = group
     if not changed:
         return
-    region.emit(92, ("db-parameter-group", name, group.db_parameter_group_arn), region.now())
+    region.emit(37, ("db-parameter-group", name, group.db_parameter_group_arn), region.now())
     waits = any(method == "pending-reboot" for _, method in changed)
     for record in list(region.instances.values()):
         if record.shown.db_parameter_groups[0].db_parameter_group_name == name:
@@ -123,7 +123,7 @@ def _applying(record: Record, group: str, *, waits: bool) -> Record:
     after = "pending-reboot" if waits or present == "pending-reboot" else "in-sync"
     joined = ParameterStatus(db_parameter_group_name=group, parameter_apply_status=after)
     now = joined if after == "pending-reboot" else msgspec.structs.replace(joined, parameter_apply_status="applying")
-    step = Step(status=None, seconds=20, ends=(Became(shown={"db_parameter_groups": (joined,)}),))
+    step = Step(status=None, seconds=20, ends=(Became(shown={"db_parameter_groups": (joined,)}),), ended=(92,))
     return msgspec.structs.replace(
         record,
         shown=msgspec.structs.replace(record.shown, db_parameter_groups=(now,)),

@@ -258,8 +258,7 @@ class Region:
             found, status="available", percent_progress=100, snapshot_create_time=at, original_snapshot_create_time=at
         )
         self.snapshots[key] = ready
-        if ready.snapshot_type == "manual":
-            self.emit(42, ("db-snapshot", key, ready.db_snapshot_arn), at)
+        self.emit(42 if ready.snapshot_type == "manual" else 91, ("db-snapshot", key, ready.db_snapshot_arn), at)
         self._expire_automated(ready, at)
 
     def _expire_automated(self, newest: Snapshot, at: datetime) -> None:

@@ -31,7 +31,7 @@ def from_snapshot(call: Call) -> Tree:
             f"Cannot restore from the snapshot {snapshot.db_snapshot_identifier} in state {snapshot.status}.",
         )
     key = call.region.data_keys[snapshot.db_snapshot_identifier]
-    return _restored(call, asked, snapshot, Restore(key), (19,))
+    return _restored(call, asked, snapshot, Restore(key), (43,))
 
 
 def to_point_in_time(call: Call) -> Tree:
@@ -51,7 +51,7 @@ def to_point_in_time(call: Call) -> Tree:
         raise Refusal("PointInTimeRestoreNotEnabled", "Automated backups are not enabled for the source instance.")
     if moment is not None and moment > latest:
         raise Refusal("InvalidRestoreFault", f"The time is later than the latest restorable time {latest.isoformat()}.")
-    return _restored(call, asked, source, Copy(source.dbi_resource_id), (8,))
+    return _restored(call, asked, source, Copy(source.dbi_resource_id), (19,))
 
 
 def _source(call: Call) -> tuple[Instance | AutomatedBackup, datetime | None]:

@@ -225,16 +225,17 @@ def refuse_placement(*, multi_az: bool, availability_zone: str | None, region: s
 
 
 def refuse_autoscaling(most_gib: int | None, gib: int) -> None:
-    """Refuse a MaxAllocatedStorage that is not above the storage ("Managing capacity automatically").
+    """Refuse a MaxAllocatedStorage that is less than 10% above the storage ("Managing capacity automatically").
 
     Raises:
         Refusal: `InvalidParameterCombination`.
     """
-    if most_gib is not None and most_gib < gib:
-        raise invalid_combination(
-            f"Invalid max storage size for engine name {catalog.ENGINE}: {most_gib}. It must be greater than the "
-            f"allocated storage {gib}."
-        )
+    if most_gib is None:
+        return
+    if most_gib <= gib:
+        raise invalid_combination("Max storage size must be greater than storage size")
+    if most_gib < gib * _LEAST_GROWTH:
+        raise invalid_combination("The maximum allocated storage must be increased by at least 10 percent.")
 
 
 def grown(present_gib: int, asked_gib: int) -> int:

@@ -26,7 +26,7 @@ def begin_snapshot(call: Call, record: Record, name: str, parameter: str, tags: 
     refuse_new(call, identifier)
     arn = region.arn("snapshot", identifier)
     region.add_snapshot(snapshot_of(record.shown, identifier, arn, "manual", tags))
-    region.emit(90, ("db-snapshot", identifier, arn), region.now())
+    region.emit(40, ("db-snapshot", identifier, arn), region.now())
     return identifier
 
 
@@ -138,6 +138,7 @@ def delete(call: Call) -> Tree:
             f"Cannot delete the snapshot {found.db_snapshot_identifier} in state {found.status}.",
         )
     call.region.drop_snapshot(found.db_snapshot_identifier)
+    call.region.emit(41, ("db-snapshot", found.db_snapshot_identifier, found.db_snapshot_arn), call.region.now())
     return {"DBSnapshot": tree_of(msgspec.structs.replace(found, status="deleted"))}
 
 
