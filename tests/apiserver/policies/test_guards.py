@@ -232,6 +232,8 @@ def test_every_name_in_the_policies_is_one_of_the_contract() -> None:
         "incarnation",
         "key",
         "kinds",
+        "paused",
+        "paused-reason",
         "resource",
         "teardown",
     }

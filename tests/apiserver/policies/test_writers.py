@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 
@@ -41,6 +44,8 @@ class Case:
     refused: str = ""
 
 
+PAUSE = {"paused": "true", "paused-reason": "moving house"}
+OF_A_CLAIM = {"claim-name": "orders"}
 CASES = (
     Case("a developer forges no identity", DEVELOPER, CLAIM, {**IDENTITY}, refused="written by the composer only"),
     Case("the composer writes the identity", COMPOSER, CLAIM, {**IDENTITY}),
@@ -83,7 +88,13 @@ CASES = (
     Case("the composer adopts nothing", COMPOSER, CHILD, {"adopt": "16384"}, refused="adopt"),
     Case("a developer adopts nothing", DEVELOPER, CHILD, {"adopt": "16384"}, refused="adopt"),
     Case("the platform adopts", PLATFORM, CHILD, {"adopt": "16384"}),
-    Case("a developer passes no object off as a child", DEVELOPER, CHILD, {"claim-name": "x"}, refused="claim-name"),
+    Case(
+        "a developer passes no object off as a child",
+        DEVELOPER,
+        CHILD,
+        {"claim-name": "x", "resource": "db", "key": "a", "composition": "c"},
+        refused="composition, fairlead.dev/claim-name, fairlead.dev/resource, fairlead.dev/key",
+    ),
     Case(
         "the composer names the claim",
         COMPOSER,
@@ -99,6 +110,20 @@ CASES = (
     ),
     Case("the composer labels its child", COMPOSER, CHILD, labels={"claim": UID}),
     Case("a provider labels a resource without a claim", ONPREM, CHILD, labels={"claim": UID}),
+    Case("the composer records its choice and the kinds", COMPOSER, CLAIM, {"composition": "c", "kinds": "A.b"}),
+    Case("the composer copies a pause", COMPOSER, CHILD, {**PAUSE}, before=OF_A_CLAIM),
+    Case(
+        "a developer pauses the claim and not its child",
+        DEVELOPER,
+        CHILD,
+        {**PAUSE},
+        before=OF_A_CLAIM,
+        refused="paused, fairlead.dev/paused-reason of a child",
+    ),
+    Case("a provider pauses nothing", ONPREM, CHILD, {"paused": "true"}, before=OF_A_CLAIM, refused="of a child"),
+    Case("a developer has a child looked at", DEVELOPER, CHILD, {"reconcile-requested-at": "now"}, before=OF_A_CLAIM),
+    Case("a developer pauses a resource without a claim", DEVELOPER, CHILD, {**PAUSE}),
+    Case("a developer pauses a ProviderConfig", DEVELOPER, CONFIG, {**PAUSE}),
     Case("the platform releases a brake", PLATFORM, CONFIG, {"brake-released": "2026-11-21T00:00:00Z"}),
     Case(
         "a developer releases none",
@@ -137,3 +162,41 @@ async def test_a_name_is_written_by_its_writer_alone(guarded: str, api: Api, cas
         assert case.refused in refusal
     else:
         assert refusal == ""
+
+
+# What docs/names.md calls the objects, and whether the case is about such a one.
+OBJECTS: dict[str, Callable[[Case], bool]] = {
+    "claim": lambda case: case.on == CLAIM,
+    "child": lambda case: case.on == CHILD,
+    "child (copy)": lambda case: case.on == CHILD and case.before == OF_A_CLAIM,
+    "managed resource": lambda case: case.on == CHILD,
+    "managed resource with a claim": lambda case: case.on == CHILD,
+    "managed resource without a claim": lambda case: case.on == CHILD and not case.before,
+    "ProviderConfig": lambda case: case.on == CONFIG,
+    "all our kinds": lambda case: case.on in (CLAIM, CHILD),
+}
+FREE = {("paused", "claim"), ("paused", "managed resource without a claim"), ("paused", "ProviderConfig")}
+FREE |= {("paused-reason", on) for _, on in FREE} | {("reconcile-requested-at", "all our kinds")}
+"""What anybody may write who may edit the object."""
+
+
+def _promised() -> list[tuple[str, str]]:
+    """Return each annotation of the page with each object that it is on."""
+    page = (Path(__file__).resolve().parents[3] / "docs" / "names.md").read_text(encoding="utf-8")
+    section = page.split("\n## 4. ", 1)[1].split("\n## ", 1)[0]
+    rows = re.findall(r"^\| `fairlead\.dev/([a-z-]+)` \| ([^|]+?) \|", section, re.MULTILINE)
+    objects = dict(rows)
+    found = []
+    for name, on in rows:
+        as_another = re.match(r"as `fairlead\.dev/([a-z-]+)`", on)
+        where = objects[as_another[1]] if as_another else on
+        found += [(name, each) for each in re.split(r"[,;] ", where)]
+    return found
+
+
+@pytest.mark.parametrize(("name", "on"), _promised())
+def test_each_annotation_of_the_page_is_tried_by_its_writer_and_by_another(name: str, on: str) -> None:
+    about = [case for case in CASES if name in case.annotations and OBJECTS[on](case) and case.who != OTHER_CLOUD]
+
+    assert [case.id for case in about if not case.refused] != []
+    assert ([case.id for case in about if case.refused] == []) == ((name, on) in FREE)
