@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from tests.support.api import JsonObject
-from tests.support.home import Home, claim, move_in, poke
+from tests.support.api import ApiError, JsonObject
+from tests.support.home import Home, claim, move_in, poke, until_gone
 from tests.support.kinds import CLAIM, DATABASE, SECRET, Kind, is_ready
 from tests.support.staff import Staff, give_to_a_stranger, is_deleting, unless_gone
 from tests.support.system import System
@@ -145,6 +145,51 @@ async def test_a_wiped_memory_is_put_back_without_a_new_database(staff: Staff, n
             assert after["metadata"]["annotations"].get(key) == value, (home.name, key)
         await home.delete()
         assert home.drops() == 1
+
+
+async def test_a_restored_cluster_takes_its_children_again(staff: Staff, namespace: str) -> None:
+    """A backup brings back names, labels and annotations: new uids, no owners, no finalizers, no status."""
+    system = staff.system
+    home = await move_in(system, claim(namespace, "restored", deletionPolicy="Delete"))
+    name = (await home.child())["metadata"]["name"]
+    before = await system.binding(namespace, home.name)
+    paths = [await _secret_path(home, "credentials"), await _secret_path(home, "connection")]
+    paths += [DATABASE.path(namespace, name), home.path]
+    async with staff.away():
+        saved = [await system.api.get(path) for path in paths]
+        for path in paths:
+            await unless_gone(system, path, [{"op": "add", "path": "/metadata/finalizers", "value": []}])
+            await _delete_for_good(system, path)
+        restored = [await _restore(system, path, obj) for path, obj in zip(paths, saved, strict=True)]
+
+    await system.until(CLAIM, namespace, home.name, is_ready)
+    await home.until_home()
+    await home.untouched()
+    child = await home.child()
+    assert child["metadata"]["uid"] == restored[2]["metadata"]["uid"]
+    assert [one["uid"] for one in child["metadata"]["ownerReferences"]] == [restored[3]["metadata"]["uid"]]
+    assert await system.binding(namespace, home.name) == before
+    assert len(await system.api.items(DATABASE.path(namespace))) == 1
+    await home.delete()
+    assert home.drops() == 1
+
+
+async def _delete_for_good(system: System, path: str) -> None:
+    """Delete what no finalizer holds; the collector may have been quicker."""
+    try:
+        await system.api.delete(path)
+    except ApiError as error:
+        if error.status != 404:
+            raise
+    await until_gone(system, path)
+
+
+async def _restore(system: System, path: str, obj: JsonObject) -> JsonObject:
+    kept = {
+        key: obj["metadata"][key] for key in ("name", "namespace", "labels", "annotations") if key in obj["metadata"]
+    }
+    bare = {**{key: value for key, value in obj.items() if key != "status"}, "metadata": kept}
+    return await system.api.create(path.rpartition("/")[0], bare, fieldManager="velero-server")
 
 
 async def _wipe(system: System, kind: Kind, target: JsonObject, wiped: str) -> None:

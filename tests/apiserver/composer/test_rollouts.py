@@ -112,9 +112,12 @@ async def test_a_rollback_takes_the_first_wave_back(composing: System, namespace
 
         assert "ChildNotReady" in condition(stopped, "Stalled")["message"]
         await _until_values(composing, namespace, "a", "a", "a", "a")
+
+        def is_back(obj: JsonObject) -> bool:
+            return is_ready(obj) and bool(obj["status"]["composition"]["revision"] == first)
+
         for each in CLAIMS:
-            back = await composing.until(CLAIM, namespace, each, is_ready)
-            assert back["status"]["composition"]["revision"] == first
+            await composing.until(CLAIM, namespace, each, is_back)
 
         await _change(composing, composition(name, _config("a"), rollout=rules))
         again = await composing.until(COMPOSITION, "", name, is_ready)
@@ -132,10 +135,14 @@ async def test_a_renamed_resource_keeps_its_object(composing: System, namespace:
         moved = _config("b", name="options", movedFrom=["settings"])
         await _change(composing, composition(name, moved))
         await _until_values(composing, namespace, "b")
+
+        def is_moved(obj: JsonObject) -> bool:
+            entries = [(each["resource"], each.get("origin")) for each in obj["status"]["inventory"]]
+            return is_ready(obj) and entries == [("options", "settings")]
+
+        await composing.until(CLAIM, namespace, "renamed", is_moved)
         (after,) = await composing.children(namespace, "renamed")
         assert after["metadata"]["uid"] == before["metadata"]["uid"]
-        (entry,) = (await composing.until(CLAIM, namespace, "renamed", is_ready))["status"]["inventory"]
-        assert (entry["resource"], entry["origin"]) == ("options", "settings")
 
         # A lost status tells nothing of the move; the object itself does.
         await composing.api.merge(
@@ -149,3 +156,27 @@ async def test_a_renamed_resource_keeps_its_object(composing: System, namespace:
         (found,) = await composing.children(namespace, "renamed")
         assert found["metadata"]["uid"] == before["metadata"]["uid"]
         await composing.delete(CLAIM, namespace, "renamed")
+
+
+async def test_revisions_beyond_the_limit_go_but_those_in_use_and_pinned(composing: System, namespace: str) -> None:
+    async with composing.composition(composition(f"{namespace}-c", _config("a"), revisionHistoryLimit=0)) as name:
+        for each in ("pinned", "follows"):
+            await composing.create(CLAIM, claim(namespace, each, compositionRef={"name": name}))
+            await composing.until(CLAIM, namespace, each, is_ready)
+        pin = (await composing.api.get(CLAIM.path(namespace, "pinned")))["status"]["composition"]["revision"]
+        await composing.edit(CLAIM, namespace, "pinned", {"spec": {"compositionRevisionRef": {"name": pin}}})
+        await composing.until(CLAIM, namespace, "pinned", is_ready)
+
+        for value in ("b", "c"):
+            await _change(composing, composition(name, _config(value), revisionHistoryLimit=0))
+            await _until_values(composing, namespace, "a", value)
+
+        async def two_are_left() -> bool:
+            known = await composing.api.items(REVISION.path())
+            left = {each["metadata"]["name"] for each in known if each["spec"]["compositionName"] == name}
+            newest = (await composing.api.get(COMPOSITION.path("", name)))["status"]["revision"]
+            return left == {pin, newest}
+
+        await eventually(two_are_left, "only the pinned and the newest revision are left")
+        for each in ("pinned", "follows"):
+            await composing.delete(CLAIM, namespace, each)
