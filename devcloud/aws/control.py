@@ -99,14 +99,19 @@ def _conduct(simulator: Simulator, method: str, path: tuple[str, ...], given: An
     return {}
 
 
-def _set_clock(simulator: Simulator, given: dict[str, float]) -> None:
-    clock = simulator.clock
-    if "speed" in given:
-        clock.run_at(float(given["speed"]))
-    if "durations" in given:
-        clock.durations = float(given["durations"])
-    if "advance_s" in given:
-        clock.advance(float(given["advance_s"]))
+class _Setting(msgspec.Struct, forbid_unknown_fields=True):
+    advance_s: float = 0.0
+    speed: float | None = None
+    durations: float | None = None
+
+
+def _set_clock(simulator: Simulator, given: Any) -> None:
+    setting, clock = msgspec.convert(given, _Setting), simulator.clock
+    if setting.speed is not None:
+        clock.run_at(setting.speed)
+    if setting.durations is not None:
+        clock.durations = setting.durations
+    clock.advance(setting.advance_s)
     simulator.tick()
 
 

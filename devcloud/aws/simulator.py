@@ -107,6 +107,7 @@ class Simulator:
         self.faults = Faults()
         self.behaviour = Behaviour()
         self.audit.clear()
+        self._limiter = Limiter()
 
     def tick(self) -> None:
         """Let happen whose time has come."""
