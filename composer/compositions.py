@@ -15,7 +15,7 @@ from composer.check import CheckRequest
 from composer.choose import Revision, readable
 from composer.gather import Cluster
 from composer.kinds import Catalog
-from composer.library import COMPOSITIONS, Library
+from composer.library import COMPOSITIONS, Library, claims_index
 from composer.models import Rollout, RolloutStatus
 from composer.prepare import kinds_of
 from composer.problems import Problem
@@ -58,12 +58,18 @@ class CompositionReconciler:
         self._events = events
         self._now = now
         self._revisions = Revisions(cluster, library, Clock(now, events))
+        # Whether the claims of a kind (`Kind.group`) cannot be listed.
+        self.silent: Callable[[str], bool] = lambda _: False
         self._checked: dict[Key, tuple[Catalog, dict[str, Any]]] = {}
         self._missing_since: dict[Key, datetime] = {}
 
     def count_in(self, claims: Informer) -> None:
         """Count the claims of one kind among the users of Compositions; the informer has the index `composition`."""
         self._revisions.claims.append(claims)
+
+    def count_out(self, claims: Informer) -> None:
+        """Forget the claims of a kind that is served no longer."""
+        self._revisions.claims.remove(claims)
 
     async def reconcile(self, key: Key) -> Result:
         """Check a Composition, record its revision and bring that a step further. Raises ApiError."""
@@ -74,7 +80,7 @@ class CompositionReconciler:
         if deleting(composition):
             return await self._let_go(composition)
         spec = composition.get("spec") or {}
-        problems = await self._problems(key, spec)
+        problems = await self._problems(key, spec) or self._silence(composition)
         if problems:
             return await self._refuse(composition, problems)
         self._missing_since.pop(key, None)
@@ -100,6 +106,14 @@ class CompositionReconciler:
         if not problems:
             self._checked[key] = (catalog, spec)
         return problems
+
+    def _silence(self, composition: Object) -> tuple[Problem, ...]:
+        """Say that nobody hears of the claims; when they can be listed the Composition is looked at again."""
+        (kind,) = claims_index(composition)
+        if not self.silent(kind):
+            return ()
+        text = f"claims of {kind} cannot be listed: may the composer read them? (label {names.AGGREGATE_LABEL})"
+        return (Problem("KindNotAllowed", text, "spec.compositeTypeRef"),)
 
     async def _roll_out(
         self, composition: Object, revision: Revision

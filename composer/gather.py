@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Iterable
-from datetime import timedelta
+from collections.abc import Callable
 
 import msgspec
 
 from composer import inventory, names
 from composer.inventory import Entry
-from composer.kinds import Catalog, KindFacts, catalog
+from composer.kinds import Catalog, KindFacts, catalog_of, facts_of
 from composer.view import Known, View, identity_of, recorded_kinds
+from composer.watches import Watches
 from runtime.cache import Cache, Informer
 from runtime.changes import Change
-from runtime.controller import Controller, Source
 from runtime.errors import NotFound
 from runtime.kube import Kube, Selection
 from runtime.objects import (
@@ -31,19 +29,6 @@ from runtime.objects import (
     uid_of,
 )
 
-CHILDREN = Selection(labels=names.CLAIM_LABEL)
-_SYNC_PATIENCE = timedelta(seconds=10)
-
-
-def claim_index(child: Object) -> Iterable[str]:
-    """Find children by namespace and claim label."""
-    return (f"{metadata(child).get('namespace', '')}/{labels_of(child).get(names.CLAIM_LABEL, '')}",)
-
-
-def owner_index(child: Object) -> Iterable[str]:
-    """Find children by namespace and the claim's name."""
-    return (f"{metadata(child).get('namespace', '')}/{annotations_of(child).get(names.CLAIM_NAME, '')}",)
-
 
 class Cluster:
     """What all controllers share: the kinds that exist, namespaces, and the informers of composed kinds."""
@@ -52,29 +37,44 @@ class Cluster:
         self.kube = kube
         self._cache = cache
         self.crds = cache.informer(CRDS)
-        self.namespaces = cache.informer(NAMESPACES)
+        # Their labels and whether they go: nothing else of a namespace is ever read.
+        self.namespaces = cache.informer(NAMESPACES, selection=Selection(metadata_only=True))
+        self.watches = Watches(cache)
+        self._facts: dict[Key, KindFacts] | None = None
         self._catalog: Catalog | None = None
         self.crds.subscribe(self._on_crd)
 
     @property
     def catalog(self) -> Catalog:
-        """Facts of all kinds, read anew after a CRD changed."""
-        if self._catalog is None:
+        """Facts of all kinds; another object when, and only when, one of them has changed."""
+        if self._facts is None:
             store = self.crds.store
-            self._catalog = catalog(crd for key in tuple(store.keys()) if (crd := store.get(key)) is not None)
+            read = ((key, facts_of(crd)) for key in tuple(store.keys()) if (crd := store.get(key)) is not None)
+            self._facts = {key: facts for key, facts in read if facts is not None}
+        if self._catalog is None:
+            self._catalog = catalog_of(self._facts.values())
         return self._catalog
 
-    def children(self, resource: Resource) -> Informer:
-        """Return the informer of a composed kind: only objects with our label."""
-        indexes = {"claim": claim_index, "owner": owner_index}
-        return self._cache.informer(resource, selection=CHILDREN, indexes=indexes)
-
-    def informer(self, resource: Resource, selection: Selection | None = None) -> Informer:
+    def informer(self, resource: Resource, selection: Selection | None = None, *, required: bool = True) -> Informer:
         """Return the informer of a whole kind, or of a selection of it."""
-        return self._cache.informer(resource, selection=selection or Selection())
+        return self._cache.informer(resource, selection=selection or Selection(), required=required)
 
-    def _on_crd(self, _: Change) -> None:
+    def drop(self, resource: Resource) -> None:
+        """Watch a whole kind no longer."""
+        self._cache.drop(resource)
+
+    def _on_crd(self, change: Change) -> None:
+        if self._facts is None:
+            return
+        crd = change.new()
+        facts = facts_of(crd) if crd else None
+        if facts == self._facts.get(change.key):
+            return
         self._catalog = None
+        if facts is None:
+            del self._facts[change.key]
+        else:
+            self._facts[change.key] = facts
 
 
 class Gatherer:
@@ -83,12 +83,6 @@ class Gatherer:
     def __init__(self, cluster: Cluster, claims: Informer) -> None:
         self._cluster = cluster
         self.claims = claims
-        self._patient_until: dict[Resource, float] = {}
-        self._controller: Controller | None = None
-
-    def wake(self, controller: Controller) -> None:
-        """Name the controller that changes of children wake."""
-        self._controller = controller
 
     async def gather(self, key: Key, *, more_kinds: Callable[[Object], frozenset[str]]) -> View | None:
         """Read a living claim; None when there is none. `more_kinds` adds those of its composition. Raises ApiError."""
@@ -116,9 +110,8 @@ class Gatherer:
     async def abandoned(self, key: Key) -> tuple[Known, ...]:
         """Return the children that die without a word although their claim is proven gone."""
         found: list[Known] = []
-        for resource in self._patient_until:
-            facts = self._cluster.catalog.get(resource.group_kind)
-            store = self._cluster.children(resource).store
+        for watched in self._cluster.watches:
+            facts, store = self._cluster.catalog.get(watched.resource.group_kind), watched.store
             for child in store.by_index("owner", f"{key.namespace}/{key.name}"):
                 live = store.get(child)
                 if live is None or facts is None or not deleting(live) or not self._owns(live):
@@ -142,7 +135,8 @@ class Gatherer:
 
     async def _view(self, claim: Object, namespace: Object | None, crd: Object | None, more: frozenset[str]) -> View:
         kinds = recorded_kinds(claim) | more
-        unlisted = await self._unlisted(kinds)
+        served = (self._cluster.catalog[kind].resource for kind in sorted(kinds & frozenset(self._cluster.catalog)))
+        unlisted = await self._cluster.watches.unlisted(served)
         known = await self._known(claim, kinds - frozenset(unlisted))
         return View(
             claim=claim,
@@ -162,7 +156,7 @@ class Gatherer:
         found = [await self._of_entry(entry, facts.get(entry.group_kind), namespace, owner) for entry in recorded]
         names_known = {(each.entry.group_kind, each.entry.name) for each in found}
         for kind, about in facts.items():
-            store = self._cluster.children(about.resource).store
+            store = self._cluster.watches.listed(about.resource).store
             for key in store.by_index("claim", f"{namespace}/{identity.uid}"):
                 live = store.get(key)
                 entry = inventory.entry_of(live, stateful=about.stateful) if live else None
@@ -174,7 +168,7 @@ class Gatherer:
         if facts is None:
             return Known(entry, None, None)
         key = Key(namespace, entry.name)
-        live = self._cluster.children(facts.resource).store.get(key)
+        live = self._cluster.watches.listed(facts.resource).store.get(key)
         if live is None and entry.uid:
             # Without its label an object is not in the cache; only the API server can say that it is gone.
             live = await self._read(facts.resource, key)
@@ -192,44 +186,6 @@ class Gatherer:
             return None
         metadata(live).pop("managedFields", None)
         return live
-
-    async def _unlisted(self, kinds: frozenset[str]) -> tuple[str, ...]:
-        """Start what watches these kinds; return those that have no complete list after their first seconds."""
-        missing: list[str] = []
-        now = asyncio.get_running_loop().time()
-        for kind in sorted(kinds & frozenset(self._cluster.catalog)):
-            resource = self._cluster.catalog[kind].resource
-            informer = self._cluster.children(resource)
-            if resource not in self._patient_until:
-                self._patient_until[resource] = now + _SYNC_PATIENCE.total_seconds()
-                if self._controller:
-                    self._controller.source(Source(informer, keys=claim_keys))
-            # All passes of these first seconds wait: after a start every claim comes at once.
-            if not await _syncs(informer, self._patient_until[resource]):
-                missing.append(kind)
-        return tuple(missing)
-
-
-async def _syncs(informer: Informer, until: float) -> bool:
-    if informer.synced.is_set():
-        return True
-    try:
-        async with asyncio.timeout_at(until):
-            await informer.synced.wait()
-    except TimeoutError:
-        return False
-    return True
-
-
-def claim_keys(change: Change) -> Iterable[Key]:
-    """Map a change of a child to its claim."""
-    for record in (change.before, change.after):
-        if record is None:
-            continue
-        name = annotations_of(record.decode()).get(names.CLAIM_NAME)
-        if name:
-            yield Key(change.key.namespace, name)
-            return
 
 
 def _is_of(live: Object | None, claim: Key) -> bool:

@@ -101,11 +101,13 @@ def may_come(group: str, group_kind: str) -> bool:
 
 def catalog(crds: Iterable[Object]) -> Catalog:
     """Gather the facts of all kinds: those that CRDs define, and the built-in ones that may be composed."""
+    return catalog_of(facts for crd in crds if (facts := facts_of(crd)) is not None)
+
+
+def catalog_of(facts: Iterable[KindFacts]) -> Catalog:
+    """Put the facts of CRDs' kinds beside those of the built-in ones."""
     found = {each.group_kind: KindFacts(each, each.group_kind in _HOLDS_DATA, allowed=True) for each in _BUILT_IN}
-    for crd in crds:
-        facts = facts_of(crd)
-        if facts:
-            found[facts.resource.group_kind] = facts
+    found.update((each.resource.group_kind, each) for each in facts)
     return found
 
 

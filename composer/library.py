@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from itertools import chain
+
 from composer.choose import Candidate, Revision, candidates, revisions
 from composer.gather import Cluster
+from composer.prepare import kinds_of
 from runtime.changes import Change
 from runtime.kube import Selection
-from runtime.objects import CONFIG_MAPS, Key, Resource
+from runtime.objects import CONFIG_MAPS, Key, Object, Resource
 
 COMPOSITIONS = Resource("fairlead.dev", "v1alpha1", "Composition", "compositions", namespaced=False)
 REVISIONS = Resource("fairlead.dev", "v1alpha1", "CompositionRevision", "compositionrevisions", namespaced=False)
+
+
+def claims_index(composition: Object) -> Iterable[str]:
+    """Find Compositions by the kind of their claims."""
+    named = (composition.get("spec") or {}).get("compositeTypeRef") or {}
+    group = str(named.get("apiVersion", "")).rpartition("/")[0]
+    return (f"{named.get('kind')}.{group}",)
+
+
+def kinds_index(composition: Object) -> Iterable[str]:
+    """Find Compositions by the kinds that they compose."""
+    return kinds_of(composition.get("spec") or {})
 
 
 class Library:
@@ -18,6 +34,8 @@ class Library:
     def __init__(self, cluster: Cluster, namespace: str) -> None:
         self._namespace = namespace
         self.compositions = cluster.informer(COMPOSITIONS)
+        self.compositions.store.add_index("claims", claims_index)
+        self.compositions.store.add_index("kind", kinds_index)
         self.revision_informer = cluster.informer(REVISIONS)
         self.environments = cluster.informer(CONFIG_MAPS, Selection(namespace=namespace))
         self._candidates: dict[tuple[str, str], tuple[Candidate, ...]] = {}
@@ -36,6 +54,37 @@ class Library:
 
     def revisions(self, composition: str) -> tuple[Revision, ...]:
         """Return the accepted revisions of a Composition."""
+        return self._by_composition().get(composition, ())
+
+    def serving(self, kind: str) -> tuple[Key, ...]:
+        """Return the Compositions for claims of a kind (`Kind.group`)."""
+        return self.compositions.store.by_index("claims", kind)
+
+    def concerned(self, kind: str) -> tuple[Key, ...]:
+        """Return the Compositions that name a kind, for their claims or for what they compose."""
+        return tuple({*self.serving(kind), *self.compositions.store.by_index("kind", kind)})
+
+    def composing(self, kind: str) -> frozenset[str]:
+        """Return the names of the Compositions of which some revision composes a kind."""
+        return frozenset(each.composition_name for each in self._all_revisions() if kind in kinds_of(each.composition))
+
+    def reading(self, environment: str) -> frozenset[str]:
+        """Return the names of the Compositions of which some revision reads an environment."""
+        return frozenset(
+            each.composition_name
+            for each in self._all_revisions()
+            if environment in (each.composition.get("environments") or ())
+        )
+
+    def environment(self, name: str) -> dict[str, str] | None:
+        """Return the data of a ConfigMap of our own namespace, or None."""
+        found = self.environments.store.get(Key(self._namespace, name))
+        return None if found is None else dict(found.get("data") or {})
+
+    def _all_revisions(self) -> Iterator[Revision]:
+        return chain.from_iterable(self._by_composition().values())
+
+    def _by_composition(self) -> dict[str, tuple[Revision, ...]]:
         if self._revisions is None:
             store = self.revision_informer.store
             objects = (found for key in tuple(store.keys()) if (found := store.get(key)) is not None)
@@ -43,12 +92,7 @@ class Library:
             for each in revisions(objects):
                 grouped.setdefault(each.composition_name, []).append(each)
             self._revisions = {name: tuple(group) for name, group in grouped.items()}
-        return self._revisions.get(composition, ())
-
-    def environment(self, name: str) -> dict[str, str] | None:
-        """Return the data of a ConfigMap of our own namespace, or None."""
-        found = self.environments.store.get(Key(self._namespace, name))
-        return None if found is None else dict(found.get("data") or {})
+        return self._revisions
 
     def _on_composition(self, _: Change) -> None:
         self._candidates.clear()

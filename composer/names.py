@@ -18,6 +18,7 @@ CLAIM_LABEL = PREFIX + "claim"
 STATEFUL_LABEL = PREFIX + "stateful"
 EPHEMERAL_LABEL = PREFIX + "ephemeral"
 COMPOSABLE_LABEL = PREFIX + "composable"
+AGGREGATE_LABEL = PREFIX + "aggregate-to-composer"
 
 IDENTITY = PREFIX + "identity"
 COMPOSITION = PREFIX + "composition"

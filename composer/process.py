@@ -1,7 +1,8 @@
-"""Builds the composer's controllers: one for Compositions, one for each kind of claim."""
+"""Builds the composer's controllers: one for Compositions, one for kinds, and one for each kind of claim of use."""
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -12,20 +13,22 @@ from composer import names
 from composer.act import Actor
 from composer.claims import ClaimReconciler, Tools
 from composer.compositions import Checker, CompositionReconciler
+from composer.demand import Demand, Served, used_kinds
 from composer.gather import Cluster, Gatherer
 from composer.kinds import KindFacts
-from composer.library import Library
-from composer.news import moves, steers
+from composer.library import Library, claims_index
+from composer.news import defines, is_unanswered, moves, steers
 from composer.prepare import Preparer, Renderer
 from composer.secrets import Publisher
 from runtime.cache import Informer
 from runtime.changes import Change
-from runtime.controller import Controller, ControllerSettings, Source
-from runtime.errors import Unavailable
+from runtime.controller import Controller, ControllerSettings, Source, is_intent
 from runtime.objects import Key, Object, annotations_of, metadata
 from runtime.serve import ProcessContext
 
 _SYNC_SECONDS = 30.0
+# Longer than any pass.
+_IDLE = timedelta(minutes=3)
 
 
 class Workshop(Renderer, Checker, Protocol):
@@ -47,96 +50,143 @@ def namespace_index(claim: Object) -> Iterable[str]:
     return (metadata(claim).get("namespace", ""),)
 
 
+_CLAIM_INDEXES = {"composition": composition_index, "namespace": namespace_index, "kind": used_kinds}
+
+
 async def build(
     context: ProcessContext, workshop: Workshop, *, resync: timedelta = timedelta(minutes=10)
 ) -> Sequence[Controller]:
-    """Build all controllers. Raises Unavailable while no kind of claim is installed."""
+    """Build the controllers of Compositions and of kinds; those of claims join the crew. Raises TimeoutError."""
     cluster = Cluster(context.kube, context.cache)
     library = Library(cluster, context.settings.namespace)
     await context.cache.wait_synced(timedelta(seconds=_SYNC_SECONDS))
-    kinds = [facts for facts in cluster.catalog.values() if facts.abstract and facts.resource.namespaced]
-    if not kinds:
-        raise Unavailable("no kind of claim is installed; install the CRDs", status=503)
-    reconciler = CompositionReconciler(cluster, library, workshop, context.events, _now)
     settings = ControllerSettings(resync=resync)
+    reconciler = CompositionReconciler(cluster, library, workshop, context.events, _now)
     compositions = Controller("composition", reconciler.reconcile, settings=settings)
     compositions.source(Source(library.compositions, primary=True))
-    compositions.source(Source(cluster.crds, keys=lambda _: tuple(library.compositions.store.keys())))
-    shared = _Shared(context, cluster, library, workshop, settings)
-    claims = [_claim_controller(shared, facts) for facts in kinds]
-    for _, informer in claims:
-        reconciler.count_in(informer)
-    return [compositions, *(controller for controller, _ in claims)]
+    compositions.source(Source(cluster.crds, keys=lambda change: library.concerned(kind_of(change))))
+    service = _Service(context, cluster, library, workshop, reconciler, settings)
+    demand = Demand(cluster, library, service, idle=min(resync, _IDLE), heard=compositions.enqueue)
+    reconciler.silent = demand.is_silent
+    kinds = Controller("kind", demand.reconcile, settings=settings)
+    kinds.source(Source(cluster.crds, keys=lambda change: (Key("", kind_of(change)),)))
+    kinds.source(Source(library.compositions, keys=_claim_kinds))
+    cluster.watches.tell(lambda kind: kinds.enqueue(Key("", kind)))
+    demand.begin()
+    return [compositions, kinds]
+
+
+def kind_of(change: Change) -> str:
+    """Return the kind (`Kind.group`) that a changed CRD defines."""
+    spec = (change.new() or change.old() or {}).get("spec") or {}
+    return f"{(spec.get('names') or {}).get('kind')}.{spec.get('group')}"
+
+
+def _claim_kinds(change: Change) -> Iterable[Key]:
+    """Map a change of a Composition to the kinds whose claims it serves or served."""
+    found = (obj for obj in (change.old(), change.new()) if obj is not None)
+    return {Key("", kind) for obj in found for kind in claims_index(obj)}
 
 
 @dataclass(frozen=True, slots=True)
-class _Shared:
+class _Service:
+    """Takes up kinds of claims: a watch, a controller in the crew, a place among the users of Compositions."""
+
     context: ProcessContext
     cluster: Cluster
     library: Library
     workshop: Workshop
+    compositions: CompositionReconciler
     settings: ControllerSettings
 
+    def begin(self, facts: KindFacts) -> Served:
+        claims = self.cluster.informer(facts.resource, required=facts.is_shipped)
+        for name, index in _CLAIM_INDEXES.items():
+            claims.store.add_index(name, index)
+        controller = self._controller(facts, claims)
+        self.cluster.watches.wake(controller)
+        self.compositions.count_in(claims)
+        self.context.crew.join(controller)
+        return Served(facts, claims, controller, asyncio.get_running_loop().time())
 
-def _claim_controller(shared: _Shared, facts: KindFacts) -> tuple[Controller, Informer]:
-    context, cluster, library = shared.context, shared.cluster, shared.library
-    informer = cluster.informer(facts.resource)
-    informer.store.add_index("composition", composition_index)
-    informer.store.add_index("namespace", namespace_index)
-    gatherer = Gatherer(cluster, informer)
+    async def end(self, served: Served) -> None:
+        await self.context.crew.leave(served.controller)
+        self.cluster.watches.let_sleep(served.controller)
+        self.compositions.count_out(served.claims)
+        self.cluster.drop(served.facts.resource)
 
-    def remember(kind: KindFacts, obj: Object) -> None:
-        cluster.children(kind.resource).store.remember(obj)
+    def _controller(self, facts: KindFacts, claims: Informer) -> Controller:
+        kube, library = self.context.kube, self.library
+        actor = Actor(kube, now=_now, remember=self._remember)
+        tools = Tools(
+            kube=kube,
+            gatherer=Gatherer(self.cluster, claims),
+            preparer=Preparer(library, self.workshop),
+            actor=actor,
+            publisher=Publisher(kube, monotonic=time.monotonic, manager=names.OWN_MANAGER),
+            events=self.context.events,
+            now=_now,
+            monotonic=time.monotonic,
+        )
+        controller = Controller(facts.resource.kind.lower(), ClaimReconciler(tools).reconcile, settings=self.settings)
+        keys = _Keys(claims, library)
+        controller.source(Source(claims, primary=True, urgent=_is_news))
+        controller.source(Source(self.cluster.namespaces, keys=keys.of_namespace))
+        # What the Composition's own controller writes is news to claims.
+        controller.source(Source(library.compositions, keys=keys.undecided, echoes=True))
+        controller.source(Source(library.revision_informer, keys=keys.of_revision, echoes=True))
+        controller.source(Source(library.environments, keys=keys.of_environment))
 
-    actor = Actor(context.kube, now=_now, remember=remember)
-    tools = Tools(
-        kube=context.kube,
-        gatherer=gatherer,
-        preparer=Preparer(library, shared.workshop),
-        actor=actor,
-        publisher=Publisher(context.kube, monotonic=time.monotonic, manager=names.OWN_MANAGER),
-        events=context.events,
-        now=_now,
-        monotonic=time.monotonic,
-    )
-    controller = Controller(facts.resource.kind.lower(), ClaimReconciler(tools).reconcile, settings=shared.settings)
-    gatherer.wake(controller)
-    keys = _Keys(informer)
-    controller.source(Source(informer, primary=True))
-    controller.source(Source(cluster.namespaces, keys=keys.of_namespace))
-    # What the Composition's own controller writes is news to claims.
-    controller.source(Source(library.compositions, keys=keys.undecided, echoes=True))
-    controller.source(Source(library.revision_informer, keys=keys.of_revision, echoes=True))
-    controller.source(Source(library.environments, keys=keys.of_all))
+        def on_crd(change: Change) -> Iterable[Key]:
+            if change.initial or not defines(change):
+                return ()
+            actor.memory.forget_refusals()
+            return keys.of_crd(change)
 
-    def on_crd(change: Change) -> Iterable[Key]:
-        actor.memory.forget_refusals()
-        return keys.of_all(change)
+        controller.source(Source(self.cluster.crds, keys=on_crd))
+        return controller
 
-    controller.source(Source(cluster.crds, keys=on_crd))
-    return controller, informer
+    def _remember(self, kind: KindFacts, obj: Object) -> None:
+        watched = self.cluster.watches.find(kind.resource)
+        if watched:
+            watched.store.remember(obj)
+
+
+def _is_news(change: Change) -> bool:
+    """Put what nobody has answered yet before all else, also when it came while nobody was at work."""
+    return is_intent(change) or (change.initial and is_unanswered(change))
 
 
 class _Keys:
     """Maps changes around claims to the claims they concern. What a list finds at the start concerns nobody anew."""
 
-    def __init__(self, claims: Informer) -> None:
-        self._store = claims.store
+    def __init__(self, claims: Informer, library: Library) -> None:
+        self._claims = claims
+        self._library = library
 
     def of_namespace(self, change: Change) -> Iterable[Key]:
-        return () if change.initial else self._store.by_index("namespace", change.key.name)
+        return () if change.initial else self._claims.store.by_index("namespace", change.key.name)
 
     def undecided(self, change: Change) -> Iterable[Key]:
-        if change.initial or not steers(change):
-            return ()
-        return (*self._store.by_index("composition", ""), *self._store.by_index("composition", change.key.name))
+        return self._of_compositions(("", change.key.name)) if not change.initial and steers(change) else ()
 
     def of_revision(self, change: Change) -> Iterable[Key]:
         obj = change.after or change.before
         if change.initial or obj is None or not moves(change):
             return ()
         name = str((obj.decode().get("spec") or {}).get("compositionName", ""))
-        return (*self._store.by_index("composition", ""), *self._store.by_index("composition", name))
+        return self._of_compositions(("", name))
 
-    def of_all(self, change: Change) -> Iterable[Key]:
-        return () if change.initial else tuple(self._store.keys())
+    def of_environment(self, change: Change) -> Iterable[Key]:
+        return () if change.initial else self._of_compositions(self._library.reading(change.key.name))
+
+    def of_crd(self, change: Change) -> Iterable[Key]:
+        """Find the claims of a kind, those that have objects of it, and those that wait for it."""
+        kind, store = kind_of(change), self._claims.store
+        if kind == self._claims.resource.group_kind:
+            return tuple(store.keys())
+        return {*store.by_index("kind", kind), *self._of_compositions(self._library.composing(kind))}
+
+    def _of_compositions(self, compositions: Iterable[str]) -> tuple[Key, ...]:
+        store = self._claims.store
+        return tuple(key for name in compositions for key in store.by_index("composition", name))

@@ -1,0 +1,135 @@
+"""The informers of composed kinds: begun when a pass first needs one, ended when no claim needs it any more.
+
+Each watches only the objects with our label. A kind that cannot be listed (not served, no right) holds up nobody but
+the claims that use it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final
+
+from composer import names
+from runtime.cache import Cache, Informer
+from runtime.changes import Change
+from runtime.controller import Controller, Source
+from runtime.errors import Conflict
+from runtime.kube import Selection
+from runtime.objects import Key, Object, Resource, annotations_of, labels_of, metadata
+
+CHILDREN: Final = Selection(labels=names.CLAIM_LABEL)
+_SYNC_PATIENCE: Final = timedelta(seconds=10)
+
+
+def claim_index(child: Object) -> Iterable[str]:
+    """Find children by namespace and claim label."""
+    return (f"{metadata(child).get('namespace', '')}/{labels_of(child).get(names.CLAIM_LABEL, '')}",)
+
+
+def owner_index(child: Object) -> Iterable[str]:
+    """Find children by namespace and the claim's name."""
+    return (f"{metadata(child).get('namespace', '')}/{annotations_of(child).get(names.CLAIM_NAME, '')}",)
+
+
+@dataclass(slots=True)
+class _Watch:
+    """When a watch was begun and last asked for, by the loop's clock in seconds."""
+
+    informer: Informer
+    began: float
+    used: float
+
+
+class Watches:
+    """All composed kinds that are watched, and the controllers of claims that hear of their objects."""
+
+    def __init__(self, cache: Cache) -> None:
+        self._cache = cache
+        self._watches: dict[Resource, _Watch] = {}
+        self._controllers: list[Controller] = []
+        self._begun: Callable[[str], None] | None = None
+
+    def __iter__(self) -> Iterator[Informer]:
+        return iter(tuple(watch.informer for watch in self._watches.values()))
+
+    def tell(self, begun: Callable[[str], None]) -> None:
+        """Name who is told the kind (`Kind.group`) of each watch that begins."""
+        self._begun = begun
+
+    def wake(self, controller: Controller) -> None:
+        """Let changes of children wake a controller of claims."""
+        self._controllers.append(controller)
+        for watch in self._watches.values():
+            controller.source(Source(watch.informer, keys=claim_keys))
+
+    def let_sleep(self, controller: Controller) -> None:
+        """Wake a controller no longer."""
+        self._controllers.remove(controller)
+
+    def find(self, resource: Resource) -> Informer | None:
+        """Return the informer of a kind that is watched."""
+        watch = self._watches.get(resource)
+        return watch.informer if watch else None
+
+    def listed(self, resource: Resource) -> Informer:
+        """Return the informer of a kind whose objects are all known. Raises Conflict: it was dropped meanwhile."""
+        informer = self.find(resource)
+        if informer is None or not informer.synced.is_set():
+            raise Conflict(f"{resource.group_kind} is not listed any more")
+        return informer
+
+    async def unlisted(self, resources: Iterable[Resource]) -> tuple[str, ...]:
+        """Begin to watch kinds; return those that have no complete list after their first seconds."""
+        watches = [self._used(resource) for resource in resources]
+        return tuple([each.informer.resource.group_kind for each in watches if not await _syncs(each)])
+
+    def idle_for(self, resource: Resource) -> timedelta:
+        """Return for how long no pass has asked for a kind that is watched."""
+        return timedelta(seconds=asyncio.get_running_loop().time() - self._watches[resource].used)
+
+    def drop(self, resource: Resource) -> None:
+        """Watch a kind no longer; the next pass that needs it begins anew."""
+        watch = self._watches.pop(resource)
+        for controller in self._controllers:
+            controller.unsource(watch.informer)
+        self._cache.drop(resource, CHILDREN)
+
+    def _used(self, resource: Resource) -> _Watch:
+        now = asyncio.get_running_loop().time()
+        watch = self._watches.get(resource)
+        if watch is None:
+            indexes = {"claim": claim_index, "owner": owner_index}
+            informer = self._cache.informer(resource, selection=CHILDREN, indexes=indexes, required=False)
+            watch = self._watches[resource] = _Watch(informer, now, now)
+            for controller in self._controllers:
+                controller.source(Source(informer, keys=claim_keys))
+            if self._begun:
+                self._begun(resource.group_kind)
+        watch.used = now
+        return watch
+
+
+async def _syncs(watch: _Watch) -> bool:
+    """Wait through the first seconds of a watch, as all passes of these seconds do: after a start all come at once."""
+    if watch.informer.synced.is_set():
+        return True
+    try:
+        async with asyncio.timeout_at(watch.began + _SYNC_PATIENCE.total_seconds()):
+            await watch.informer.synced.wait()
+    except TimeoutError:
+        return False
+    return True
+
+
+def claim_keys(change: Change) -> Iterable[Key]:
+    """Map a change of a child to its claim."""
+    for record in (change.before, change.after):
+        if record is None:
+            continue
+        name = annotations_of(record.decode()).get(names.CLAIM_NAME)
+        if name:
+            yield Key(change.key.namespace, name)
+            return

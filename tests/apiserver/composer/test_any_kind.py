@@ -1,0 +1,144 @@
+"""Kinds that come and go while the composer runs: claims of another API, composed kinds of another operator."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import aiohttp
+import pytest
+
+from tests.support.api import JsonObject
+from tests.support.audit import WRITES, Match
+from tests.support.kinds import CLUSTER_ROLE, COMPOSITION, CRD, condition, in_trouble, is_ready
+from tests.support.second_api import SecondApi
+from tests.support.system import COMPOSER, System
+from tests.support.waiting import eventually
+
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
+
+_WATCHED = re.compile(r'^reflector_stale_seconds\{resource="([^"]+)"\}', re.MULTILINE)
+
+
+async def _watched(system: System) -> set[str]:
+    """Return the kinds that the composer watches, by its own metrics."""
+    url = f"http://127.0.0.1:{system.ports['composer']}/metrics"
+    async with aiohttp.ClientSession() as session, session.get(url) as answer:
+        return set(_WATCHED.findall(await answer.text()))
+
+
+def _refused(reason: str, *words: str) -> Callable[[JsonObject], bool]:
+    def holds(obj: JsonObject) -> bool:
+        told = condition(obj, "Ready")
+        return told.get("reason") == reason and all(word in told["message"] for word in words)
+
+    return holds
+
+
+async def _served(system: System, api: SecondApi) -> None:
+    """Install both kinds, allowed, with the right for them."""
+    await system.apply(CLUSTER_ROLE, api.role())
+    await system.apply(CRD, api.cache_crd())
+    await system.apply(CRD, api.node_crd(composable="true"))
+
+
+async def _node_of(system: System, api: SecondApi, namespace: str) -> JsonObject:
+    (found,) = await system.api.items(api.node.path(namespace))
+    return found
+
+
+async def _make_ready(system: System, api: SecondApi, namespace: str) -> None:
+    name = (await _node_of(system, api, namespace))["metadata"]["name"]
+    ready = {"type": "Ready", "status": "True", "reason": "Up", "message": "up"}
+    await system.api.merge(api.node.path(namespace, name, "status"), {"status": {"conditions": [ready]}})
+
+
+async def test_a_composition_waits_for_its_kinds_and_says_what_each_lacks(composing: System, namespace: str) -> None:
+    api, name = SecondApi(f"{namespace}.example.org"), f"{namespace}-c"
+    started = len(composing.started)
+    await composing.create(COMPOSITION, api.composition(name))
+    await composing.until(COMPOSITION, "", name, _refused("KindNotInstalled", "Cache"))
+
+    whole = api.cache_crd()
+    partial = api.cache_crd()
+    status = partial["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["status"]
+    del status["properties"]["inventory"]
+    await composing.create(CRD, partial)
+    await composing.until(COMPOSITION, "", name, _refused("ApiIncomplete", "status.inventory"))
+    await composing.apply(CRD, whole)
+    await composing.until(COMPOSITION, "", name, _refused("KindNotInstalled", "Node"))
+
+    await composing.create(CRD, api.node_crd())
+    await composing.until(COMPOSITION, "", name, _refused("KindNotAllowed", f"Node.{api.group}"))
+    await composing.apply(CRD, api.node_crd(composable="true"))
+    # Nobody has given the composer the right to read these claims yet.
+    await composing.until(COMPOSITION, "", name, _refused("KindNotAllowed", "claims of Cache", "aggregate-to-composer"))
+
+    await composing.apply(CLUSTER_ROLE, api.role())
+    await composing.until(COMPOSITION, "", name, is_ready)
+    assert len(composing.started) == started
+    await composing.api.delete(COMPOSITION.path("", name))
+    await composing.api.until_gone(COMPOSITION.path("", name))
+
+
+async def test_claims_of_another_api_are_served_while_they_are_there_and_then_watched_no_longer(
+    composing: System, namespace: str
+) -> None:
+    api, name = SecondApi(f"{namespace}.example.org"), f"{namespace}-c"
+    await _served(composing, api)
+    await composing.create(COMPOSITION, api.composition(name, appliesTo={}))
+    await composing.create(api.cache, api.cache.new(namespace, "sessions", spec={"memoryMB": 64}))
+    waits = await composing.until(api.cache, namespace, "sessions", lambda obj: "inventory" in obj.get("status", {}))
+    assert condition(waits, "Ready")["status"] == "False"
+    await _make_ready(composing, api, namespace)
+    served = await composing.until(api.cache, namespace, "sessions", is_ready)
+    assert {entry["kind"] for entry in served["status"]["inventory"]} == {"ConfigMap", "Node"}
+    assert (await _node_of(composing, api, namespace))["spec"] == {"memory": "64Mi"}
+    kinds = {f"Cache.{api.group}", f"Node.{api.group}"}
+    assert kinds <= await _watched(composing)
+    audit = composing.audit()
+    await composing.ask_for_a_pass(api.cache, namespace, "sessions")
+    await composing.at_rest(for_s=1.0)
+    assert audit.count(Match(user=COMPOSER, verbs=frozenset({"list"}))) == 0
+    assert [one.subresource for one in audit.requests(Match(user=COMPOSER, verbs=WRITES))] == ["status"]
+
+    await composing.delete(api.cache, namespace, "sessions")
+    assert await composing.api.items(api.node.path(namespace)) == []
+    await composing.api.delete(COMPOSITION.path("", name))
+    await composing.api.until_gone(COMPOSITION.path("", name))
+
+    async def forgotten() -> bool:
+        return not kinds & await _watched(composing)
+
+    await eventually(forgotten, "nobody watches either kind", every_s=0.5)
+
+
+async def test_a_composed_kind_changes_its_schema_leaves_the_list_and_goes(composing: System, namespace: str) -> None:
+    api, name = SecondApi(f"{namespace}.example.org"), f"{namespace}-c"
+    await _served(composing, api)
+    await composing.create(COMPOSITION, api.composition(name, node={"zone": "z1"}, appliesTo={}))
+    await composing.until(COMPOSITION, "", name, _refused("SchemaMismatch", "zone"))
+    await composing.apply(CRD, api.node_crd(composable="true", zone={"type": "string"}))
+    await composing.until(COMPOSITION, "", name, is_ready)
+    await composing.create(api.cache, api.cache.new(namespace, "sessions", spec={"memoryMB": 64}))
+    await composing.until(api.cache, namespace, "sessions", lambda obj: "inventory" in obj.get("status", {}))
+    await _make_ready(composing, api, namespace)
+    await composing.until(api.cache, namespace, "sessions", is_ready)
+    assert (await _node_of(composing, api, namespace))["spec"]["zone"] == "z1"
+
+    # Off the list it is no longer changed, and its neighbour still is.
+    await composing.apply(CRD, api.node_crd(composable="false", zone={"type": "string"}))
+    await composing.edit(api.cache, namespace, "sessions", {"spec": {"memoryMB": 128}})
+    await composing.until(api.cache, namespace, "sessions", in_trouble("KindNotAllowed"))
+    (settings,) = [
+        one
+        for one in await composing.api.items(f"/api/v1/namespaces/{namespace}/configmaps")
+        if "maxmemory" in one.get("data", {})
+    ]
+    assert settings["data"] == {"maxmemory": "128mb"}
+    assert (await _node_of(composing, api, namespace))["spec"]["memory"] == "64Mi"
+
+    # And it is still torn down.
+    await composing.delete(api.cache, namespace, "sessions")
+    assert await composing.api.items(api.node.path(namespace)) == []
+    await composing.api.delete(COMPOSITION.path("", name))
