@@ -1,0 +1,236 @@
+"""One account of AWS in one region: signed calls of RDS and STS in a few threads, each error as a Failure.
+
+Measured with canned answers: the SDK is bound by the interpreter's lock, so more threads only stall the event loop;
+sessions that share one loader of service models need 0.5 MB each instead of 13.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import logging
+import os
+import ssl
+import threading
+from collections.abc import AsyncIterator, Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import boto3
+import botocore.session
+from botocore import UNSIGNED
+from botocore.config import Config
+from botocore.credentials import Credentials as SdkCredentials
+from botocore.loaders import Loader
+
+from providers.aws.config import ProviderConfigSpec
+from providers.aws.credentials import AGENT_HOSTS, Source, assumed, first, only, source_of
+from providers.aws.errors import failure_of
+from providers.cloud import Fence
+from runtime.errors import Blocked, Terminal, Transient
+
+_THREADS = 4
+_PAGE = 100
+# RDS answers a hundred instances a page: whoever has more pages than this meets a loop of markers.
+_MOST_PAGES = 1000
+_CONNECT_SECONDS = 5
+_READ_SECONDS = 15
+_SECRET = ("MasterUserPassword", "TdeCredentialPassword")
+_LOOPBACK_AGENTS = frozenset({"127.0.0.1", "::1"})
+
+# At DEBUG they print request bodies, and with them the master password; whatever the process's level says.
+for _name in ("boto3", "botocore", "urllib3"):
+    logging.getLogger(_name).setLevel(logging.WARNING)
+
+
+class _SharedLoader(Loader):  # type: ignore[misc]  # the SDK ships no types
+    """One loader for all sessions; boto3 adds its own folder to `search_paths` with every session."""
+
+    @property
+    def search_paths(self) -> list[str]:
+        """Return a copy, so that what is added to it is gone again."""
+        return list(super().search_paths)
+
+
+_LOADER = _SharedLoader()
+# Making sessions and clients is not thread-safe, using them is.
+_MAKING = threading.Lock()
+
+
+class _Sending(threading.local):
+    """The fence of the call that a thread is making."""
+
+    fence: Fence | None = None
+
+
+def _session(credentials: SdkCredentials | None) -> boto3.Session:
+    """Return a session that knows these credentials alone and reads neither profile nor file."""
+    core = botocore.session.Session(session_vars={"profile": (None, None, None, None)})
+    core.set_config_variable("config_file", os.devnull)
+    core.set_config_variable("credentials_file", os.devnull)
+    core.register_component("data_loader", _LOADER)
+    if credentials is not None:
+        core.register_component("credential_provider", only(credentials))
+    return boto3.Session(botocore_session=core)
+
+
+@dataclass(frozen=True, slots=True)
+class Clients:
+    """Makes the SDK's clients of one region, for AWS's own endpoints or for the one that is named instead."""
+
+    region: str
+    endpoint: str | None
+
+    def make(self, service: str, credentials: SdkCredentials | None) -> Any:
+        """Return a client without retries of its own; None for credentials makes one that does not sign."""
+        unsigned = {"signature_version": UNSIGNED} if credentials is None else {}
+        config = Config(
+            retries={"total_max_attempts": 1},
+            connect_timeout=_CONNECT_SECONDS,
+            read_timeout=_READ_SECONDS,
+            max_pool_connections=2 * _THREADS,
+            user_agent_extra="fairlead-provider-aws",
+            ignore_configured_endpoint_urls=True,
+            **unsigned,
+        )
+        with _MAKING:
+            return _session(credentials).client(
+                service, region_name=self.region, endpoint_url=self.endpoint, config=config
+            )
+
+
+@dataclass(slots=True)
+class AwsAccount:
+    """One account in one region, connected; `ca` is the PEM that instances are verified with, empty for none."""
+
+    config: ProviderConfigSpec
+    ca: str = field(repr=False)
+    rds: Any = field(repr=False)
+    sts: Any = field(repr=False)
+    pool: ThreadPoolExecutor = field(repr=False)
+    id: str = ""
+    _sending: _Sending = field(default_factory=_Sending, repr=False)
+
+    def __post_init__(self) -> None:
+        self.rds.meta.events.register("before-send", self._before_send)
+
+    @property
+    def region(self) -> str:
+        """The region that is asked."""
+        return self.config.region
+
+    def _before_send(self, **_event: object) -> None:
+        """Stop a call whose time is over before a byte of it leaves; the SDK hands the error through."""
+        if self._sending.fence is not None:
+            self._sending.fence.check()
+
+    async def whoami(self) -> str:
+        """Return the account that the credentials reach now.
+
+        Raises:
+            Terminal: `AccountChanged` when it is not the one that `spec.accountID` names, or that it was before.
+        """
+        answer = await self.call("get_caller_identity", "ask whose credentials these are", service="sts")
+        found: str = answer["Account"]
+        expected = self.config.account_id or self.id
+        if expected and found != expected:
+            raise Terminal(
+                "AccountChanged",
+                f"the credentials reach account {found}, not {expected}; nothing is absent and nothing is changed until"
+                " they reach it again",
+            )
+        self.id = found
+        return found
+
+    async def call(
+        self, operation: str, what: str, /, *, fence: Fence | None = None, service: str = "rds", **parameters: Any
+    ) -> dict[str, Any]:
+        """Make one call, `operation` as the SDK's client names it; `what` says it in words.
+
+        Raises:
+            Failure: By the error's code; FenceClosed when the fence was closed before the request left.
+        """
+        client = self.rds if service == "rds" else self.sts
+        send = functools.partial(self._send, getattr(client, operation), what, fence, parameters)
+        return await asyncio.get_running_loop().run_in_executor(self.pool, send)
+
+    def _send(
+        self, method: Callable[..., dict[str, Any]], what: str, fence: Fence | None, parameters: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        self._sending.fence = fence
+        try:
+            return method(**parameters)
+        except Exception as error:  # noqa: BLE001 - what the SDK raises has no common base; failure_of tells it apart
+            secrets = [str(parameters[name]) for name in _SECRET if name in parameters]
+            raise failure_of(error, what, hide=secrets) from None
+        finally:
+            self._sending.fence = None
+
+    async def pages(self, operation: str, what: str, key: str, /, **parameters: Any) -> list[dict[str, Any]]:
+        """Make a paged call to its end and return the members under `key`; half a list is a Failure."""
+        found: list[dict[str, Any]] = []
+        marker: dict[str, Any] = {}
+        for _ in range(_MOST_PAGES):
+            answer = await self.call(operation, what, MaxRecords=_PAGE, **parameters, **marker)
+            found += answer.get(key) or []
+            if not answer.get("Marker"):
+                return found
+            marker = {"Marker": answer["Marker"]}
+        raise Transient(f"cannot {what}: the list does not end")
+
+
+def _authority(config: ProviderConfigSpec, given: Mapping[str, Mapping[str, str]]) -> str:
+    """Return the PEM that instances are verified with; refused when it holds no certificate."""
+    reference = config.ca_bundle_ref
+    if reference is None:
+        return ""
+    pem, where = given[reference.name].get(reference.key, ""), f"key {reference.key} of Secret {reference.name}"
+    if not pem:
+        raise Blocked("CredentialsMissing", f"there is no {where}")
+    try:
+        ssl.create_default_context(cadata=pem)
+    except (ssl.SSLError, ValueError):
+        raise Terminal("CredentialsInvalid", f"{where} holds no PEM certificate; put AWS's bundle there") from None
+    return pem
+
+
+def _dial(config: ProviderConfigSpec, source: Source, ca: str, pool: ThreadPoolExecutor) -> AwsAccount:
+    clients = Clients(config.region, config.endpoint)
+    try:
+        credentials = first(source, functools.partial(clients.make, "sts"))
+        for role in config.credentials.assume_role_chain:
+            credentials = assumed(role, clients.make("sts", credentials))
+        rds, sts = clients.make("rds", credentials), clients.make("sts", credentials)
+    except Exception as error:  # noqa: BLE001 - as in AwsAccount._send
+        raise failure_of(error, f"connect to region {config.region}") from None
+    return AwsAccount(config, ca, rds, sts, pool)
+
+
+@asynccontextmanager
+async def connect(
+    config: ProviderConfigSpec, given: Mapping[str, Mapping[str, str]], recorded: str = ""
+) -> AsyncIterator[AwsAccount]:
+    """Connect as the ProviderConfig says and ask whose account it is.
+
+    `given` are the Secrets that it names; `recorded` is the account where its databases are, empty at first. That
+    another account is reached is left to the caller, as the databases' own marks say more.
+
+    Raises:
+        Failure: What is missing or wrong about the credentials, named by its key and never by its value.
+    """
+    del recorded
+    # An endpoint on this machine, which the process's command line had to allow, may hand out credentials as well.
+    agents = AGENT_HOSTS if config.endpoint is None else AGENT_HOSTS | _LOOPBACK_AGENTS
+    source = source_of(config.credentials, given, os.environ, agents=agents)
+    ca = _authority(config, given)
+    pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="aws")
+    try:
+        dial = functools.partial(_dial, config, source, ca, pool)
+        account = await asyncio.get_running_loop().run_in_executor(pool, dial)
+        await account.whoami()
+        yield account
+    finally:
+        # Whoever waits for an answer here gave it up; the event loop is not held for the SDK's time-out.
+        pool.shutdown(wait=False, cancel_futures=True)

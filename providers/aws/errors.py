@@ -1,0 +1,182 @@
+"""What RDS, STS and the SDK raise, as the five failure classes.
+
+Codes: the error lists of the operations in the RDS API reference 2014-10-31 ("Common Errors" too) and of the STS API
+reference 2011-06-15; the throttling codes are those that botocore's standard retry mode knows. A code stands on the
+wire with or without `Fault` behind it, so both spellings mean one thing here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from datetime import timedelta
+from typing import Any
+
+from botocore import exceptions as sdk
+
+from runtime.errors import Blocked, Conflict, Failure, Terminal, Throttled, Transient
+
+_PAUSE = timedelta(seconds=5)
+_LONGEST_PAUSE = timedelta(minutes=5)
+_LONGEST = 600
+
+THROTTLING = frozenset({
+    "Throttling", "ThrottlingException", "ThrottledException", "RequestThrottledException", "RequestThrottled",
+    "RequestLimitExceeded", "TooManyRequestsException", "SlowDown", "PriorRequestNotComplete",
+    "BandwidthLimitExceeded", "LimitExceededException", "EC2ThrottledException",
+})  # fmt: skip
+INVALID = frozenset({
+    "InvalidParameterValue", "InvalidParameterCombination", "InvalidParameter", "MissingParameter", "ValidationError",
+    "ValidationException", "MalformedQueryString", "InvalidQueryParameter", "StorageTypeNotSupported",
+    "NetworkTypeNotSupported", "DBUpgradeDependencyFailure", "InvalidSubnet", "SubnetAlreadyInUse",
+    "DBSubnetGroupDoesNotCoverEnoughAZs", "InvalidVPCNetworkState", "InvalidRestore", "PointInTimeRestoreNotEnabled",
+    "VpcEncryptionControlViolationException", "InvalidAction",
+})  # fmt: skip
+BUSY = frozenset({
+    "InvalidDBInstanceState", "InvalidDBSnapshotState", "InvalidDBSubnetGroupState", "InvalidDBSubnetState",
+    "InvalidDBParameterGroupState", "InvalidDBInstanceAutomatedBackupState", "InvalidDBClusterState",
+})  # fmt: skip
+QUOTA = frozenset({
+    "InstanceQuotaExceeded", "StorageQuotaExceeded", "DBSubnetGroupQuotaExceeded", "DBSubnetQuotaExceeded",
+    "DBParameterGroupQuotaExceeded", "InsufficientDBInstanceCapacity",
+    "ProvisionedIopsNotAvailableInAZ", "DBInstanceAutomatedBackupQuotaExceeded", "InsufficientStorageClusterCapacity",
+})  # fmt: skip
+DENIED = frozenset({
+    "AccessDenied", "AccessDeniedException", "UnauthorizedOperation", "NotAuthorized", "OptInRequired",
+    "RegionDisabledException", "KMSKeyNotAccessible", "AuthorizationNotFound",
+})  # fmt: skip
+CREDENTIALS = frozenset({
+    "InvalidClientTokenId", "UnrecognizedClientException", "SignatureDoesNotMatch", "InvalidSignatureException",
+    "ExpiredToken", "ExpiredTokenException", "InvalidAccessKeyId", "AuthFailure", "IncompleteSignature",
+    "MissingAuthenticationToken", "MissingAuthenticationTokenException", "InvalidIdentityToken", "IDPRejectedClaim",
+    "RequestExpired",
+})  # fmt: skip
+_BLOCKED = dict.fromkeys(BUSY, "CloudBusy") | dict.fromkeys(QUOTA, "QuotaExceeded") | {
+    "SnapshotQuotaExceeded": "BackupImpossible"
+}  # fmt: skip
+_TERMINAL = dict.fromkeys(CREDENTIALS, "CredentialsInvalid") | dict.fromkeys(DENIED, "AccessDenied")
+
+_ADVICE = {
+    "InsufficientDBInstanceCapacity": "AWS has none left of this class in the zone; wait, or choose another class",
+    "ExpiredToken": "the session is over; renew the credentials",
+    "ExpiredTokenException": "the session or the projected token is over; renew the credentials",
+    "RequestExpired": "the clocks of this machine and of AWS differ too much",
+    "SignatureDoesNotMatch": "the secret access key is not the one of this access key, or the clocks differ",
+    "InvalidClientTokenId": "AWS does not know this access key; renew the credentials",
+    "UnrecognizedClientException": "AWS does not know this access key; renew the credentials",
+    "InvalidIdentityToken": "AWS does not trust this cluster's tokens; check the account's OpenID Connect provider",
+    "SnapshotQuotaExceeded": "delete manual snapshots of the region or have the quota raised; or choose another policy",
+    "KMSKeyNotAccessible": "the key is off, gone or closed to this account",
+}
+_PROTECTED = re.compile(r"deletion ?protection|protected DB ?instance", re.IGNORECASE)
+_PASSWORD = re.compile(r"MasterUserPassword|master (user )?password", re.IGNORECASE)
+_VERSION = re.compile(r"cannot find version|cannot upgrade .* (from|to) ", re.IGNORECASE)
+_NO_ANSWER = (
+    sdk.EndpointConnectionError,
+    sdk.ConnectionError,
+    sdk.HTTPClientError,
+    sdk.ConnectTimeoutError,
+    sdk.ReadTimeoutError,
+    sdk.ConnectionClosedError,
+    sdk.IncompleteReadError,
+    sdk.ResponseStreamingError,
+    sdk.MetadataRetrievalError,
+    sdk.CredentialRetrievalError,
+)  # fmt: skip
+_NO_CREDENTIALS = (sdk.NoCredentialsError, sdk.PartialCredentialsError, sdk.TokenRetrievalError)
+
+
+class NotThere(Blocked):
+    """AWS said, by a typed answer, that the thing does not exist; `code` is that answer."""
+
+    def __init__(self, message: str, *, code: str) -> None:
+        super().__init__("ReferenceNotFound", message)
+        self.code = code
+
+
+class AlreadyThere(Conflict):
+    """A create met a thing of that name; `code` is the answer."""
+
+    def __init__(self, message: str, *, code: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def bare(code: str) -> str:
+    """Return a code as it is compared: RDS ends some in `Fault`, others not, and not always the same way."""
+    return code.removesuffix("Fault")
+
+
+def failure_of(error: Exception, what: str, *, hide: Iterable[str] = ()) -> Failure:
+    """Return the failure class of what the SDK raised; `what` says what was tried, `hide` are secret values.
+
+    A Failure (a closed fence, which botocore hands through) is returned as it is.
+    """
+    if isinstance(error, Failure):
+        return error
+    if isinstance(error, sdk.ClientError):
+        return _refused(error.response, what, hide)
+    if isinstance(error, _NO_CREDENTIALS):
+        return Terminal("CredentialsInvalid", f"cannot {what}: there are no whole credentials; renew them")
+    if isinstance(error, sdk.ParamValidationError | sdk.NoRegionError | sdk.InvalidRegionError):
+        return Terminal("InvalidValue", f"cannot {what}: {_clean(str(error), hide)}")
+    if isinstance(error, _NO_ANSWER):
+        return Transient(f"cannot {what}: no answer ({type(error).__name__})")
+    # What a broken answer or a renewal of credentials raises has no class of its own in the SDK.
+    return Transient(f"cannot {what}: {_clean(str(error), hide)} ({type(error).__name__})")
+
+
+def _clean(text: str, hide: Iterable[str]) -> str:
+    for secret in hide:
+        if secret:
+            text = text.replace(secret, "[redacted]")
+    return " ".join(text.split())[:_LONGEST]
+
+
+def _refused(response: Mapping[str, Any], what: str, hide: Iterable[str]) -> Failure:
+    error, meta = response.get("Error") or {}, response.get("ResponseMetadata") or {}
+    code = str(error.get("Code", ""))
+    said = _clean(str(error.get("Message", "")), hide) or "it was refused"
+    request = meta.get("RequestId", "")
+    asked = f"{code}, request {request}" if request else code
+    text = f"cannot {what}: {said.rstrip('.')} ({asked})"
+    known = bare(code)
+    if known in THROTTLING:
+        return Throttled(text, after=_pause(meta.get("HTTPHeaders") or {}))
+    if known.endswith("AlreadyExists"):
+        return AlreadyThere(text, code=code)
+    if known.endswith("NotFound") and known not in DENIED:
+        return NotThere(text, code=code)
+    advice = _ADVICE.get(known, "")
+    return _by_class(known, said, f"{text}; {advice}" if advice else text)
+
+
+def _by_class(code: str, said: str, text: str) -> Failure:
+    if code in INVALID:
+        return _invalid(said, text)
+    if code in _BLOCKED:
+        return Blocked(_BLOCKED[code], text)
+    if code in _TERMINAL:
+        return Terminal(_TERMINAL[code], text)
+    # A refusal that is not known here may pass: it is tried again, ever more slowly, and shown meanwhile.
+    return Transient(text)
+
+
+def _invalid(said: str, text: str) -> Failure:
+    """Tell apart what RDS says with one code for all: only its sentence names the cause."""
+    if _PROTECTED.search(said):
+        return Blocked("DeleteBlocked", f"{text}; turn deletionProtection off first")
+    if _PASSWORD.search(said):
+        return Terminal("InvalidPassword", text)
+    if _VERSION.search(said):
+        return Terminal("UnsupportedVersion", text)
+    return Terminal("InvalidValue", text)
+
+
+def _pause(headers: Mapping[str, str]) -> timedelta:
+    """Return how long AWS wants to be left alone; RDS says so rarely."""
+    try:
+        asked = timedelta(seconds=float(headers.get("retry-after", "")))
+    except (ValueError, OverflowError):
+        return _PAUSE
+    return min(max(asked, _PAUSE), _LONGEST_PAUSE)

@@ -1,0 +1,162 @@
+"""What the API server itself refuses of AWS's kinds, and whether the sentence tells the way out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.support.api import Api, ApiError, JsonObject
+
+VERSION = "aws.fairlead.dev/v1alpha1"
+INSTANCE: dict[str, Any] = {
+    "dbInstanceClass": "db.t4g.medium",
+    "allocatedStorage": 100,
+    "masterUsername": "orders",
+    "engineVersion": "16.4",
+    "dbName": "orders",
+    "storageEncrypted": True,
+}
+
+
+class Case(msgspec.Struct, frozen=True):
+    """One edit; an empty `refused` is one that is accepted."""
+
+    says: str
+    edit: dict[str, Any]
+    refused: str = ""
+
+
+def _edited(fields: dict[str, Any], edit: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in (fields | edit).items() if value is not None}
+
+
+def _object(kind: str, namespace: str, fields: dict[str, Any]) -> JsonObject:
+    meta = {"name": "orders", "namespace": namespace}
+    return {"apiVersion": VERSION, "kind": kind, "metadata": meta, "spec": {"forProvider": fields}}
+
+
+async def _answer(api: Api, method: str, path: str, body: JsonObject) -> str:
+    try:
+        await api.request(method, path, body, query={"dryRun": "All", "fieldValidation": "Strict"})
+    except ApiError as error:
+        return str(error) if error.status in {400, 422} else f"status {error.status}"
+    return ""
+
+
+BIRTHS = (
+    Case("a plain one", {}),
+    Case("references beside each other", {"dbSubnetGroupNameRef": {"name": "a"}, "dbParameterGroupName": "b"}),
+    Case("two subnet groups", {"dbSubnetGroupNameRef": {"name": "a"}, "dbSubnetGroupName": "b"}, "give one of the two"),
+    Case("a ceiling below the storage", {"maxAllocatedStorage": 50}, "ceiling of allocatedStorage"),
+    Case("throughput of another kind of storage", {"storageThroughput": 500}, "belongs to storageType gp3"),
+    Case("throughput", {"storageType": "gp3", "storageThroughput": 500}),
+    Case("monitoring without a role", {"monitoringInterval": 60}, "needs the monitoringRoleArn"),
+    Case("a reserved login", {"masterUsername": "rdsadmin"}, "reserved by PostgreSQL or by RDS"),
+    Case("our own tag", {"tags": {"fairlead-installation": "x"}}, "reserved"),
+    Case("a tag", {"tags": {"team": "x"}}),
+    Case("a snapshot", {"restoreFrom": {"dbSnapshotIdentifier": "final-orders"}}),
+    Case("an instant", {"restoreFrom": {"pointInTime": {"sourceClaim": "orders"}}}),
+    Case("no source", {"restoreFrom": {}}, "name exactly one source"),
+    Case("an instant of nothing", {"restoreFrom": {"pointInTime": {}}}, "name exactly one source"),
+    Case("a strange retention", {"performanceInsightsRetentionPeriod": 8}, "multiple of 31"),
+    Case("a word that RDS has not", {"storageSize": 5}, "unknown field"),
+)
+EDITS = (
+    Case("storage may grow", {"allocatedStorage": 200}),
+    Case("storage may not shrink", {"allocatedStorage": 99}, "make a new smaller RDSInstance"),
+    Case("a version goes up", {"engineVersion": "16.9"}),
+    Case("a major version goes up", {"engineVersion": "17"}),
+    Case("a minor version becomes any", {"engineVersion": "16"}),
+    Case("a version does not go down", {"engineVersion": "16.3"}, "restore a snapshot of before the upgrade"),
+    Case("a major version does not go down", {"engineVersion": "15"}, "engineVersion cannot go down"),
+    Case("the login is fixed", {"masterUsername": "other"}, "masterUsername is fixed at birth; make further logins"),
+    Case("the database is fixed", {"dbName": "other"}, "dbName is fixed at birth; make another database with SQL"),
+    Case("what is fixed is not removed", {"dbName": None}, "dbName is fixed at birth"),
+    Case("what is fixed is not added", {"kmsKeyId": "alias/x"}, "kmsKeyId is fixed at birth; copy a snapshot"),
+    Case("encryption is fixed", {"storageEncrypted": False}, "copy a snapshot with encryption"),
+    Case(
+        "what it began with is fixed",
+        {"restoreFrom": {"dbSnapshotIdentifier": "x"}},
+        "make a new RDSInstance with the other source",
+    ),
+    Case("a class is changed", {"dbInstanceClass": "db.m7g.large"}),
+)
+
+
+async def test_the_rules_of_instances(api: Api, namespace: str) -> None:
+    path = api.path(VERSION, "rdsinstances", namespace)
+    found = {
+        case.says: await _answer(api, "POST", path, _object("RDSInstance", namespace, _edited(INSTANCE, case.edit)))
+        for case in BIRTHS
+    }
+    born = await api.create(path, _object("RDSInstance", namespace, INSTANCE))
+    for case in EDITS:
+        edited = born | {"spec": born["spec"] | {"forProvider": _edited(born["spec"]["forProvider"], case.edit)}}
+        found[case.says] = await _answer(api, "PUT", f"{path}/orders", edited)
+
+    for case in (*BIRTHS, *EDITS):
+        assert bool(found[case.says]) is bool(case.refused), f"{case.says}: {found[case.says]}"
+        assert case.refused in found[case.says], case.says
+
+
+CREDENTIALS = {"source": "Secret", "secretRef": {"name": "keys"}}
+CONFIGS = (
+    Case("keys of a Secret", {}),
+    Case("a Secret that is not named", {"credentials": {"source": "Secret"}}, "secretRef belongs to source Secret"),
+    Case("a Secret beside a token", {"credentials": {**CREDENTIALS, "source": "WebIdentity"}}, "secretRef belongs to"),
+    Case("a token", {"credentials": {"source": "WebIdentity", "roleARN": "arn:aws:iam::123456789012:role/x"}}),
+    Case(
+        "a role for keys",
+        {"credentials": {**CREDENTIALS, "roleARN": "arn:aws:iam::123456789012:role/x"}},
+        "name the role in assumeRoleChain",
+    ),
+    Case("a region with a path", {"region": "eu-west-1/../x"}, "spec.region"),
+    Case("an endpoint with a user", {"endpoint": "https://a@b"}, "spec.endpoint"),
+    Case("a prefix without an end", {"namePrefix": "fl"}, "spec.namePrefix"),
+    Case("a prefix with two dashes", {"namePrefix": "fl--"}, "spec.namePrefix"),
+    Case("a longer prefix", {"namePrefix": "fl-prod-"}),
+)
+
+
+async def test_the_rules_of_the_others(api: Api, namespace: str) -> None:
+    config = {"apiVersion": VERSION, "kind": "ProviderConfig", "metadata": {"name": "rules"}}
+    for case in CONFIGS:
+        spec = _edited({"region": "eu-west-1", "credentials": CREDENTIALS}, case.edit)
+        found = await _answer(api, "POST", api.path(VERSION, "providerconfigs"), config | {"spec": spec})
+        assert bool(found) is bool(case.refused), f"{case.says}: {found}"
+        assert case.refused in found, case.says
+
+    groups = api.path(VERSION, "dbparametergroups", namespace)
+    born = await api.create(groups, _object("DBParameterGroup", namespace, {"dbParameterGroupFamily": "postgres16"}))
+    other = born | {"spec": born["spec"] | {"forProvider": {"dbParameterGroupFamily": "postgres17"}}}
+    assert "make another DBParameterGroup" in await _answer(api, "PUT", f"{groups}/orders", other)
+
+    subnets = api.path(VERSION, "dbsubnetgroups", namespace)
+    alone = _object("DBSubnetGroup", namespace, {"subnetIds": ["subnet-0a"]})
+    assert "spec.forProvider.subnetIds" in await _answer(api, "POST", subnets, alone)
+
+
+async def test_a_config_in_use_keeps_its_region(api: Api) -> None:
+    path = api.path(VERSION, "providerconfigs")
+    meta = {"name": "in-use"}
+    spec = {"region": "eu-west-1", "accountID": "123456789012", "credentials": CREDENTIALS}
+    born = await api.create(path, {"apiVersion": VERSION, "kind": "ProviderConfig", "metadata": meta, "spec": spec})
+    status = born | {"status": {"observedGeneration": 1, "inUse": True}}
+    used = await api.request("PUT", f"{path}/in-use/status", status)
+    try:
+        for edit in ({"region": "eu-west-2"}, {"accountID": "210987654321"}, {"accountID": None}):
+            refused = await _answer(api, "PUT", f"{path}/in-use", used | {"spec": _edited(used["spec"], edit)})
+            assert "make another one" in refused, edit
+    finally:
+        await api.delete(f"{path}/in-use")
+
+
+@pytest.mark.parametrize("plural", ["rdsinstances", "dbsubnetgroups", "dbparametergroups", "providerconfigs"])
+async def test_unseen_objects_are_not_current(api: Api, plural: str) -> None:
+    crd = await api.get(f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{plural}.aws.fairlead.dev")
+
+    conditions = {each["type"]: each["status"] for each in crd["status"]["conditions"]}
+    assert conditions["Established"] == "True"
+    assert "NonStructuralSchema" not in conditions

@@ -1,0 +1,352 @@
+"""As whom we speak to AWS: exactly as the ProviderConfig says, renewed in time, and for one account alone."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator, Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from providers.aws.account import AwsAccount, connect
+from providers.aws.config import Credentials, Limits, ProviderConfigSpec, refusal, secrets_of
+from providers.aws.credentials import AGENT_HOSTS, PodIdentity, StaticKeys, WebIdentity, source_of
+from providers.cloud import Fence, FenceClosed
+from runtime.errors import Blocked, Failure, Terminal, Throttled, Transient
+from tests.providers.aws.fake_sts import ACCOUNT, OTHER, FakeAws, serving
+
+KEYS = {"aws_access_key_id": "AKIASTATIC", "aws_secret_access_key": "s3cr3t/key+of=nobody"}
+ROLE = f"arn:aws:iam::{ACCOUNT}:role/first"
+
+
+@pytest.fixture
+def aws() -> Iterator[FakeAws]:
+    with serving() as fake:
+        yield fake
+
+
+@pytest.fixture(autouse=True)
+def _hostile_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """What a machine may hold, and what must not matter: keys, profiles, files that run commands, endpoints."""
+    ini = tmp_path / "config"
+    ini.write_text(f"[profile evil]\ncredential_process = touch {tmp_path}/ran\n[default]\nregion = us-gov-west-1\n")
+    for name, value in {
+        "AWS_ACCESS_KEY_ID": "AKIAAMBIENT",
+        "AWS_SECRET_ACCESS_KEY": "ambient",
+        "AWS_PROFILE": "evil",
+        "AWS_CONFIG_FILE": str(ini),
+        "AWS_SHARED_CREDENTIALS_FILE": str(ini),
+        "AWS_ENDPOINT_URL": "http://127.0.0.1:9",
+        "AWS_ENDPOINT_URL_RDS": "http://127.0.0.1:9",
+        "AWS_DEFAULT_REGION": "us-gov-west-1",
+    }.items():
+        monkeypatch.setenv(name, value)
+
+
+def _config(aws: FakeAws | None = None, **fields: Any) -> ProviderConfigSpec:
+    spec = {
+        "region": "eu-west-1",
+        "credentials": {"source": "Secret", "secretRef": {"name": "keys"}},
+        **({} if aws is None else {"endpoint": aws.url}),
+        **fields,
+    }
+    return msgspec.convert(spec, ProviderConfigSpec)
+
+
+async def _identity(config: ProviderConfigSpec, given: Mapping[str, Mapping[str, str]] | None = None) -> str:
+    async with connect(config, {"keys": KEYS} if given is None else given) as account:
+        return account.id
+
+
+async def _refused(config: ProviderConfigSpec, given: Mapping[str, Mapping[str, str]] | None = None) -> str:
+    try:
+        await _identity(config, given)
+    except (Blocked, Terminal) as failure:
+        return f"{failure.reason}: {failure.message}"
+    return "connected"
+
+
+class Source(msgspec.Struct, frozen=True):
+    says: str
+    config: dict[str, Any]
+    found: StaticKeys | WebIdentity | PodIdentity
+    secret: dict[str, str] = {}
+    environ: dict[str, str] = {}
+
+
+class NoSource(msgspec.Struct, frozen=True):
+    says: str
+    config: dict[str, Any]
+    refused: str
+    names: str = ""
+    secret: dict[str, str] = {}
+    environ: dict[str, str] = {}
+
+
+SECRET = {"source": "Secret", "secretRef": {"name": "keys"}}
+IRSA = {"AWS_ROLE_ARN": ROLE, "AWS_WEB_IDENTITY_TOKEN_FILE": "/var/run/token"}
+AGENT = "http://169.254.170.23/v1/credentials"
+POD = {"AWS_CONTAINER_CREDENTIALS_FULL_URI": AGENT, "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE": "/var/run/token"}
+TOKEN = Path("/var/run/token")
+ID, KEY = KEYS["aws_access_key_id"], KEYS["aws_secret_access_key"]
+SOURCES = (
+    Source("keys of a Secret", SECRET, StaticKeys(ID, KEY), secret=KEYS),
+    Source("keys of a session", SECRET, StaticKeys(ID, KEY, "t"), secret={**KEYS, "aws_session_token": "t"}),
+    Source("a role of the service account", {"source": "WebIdentity"}, WebIdentity(ROLE, TOKEN), environ=IRSA),
+    Source(
+        "another role for it", {"source": "WebIdentity", "roleARN": "arn:x"}, WebIdentity("arn:x", TOKEN), environ=IRSA
+    ),
+    Source("the agent", {"source": "PodIdentity"}, PodIdentity(AGENT, TOKEN), environ=POD),
+)
+MISSING, INVALID, FORBIDDEN = "CredentialsMissing", "CredentialsInvalid", "CredentialsForbidden"
+NO_SOURCES = (
+    NoSource("no access key", SECRET, MISSING, "aws_access_key_id", {"aws_secret_access_key": "s"}),
+    NoSource("an empty key", SECRET, MISSING, "aws_secret_access_key", {**KEYS, "aws_secret_access_key": ""}),
+    NoSource("an empty Secret", SECRET, MISSING, "keys"),
+    NoSource("a line's end", SECRET, INVALID, "aws_secret_access_key", {**KEYS, "aws_secret_access_key": "hunter2\n"}),
+    NoSource("a command", SECRET, FORBIDDEN, "credential_process", {**KEYS, "credential_process": "touch hunter2"}),
+    NoSource("a file of the SDK", SECRET, FORBIDDEN, "credentials", {"credentials": "[default]"}),
+    NoSource("a profile", SECRET, FORBIDDEN, "source_profile", {**KEYS, "source_profile": "x"}),
+    NoSource("no token", {"source": "WebIdentity"}, MISSING, "AWS_WEB_IDENTITY_TOKEN_FILE", {}, {"AWS_ROLE_ARN": ROLE}),
+    NoSource("no role", {"source": "WebIdentity"}, MISSING, "AWS_ROLE_ARN", {}, {"AWS_WEB_IDENTITY_TOKEN_FILE": "/x"}),
+    NoSource("no agent", {"source": "PodIdentity"}, MISSING, "AWS_CONTAINER_CREDENTIALS_FULL_URI"),
+    NoSource(
+        "the node's own metadata service",
+        {"source": "PodIdentity"},
+        "EndpointNotAllowed",
+        environ={**POD, "AWS_CONTAINER_CREDENTIALS_FULL_URI": "http://169.254.169.254/x"},
+    ),
+    NoSource("keys that lie about", {"source": "PodIdentity"}, MISSING, secret=KEYS),
+)
+
+
+def _source(case: Source | NoSource) -> StaticKeys | WebIdentity | PodIdentity:
+    config = msgspec.convert(case.config, Credentials)
+    return source_of(config, {"keys": case.secret}, case.environ, agents=AGENT_HOSTS)
+
+
+@pytest.mark.parametrize("case", SOURCES, ids=lambda case: case.says)
+def test_a_source(case: Source) -> None:
+    assert _source(case) == case.found
+
+
+@pytest.mark.parametrize("case", NO_SOURCES, ids=lambda case: case.says)
+def test_what_is_no_source(case: NoSource) -> None:
+    with pytest.raises(Failure) as caught:
+        _source(case)
+
+    failure = caught.value
+    assert isinstance(failure, Blocked | Terminal)
+    assert failure.reason == case.refused
+    assert case.names in failure.message
+    assert "hunter2" not in failure.message
+
+
+def test_keys_are_never_printed() -> None:
+    assert "s3cr3t" not in repr(StaticKeys(ID, KEY))
+
+
+async def test_keys_of_a_secret_reach_their_account(aws: FakeAws, tmp_path: Path) -> None:
+    assert await _identity(_config(aws)) == ACCOUNT
+    assert aws.actions() == ["GetCallerIdentity AKIASTATIC"]
+    assert not (tmp_path / "ran").exists()
+
+
+async def test_a_chain_assumes_each_role_with_the_one_before(aws: FakeAws) -> None:
+    chain = [
+        {"roleARN": ROLE, "externalID": "xyz", "sessionName": "orders"},
+        {"roleARN": f"arn:aws:iam::{OTHER}:role/second"},
+    ]
+    config = _config(aws, credentials={**SECRET, "assumeRoleChain": chain})
+
+    assert await _identity(config) == OTHER
+    assert aws.actions() == ["AssumeRole AKIASTATIC", "AssumeRole ASIAFIRST1", "GetCallerIdentity ASIASECOND2"]
+    first = aws.asked[0][2]
+    assert (first["ExternalId"], first["RoleSessionName"]) == ("xyz", "orders")
+    assert "ExternalId" not in aws.asked[1][2]
+
+
+async def test_a_projected_token_is_exchanged_and_read_anew(
+    aws: FakeAws, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    token = tmp_path / "token"
+    token.write_text("first\n")
+    monkeypatch.setenv("AWS_ROLE_ARN", ROLE)
+    monkeypatch.setenv("AWS_WEB_IDENTITY_TOKEN_FILE", str(token))
+    # Within the SDK's margin before the end of a session: each call renews it.
+    aws.lasting = timedelta(minutes=12)
+
+    async with connect(_config(aws, credentials={"source": "WebIdentity"}), {}) as account:
+        token.write_text("second\n")
+        await account.whoami()
+
+    assert aws.tokens[0] == "first"
+    assert aws.tokens[-1] == "second"
+    # Exchanged without a signature: no other identity of the process takes part.
+    assert {key for action, key, _ in aws.asked if action == "AssumeRoleWithWebIdentity"} == {""}
+
+
+async def test_a_projected_token_that_is_gone_is_named(aws: FakeAws, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ROLE_ARN", ROLE)
+    monkeypatch.setenv("AWS_WEB_IDENTITY_TOKEN_FILE", "/nowhere/token")
+
+    refused = await _refused(_config(aws, credentials={"source": "WebIdentity"}), {})
+
+    assert refused.startswith("CredentialsMissing: the projected token")
+    assert aws.asked == []
+
+
+async def test_the_agent_of_pod_identity_is_asked(
+    aws: FakeAws, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    token = tmp_path / "token"
+    token.write_text("pod-token")
+    monkeypatch.setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", f"{aws.url}/v1/credentials")
+    monkeypatch.setenv("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", str(token))
+
+    assert await _identity(_config(aws, credentials={"source": "PodIdentity"}), {}) == ACCOUNT
+    assert aws.tokens == ["pod-token"]
+    assert aws.actions() == ["Agent", "GetCallerIdentity ASIAPOD1"]
+
+
+async def test_another_account_than_the_one_named_is_refused(aws: FakeAws) -> None:
+    refused = await _refused(_config(aws, accountID=OTHER))
+
+    assert refused.startswith("AccountChanged: ")
+    assert ACCOUNT in refused
+    assert OTHER in refused
+
+
+async def test_another_account_behind_the_same_credentials_is_seen(aws: FakeAws) -> None:
+    async with connect(_config(aws), {"keys": KEYS}) as account:
+        aws.keys["AKIASTATIC"] = OTHER
+        with pytest.raises(Terminal) as caught:
+            await account.whoami()
+
+    assert caught.value.reason == "AccountChanged"
+
+
+@pytest.mark.parametrize(
+    ("key", "advice"), [("AKIASTATIC", "renew the credentials"), ("AKIANOBODY", "renew the credentials")]
+)
+async def test_a_session_that_is_over_and_an_unknown_key_are_named(aws: FakeAws, key: str, advice: str) -> None:
+    aws.keys["AKIASTATIC"] = None
+
+    refused = await _refused(_config(aws), {"keys": {**KEYS, "aws_access_key_id": key}})
+
+    assert refused.startswith("CredentialsInvalid: ")
+    assert advice in refused
+    assert "request r-1" in refused
+    assert "s3cr3t" not in refused
+
+
+async def test_no_answer_is_no_verdict() -> None:
+    with pytest.raises(Transient):
+        await _identity(_config(endpoint="http://127.0.0.1:9"))
+
+
+async def test_pages_are_read_to_the_end(aws: FakeAws) -> None:
+    aws.pages = 3
+    async with connect(_config(aws), {"keys": KEYS}) as account:
+        found = await account.pages("describe_db_instances", "list", "DBInstances")
+
+    assert [one["DBInstanceIdentifier"] for one in found] == ["db-1", "db-2", "db-3"]
+    assert aws.asked[-1][2]["MaxRecords"] == "100"
+
+
+async def test_half_a_list_is_a_failure(aws: FakeAws) -> None:
+    aws.pages, aws.broken_page = 3, 2
+    async with connect(_config(aws), {"keys": KEYS}) as account:
+        with pytest.raises(Throttled):
+            await account.pages("describe_db_instances", "list", "DBInstances")
+
+
+def _fence(*, is_open: bool) -> Fence:
+    return Fence(until=time.monotonic() + 60, leads=lambda: is_open, monotonic=time.monotonic)
+
+
+async def test_a_closed_fence_stops_the_call_before_it_leaves(aws: FakeAws) -> None:
+    async with connect(_config(aws), {"keys": KEYS}) as account:
+        before = len(aws.asked)
+        with pytest.raises(FenceClosed):
+            await _change(account, is_open=False)
+        assert len(aws.asked) == before
+        # The thread forgets the fence of the call before.
+        await account.call("describe_db_instances", "list")
+        await _change(account, is_open=True)
+        assert len(aws.asked) == before + 2
+
+
+async def _change(account: AwsAccount, *, is_open: bool) -> None:
+    await account.call("delete_db_instance", "delete x", fence=_fence(is_open=is_open), DBInstanceIdentifier="x")
+
+
+async def test_the_sdk_logs_no_bodies(aws: FakeAws, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    async with connect(_config(aws), {"keys": KEYS}) as account:
+        await account.call(
+            "modify_db_instance", "set the password", DBInstanceIdentifier="x", MasterUserPassword="hunter2hunter2"
+        )
+
+    assert "hunter2" not in caplog.text
+
+
+class Authority(msgspec.Struct, frozen=True):
+    says: str
+    secret: dict[str, str]
+    refused: str
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        Authority("the key is not there", {"other": "x"}, "CredentialsMissing: there is no key ca.crt of Secret ca"),
+        Authority("it is no certificate", {"ca.crt": "nonsense"}, "CredentialsInvalid: key ca.crt of Secret ca holds"),
+    ],
+    ids=lambda case: case.says,
+)
+async def test_an_authority(aws: FakeAws, case: Authority) -> None:
+    config = _config(aws, caBundleRef={"name": "ca"})
+
+    assert secrets_of(config) == ("keys", "ca")
+    assert (await _refused(config, {"keys": KEYS, "ca": case.secret})).startswith(case.refused)
+    assert aws.asked == []
+
+
+class Limit(msgspec.Struct, frozen=True):
+    says: str
+    limits: Limits
+    refused: str = ""
+    storage_gib: int | None = 100
+    public: bool = False
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        Limit("no limits", Limits()),
+        Limit("a class that is offered", Limits(classes=("db.t4g.medium",))),
+        Limit("a class that is not", Limits(classes=("db.m7g.large",)), "only db.m7g.large"),
+        Limit("no class at all", Limits(classes=()), "only none"),
+        Limit("as much storage as is allowed", Limits(storage_gib=100)),
+        Limit("more storage than is allowed", Limits(storage_gib=99), "at most 99 GiB"),
+        Limit("storage that is not known", Limits(storage_gib=99), storage_gib=None),
+        Limit("an address on the internet", Limits(), "internet", public=True),
+        Limit("an address on the internet, allowed", Limits(public_access=True), public=True),
+    ],
+    ids=lambda case: case.says,
+)
+def test_a_limit(case: Limit) -> None:
+    found = refusal(
+        case.limits,
+        instance_class="db.t4g.medium",
+        storage_gib=case.storage_gib,
+        publicly_accessible=case.public,
+    )
+
+    assert (found is not None) is bool(case.refused)
+    assert found is None or (found[0] == "LimitReached" and case.refused in found[1])
