@@ -19,10 +19,21 @@ class Problem(msgspec.Struct, frozen=True, omit_defaults=True):
     column: int = 0
     resource: str = ""
 
+    def __post_init__(self) -> None:
+        # A template may name what it likes at any length; what is said of it goes into events and conditions.
+        for name in ("message", "path"):
+            text = getattr(self, name)
+            if len(text) > _TEXT_LIMIT:
+                msgspec.structs.force_setattr(self, name, _cut(text))
+
     def __str__(self) -> str:
         place = f"{self.path}:{self.column}" if self.column else self.path
         text = f"{place}: {self.message}" if place else self.message
-        return text if len(text) <= _TEXT_LIMIT else text[: _TEXT_LIMIT - 1] + "…"
+        return _cut(text)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _TEXT_LIMIT else text[: _TEXT_LIMIT - 1] + "…"
 
 
 class CompositionError(Exception):

@@ -326,7 +326,7 @@ def _refuse_excess(rendered: Rendered) -> None:
     if len(rendered.children) > _CHILDREN_LIMIT:
         what = f"{len(rendered.children)} children, at most {_CHILDREN_LIMIT} are allowed"
         raise CompositionError(Problem("RenderLimit", what, "spec.resources"))
-    if len(dumps([child.object for child in rendered.children])) > _OUTPUT_LIMIT_BYTES:
+    if len(dumps(rendered)) > _OUTPUT_LIMIT_BYTES:
         raise CompositionError(Problem("RenderLimit", "the output is larger than 1 MiB", "spec.resources"))
     if not rendered.children and not rendered.waiting:
         what = "nothing is composed for this claim: every `when` is false; what exists is kept"

@@ -27,6 +27,7 @@ FRAME_LIMIT_BYTES = 64 << 20
 SPAWN, KILL = b"spawn", b"kill"
 READY = b"ready"
 _PIPE = 3
+_PROBLEMS_LIMIT = 100
 
 
 class Order(msgspec.Struct, frozen=True):
@@ -110,7 +111,8 @@ def _answer(frame: bytes) -> Answer:
     order = msgspec.json.decode(frame, type=Order)
     try:
         if order.operation == "check":
-            return Answer(problems=check(msgspec.json.decode(order.body, type=CheckRequest)))
+            found = check(msgspec.json.decode(order.body, type=CheckRequest))
+            return Answer(problems=found[:_PROBLEMS_LIMIT])
         return Answer(rendered=render(msgspec.json.decode(order.body, type=Request)))
     except CompositionError as error:
         return Answer(problems=error.problems)

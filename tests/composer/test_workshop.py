@@ -20,6 +20,7 @@ from composer.check import CheckRequest
 from composer.problems import CompositionError
 from composer.render import Request, render
 from composer.workshop import Workshop
+from tests.composer.bombs import BOMBS, request_of
 from tests.composer.factories import claim
 
 IDENTITY = "claim-uid@shop/orders"
@@ -33,12 +34,11 @@ async def workshop() -> AsyncIterator[Workshop]:
     await made.close()
 
 
-def _request(text: Any, **variables: str) -> Request:
+def _request(text: Any) -> Request:
     template = {"apiVersion": "onprem.fairlead.dev/v1alpha1", "kind": "PostgresDatabase", "spec": {"x": text}}
     composition = {
         "compositeTypeRef": {"apiVersion": "db/v1", "kind": "K"},
         "resources": [{"name": "database", "template": template}],
-        "variables": variables,
     }
     return Request("c", composition, claim(), IDENTITY)
 
@@ -61,23 +61,45 @@ async def test_a_worker_tells_what_is_wrong(workshop: Workshop) -> None:
     assert [each.reason for each in await workshop.check(CheckRequest({"resources": 3}, {}))] == ["SchemaMismatch"]
 
 
-_TWICE = {f"v{n}": f"{{{{ vars.v{n - 1} ~ vars.v{n - 1} }}}}" for n in range(1, 31)}
-_LONG = "{{ '" + "a" * 30 + "' | replace('a', '" + "b" * 2000 + "') | replace('b', '" + "c" * 50 + "') }}"
-BOMBS: dict[str, tuple[str, dict[str, str]]] = {
-    "memory": ("{{ vars.v30 }}", {"v0": "x" * 1000} | _TWICE),
-    "output": (_LONG, {}),
-}
+async def test_a_bomb_costs_its_own_render_alone() -> None:
+    """Each goes off beside neighbours; all of them get what they ask for, from the worker that is left."""
+    workshop = Workshop(workers=2)
+    said: dict[str, str] = {}
+    neighbours = 0
+    try:
+        for name, bomb in BOMBS.items():
+            going_off = asyncio.create_task(_reason(workshop, request_of(bomb)))
+            for number in range(3):
+                (child,) = (await workshop.render(_request(f"{name} {number}"))).children
+                neighbours += child.object["spec"]["x"] == f"{name} {number}"
+            said[name] = await going_off
+    finally:
+        await workshop.close()
+
+    assert said == {name: bomb.reason for name, bomb in BOMBS.items()}
+    assert neighbours == 3 * len(BOMBS)
 
 
-@pytest.mark.parametrize("bomb", BOMBS.values(), ids=BOMBS)
-async def test_a_bomb_costs_its_own_render_and_is_refused_after_three(
-    workshop: Workshop, bomb: tuple[str, dict[str, str]]
-) -> None:
-    text, variables = bomb
-    for _ in range(4):
-        assert await _reason(workshop, _request(text, **variables)) == "RenderLimit"
+async def test_what_kills_three_workers_is_refused_and_kills_no_fourth(workshop: Workshop) -> None:
+    """The refusal needs no worker: it comes while the only one is taken away."""
+    request = request_of(BOMBS["lists of lists"])
+    for _ in range(3):
+        assert await _reason(workshop, request) == "RenderLimit"
+    idle = workshop._idle
+    assert idle is not None
+    one = idle.get_nowait()
 
+    assert await _reason(workshop, request) == "RenderLimit"
+
+    idle.put_nowait(one)
     assert (await workshop.render(_request("fine"))).children
+
+
+async def test_what_is_said_of_a_bomb_is_short(workshop: Workshop) -> None:
+    with pytest.raises(CompositionError) as caught:
+        await workshop.render(request_of(BOMBS["a name of a mebibyte in what is said"]))
+
+    assert len(str(caught.value)) <= 400
 
 
 async def test_a_killed_worker_is_replaced(workshop: Workshop) -> None:
