@@ -188,7 +188,8 @@ class Provider(Generic[SpecT, ConfigT]):
     `endpoint_of` is the URL that a ProviderConfig names instead of the cloud's own, empty for none.
     `view` makes this kind's Cloud of what `connect` yields, and `beside` are further kinds that share connection,
     ProviderConfigs and budgets. A `slow` cloud carries changes out after its answer and
-    may not show them at once. `references` are fields that name another managed resource, each with
+    may not show them at once. `born_with_login` tells whether a create sets the
+    password, which a restore does not. `references` are fields that name another managed resource, each with
     the field that takes what it resolves to. A kind that is not `stateful` has no password and no backup, and is made
     again when it is lost.
     """
@@ -215,6 +216,7 @@ class Provider(Generic[SpecT, ConfigT]):
     beside: tuple[Provider[Any, ConfigT], ...] = ()
     slow: bool = False
     references: tuple[Reference, ...] = ()
+    born_with_login: Callable[[SpecT], bool] = lambda _spec: True
     stateful: bool = True
 
 

@@ -14,18 +14,18 @@ import msgspec
 
 from providers.cloud import Credential, Endpoint, Fence, Sweep, Target
 from providers.identity import Owner
+from providers.login import Server, try_login
 from providers.managed import Absent, Change, Found, Observed, Present, diff
 from providers.onprem import catalog, removal
 from providers.onprem.facts import Facts, Inside, broken_rules
-from providers.onprem.login import Server, try_login
 from providers.onprem.models import PostgresDatabaseParameters, ProviderConfigSpec
-from providers.onprem.scram import verifier
 from providers.onprem.session import Account, Session, Sessions
 from providers.onprem.statements import Statement, birth, disable, password_statements, statements, tags_of
 from providers.onprem.translate import observed, target_names, wanted
 from providers.passwords import Login
 from providers.plan import Policy
 from providers.reading import Operation
+from providers.scram import verifier
 from runtime.errors import Blocked, Conflict, Failure, Terminal, Transient
 
 Seen = Observed[PostgresDatabaseParameters]

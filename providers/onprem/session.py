@@ -17,8 +17,8 @@ from typing import Any
 import psycopg
 
 from providers.cloud import Credential, Fence
+from providers.login import Server, try_login
 from providers.onprem.errors import failure_of
-from providers.onprem.login import Server, try_login
 from providers.passwords import Login
 from runtime.errors import Failure, Terminal, Transient
 

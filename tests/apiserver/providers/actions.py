@@ -6,7 +6,7 @@ import base64
 from typing import Any
 
 from providers.cloud import Credential
-from providers.onprem.login import Server, try_login
+from providers.login import Server, try_login
 from providers.passwords import Login
 from tests.support.api import JsonObject, connect
 from tests.support.kinds import DATABASE, SECRET, database, is_ready

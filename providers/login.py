@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from providers.cloud import Credential
-from providers.onprem.scram import Exchange, ScramError
 from providers.passwords import Login
+from providers.scram import Exchange, ScramError
 
 _SSL_REQUEST = struct.pack("!ii", 8, 80877103)
 _PROTOCOL_3 = 196608

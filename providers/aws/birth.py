@@ -1,0 +1,91 @@
+"""The parameters of the calls that make an instance: from nothing, from a snapshot, from a point in time. Pure."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from providers.aws.models import PointInTime, RDSInstanceParameters
+from providers.aws.names import tags_of
+from providers.cloud import Credential, Target
+
+# What CreateDBInstance and both restores take alike, by the model's names.
+_COMMON = {
+    "db_instance_class": "DBInstanceClass",
+    "engine": "Engine",
+    "storage_type": "StorageType",
+    "iops": "Iops",
+    "storage_throughput": "StorageThroughput",
+    "port": "Port",
+    "multi_az": "MultiAZ",
+    "availability_zone": "AvailabilityZone",
+    "db_subnet_group_name": "DBSubnetGroupName",
+    "vpc_security_group_ids": "VpcSecurityGroupIds",
+    "publicly_accessible": "PubliclyAccessible",
+    "network_type": "NetworkType",
+    "db_parameter_group_name": "DBParameterGroupName",
+    "option_group_name": "OptionGroupName",
+    "auto_minor_version_upgrade": "AutoMinorVersionUpgrade",
+    "ca_certificate_identifier": "CACertificateIdentifier",
+    "enable_iam_database_authentication": "EnableIAMDatabaseAuthentication",
+    "enable_cloudwatch_logs_exports": "EnableCloudwatchLogsExports",
+    "copy_tags_to_snapshot": "CopyTagsToSnapshot",
+    "deletion_protection": "DeletionProtection",
+}
+_NEW = _COMMON | {
+    "allocated_storage": "AllocatedStorage",
+    "max_allocated_storage": "MaxAllocatedStorage",
+    "engine_version": "EngineVersion",
+    "storage_encrypted": "StorageEncrypted",
+    "kms_key_id": "KmsKeyId",
+    "db_name": "DBName",
+    "master_username": "MasterUsername",
+    "backup_retention_period": "BackupRetentionPeriod",
+    "preferred_backup_window": "PreferredBackupWindow",
+    "preferred_maintenance_window": "PreferredMaintenanceWindow",
+    "enable_performance_insights": "EnablePerformanceInsights",
+    "performance_insights_kms_key_id": "PerformanceInsightsKMSKeyId",
+    "performance_insights_retention_period": "PerformanceInsightsRetentionPeriod",
+    "database_insights_mode": "DatabaseInsightsMode",
+    "monitoring_interval": "MonitoringInterval",
+    "monitoring_role_arn": "MonitoringRoleArn",
+}
+
+
+def _given(spec: RDSInstanceParameters, names: dict[str, str]) -> dict[str, Any]:
+    found = {theirs: getattr(spec, ours) for ours, theirs in names.items()}
+    return {
+        name: list(value) if isinstance(value, tuple) else value for name, value in found.items() if value is not None
+    }
+
+
+def restored(spec: RDSInstanceParameters) -> bool:
+    """Tell whether the instance begins with another's data, and with that one's password."""
+    return spec.restore_from is not None
+
+
+def call_for(target: Target[RDSInstanceParameters], credential: Credential) -> tuple[str, dict[str, Any]]:
+    """Return the operation and the parameters that make the instance, its owner's tags among them."""
+    spec = target.spec
+    marked = {"DBInstanceIdentifier": target.name, "Tags": tags_of(target.owner, spec.tags)}
+    source = spec.restore_from
+    if source is None:
+        login = {"MasterUserPassword": credential.password}
+        return "create_db_instance", {**_given(spec, _NEW), **marked, **login}
+    if source.db_snapshot_identifier is not None:
+        snapshot = {"DBSnapshotIdentifier": source.db_snapshot_identifier}
+        return "restore_db_instance_from_db_snapshot", {**_given(spec, _COMMON), **marked, **snapshot}
+    moment = _moment(source.point_in_time or PointInTime())
+    named = {"TargetDBInstanceIdentifier": target.name, "Tags": marked["Tags"]}
+    return "restore_db_instance_to_point_in_time", {**_given(spec, _COMMON), **named, **moment}
+
+
+def _moment(source: PointInTime) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    if source.source_db_instance_identifier is not None:
+        found["SourceDBInstanceIdentifier"] = source.source_db_instance_identifier
+    if source.source_dbi_resource_id is not None:
+        found["SourceDbiResourceId"] = source.source_dbi_resource_id
+    if source.restore_time is None:
+        return {**found, "UseLatestRestorableTime": True}
+    return {**found, "RestoreTime": datetime.fromisoformat(source.restore_time)}

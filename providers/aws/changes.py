@@ -1,0 +1,166 @@
+"""What each field of an instance does to its users when it changes, and how RDS takes it. Pure.
+
+RDS User Guide, "Settings for DB instances" (when a change is made, and whether it interrupts), and ModifyDBInstance of
+the API Reference: with ApplyImmediately the *whole* queue of pending changes is made, whoever put it there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from providers.aws import states
+from providers.aws.facts import Facts, major_of, version_covers
+from providers.aws.models import RDSInstanceParameters
+from providers.managed import Change, Class, Observed, Queue, Value
+
+Seen = Observed[RDSInstanceParameters]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """How one field goes to ModifyDBInstance: its parameter, what it does, whether the window's queue can hold it."""
+
+    parameter: str
+    kind: Class = Class.ONLINE
+    queues: bool = False
+
+
+RULES: Mapping[str, Rule] = {
+    "dbInstanceClass": Rule("DBInstanceClass", Class.RESTART, queues=True),
+    "allocatedStorage": Rule("AllocatedStorage", queues=True),
+    "engineVersion": Rule("EngineVersion", Class.RESTART, queues=True),
+    "maxAllocatedStorage": Rule("MaxAllocatedStorage"),
+    "storageType": Rule("StorageType", queues=True),
+    "iops": Rule("Iops", queues=True),
+    "storageThroughput": Rule("StorageThroughput", queues=True),
+    "port": Rule("DBPortNumber", Class.LOCKOUT),
+    "multiAZ": Rule("MultiAZ", queues=True),
+    "dbSubnetGroupName": Rule("DBSubnetGroupName", Class.RESTART, queues=True),
+    "vpcSecurityGroupIds": Rule("VpcSecurityGroupIds", Class.LOCKOUT),
+    "publiclyAccessible": Rule("PubliclyAccessible", Class.LOCKOUT),
+    "networkType": Rule("NetworkType", Class.LOCKOUT),
+    "dbParameterGroupName": Rule("DBParameterGroupName"),
+    "optionGroupName": Rule("OptionGroupName"),
+    "backupRetentionPeriod": Rule("BackupRetentionPeriod"),
+    "preferredBackupWindow": Rule("PreferredBackupWindow"),
+    "preferredMaintenanceWindow": Rule("PreferredMaintenanceWindow"),
+    "autoMinorVersionUpgrade": Rule("AutoMinorVersionUpgrade"),
+    "caCertificateIdentifier": Rule("CACertificateIdentifier", Class.RESTART, queues=True),
+    "enableIAMDatabaseAuthentication": Rule("EnableIAMDatabaseAuthentication", queues=True),
+    "enableCloudwatchLogsExports": Rule("CloudwatchLogsExportConfiguration"),
+    "enablePerformanceInsights": Rule("EnablePerformanceInsights"),
+    "performanceInsightsRetentionPeriod": Rule("PerformanceInsightsRetentionPeriod"),
+    "databaseInsightsMode": Rule("DatabaseInsightsMode"),
+    "monitoringInterval": Rule("MonitoringInterval"),
+    "monitoringRoleArn": Rule("MonitoringRoleArn"),
+    "copyTagsToSnapshot": Rule("CopyTagsToSnapshot"),
+    "deletionProtection": Rule("DeletionProtection"),
+}
+_MAGNETIC = "standard"
+# "Amazon RDS DB instance storage": PostgreSQL on gp3 has a fixed rate below this size.
+_GP3_CHOOSES_GIB = 400
+
+
+def classify(change: Change, seen: Seen) -> Change:
+    """Return a change with its class, its place in RDS's queue, and why it cannot be sent as things are."""
+    facts: Facts = seen.facts
+    if change.path.startswith("tags.") or change.queue is Queue.CANCEL:
+        return change
+    rule, veto = _special(change, facts), states.veto(facts.status, change.path)
+    queue = Queue.NONE
+    if rule.queues:
+        waits = _holds(change, facts.pending.get(change.path))
+        queue = Queue.WAITING if waits else Queue.OPEN
+    return replace(change, kind=rule.kind, queue=queue, veto=veto or _refused(change, facts))
+
+
+def _special(change: Change, facts: Facts) -> Rule:
+    rule = RULES[change.path]
+    match change.path, change.want, change.have:
+        case "backupRetentionPeriod", 0, _:
+            return replace(rule, kind=Class.LOSS, queues=True)
+        case "backupRetentionPeriod", _, 0:
+            return replace(rule, kind=Class.RESTART, queues=True)
+        case "engineVersion", str(want), str(have) if major_of(want) != major_of(have):
+            return replace(rule, kind=Class.LOSS)
+        case "storageType", want, have if _MAGNETIC in {want, have}:
+            return replace(rule, kind=Class.RESTART)
+        case "deletionProtection", False, _ if not facts.leaving:
+            return replace(rule, kind=Class.ONLINE)
+        case _:
+            return rule
+
+
+def _refused(change: Change, facts: Facts) -> tuple[str, str] | None:
+    match change.path, change.want, change.have:
+        case "engineVersion", str(want), str(have) if _number(want) < _number(have):
+            return "InvalidValue", f"engineVersion {want} is older than {have}, which runs; RDS makes no downgrade"
+        case "engineVersion", str(want), str(have) if major_of(want) != major_of(have) and not facts.allow_major:
+            text = f"from {have} to {want} is a major upgrade; set allowMajorVersionUpgrade to true to have it"
+            return "HeldChange", text
+        case _:
+            return None
+
+
+def _number(version: str) -> tuple[int, ...]:
+    return tuple(int(part) if part.isdigit() else 0 for part in version.split("."))
+
+
+def _holds(change: Change, waiting: Value) -> bool:
+    if change.path == "engineVersion" and isinstance(change.want, str) and isinstance(waiting, str):
+        return version_covers(change.want, waiting)
+    if change.path == "allocatedStorage" and isinstance(change.want, int) and isinstance(waiting, int):
+        return waiting >= change.want
+    if isinstance(change.want, str) and isinstance(waiting, str):
+        return change.want.lower() == waiting.lower()
+    return waiting is not None and waiting == change.want
+
+
+def requests(spec: RDSInstanceParameters, seen: Seen, changes: Iterable[Change]) -> list[dict[str, Any]]:
+    """Return the parameters of each ModifyDBInstance that the changes take, in order; tags are not among them.
+
+    What is due goes first and by itself: a change that only waits for the window must not be made along with it.
+    """
+    fields = [change for change in changes if not change.path.startswith("tags.")]
+    due = [change for change in fields if not change.deferred]
+    deferred = [change for change in fields if change.deferred]
+    flushes = any(change.queue in {Queue.OPEN, Queue.WAITING} for change in due)
+    calls = [(due, flushes), (deferred, False)] if flushes else [([*due, *deferred], False)]
+    return [_request(spec, seen, group, now=now) for group, now in calls if group]
+
+
+def _request(spec: RDSInstanceParameters, seen: Seen, changes: Iterable[Change], *, now: bool) -> dict[str, Any]:
+    facts: Facts = seen.facts
+    found: dict[str, Any] = {"DBInstanceIdentifier": seen.name, "ApplyImmediately": now}
+    for change in changes:
+        rule = RULES[change.path]
+        found[rule.parameter] = list(change.want) if isinstance(change.want, tuple) else change.want
+        match change.path:
+            case "enableCloudwatchLogsExports":
+                found[rule.parameter] = _exports(change)
+            case "monitoringInterval" if spec.monitoring_role_arn is not None:
+                found["MonitoringRoleArn"] = spec.monitoring_role_arn
+            case "allocatedStorage" if _rated(spec, seen) is not None:
+                found["Iops"] = _rated(spec, seen)
+            case "storageType" | "iops":
+                # RDS wants size and rate together (ModifyDBInstance, Iops).
+                found.setdefault("AllocatedStorage", max(spec.allocated_storage, facts.allocated_storage))
+            case "engineVersion" if facts.allow_major:
+                found["AllowMajorVersionUpgrade"] = True
+    return found
+
+
+def _rated(spec: RDSInstanceParameters, seen: Seen) -> int | None:
+    """Return the IOPS that a growth must name: of io1 and io2, and of gp3 from where they can be chosen."""
+    kind, rate = seen.spec.storage_type, spec.iops or seen.spec.iops
+    chosen = kind in {"io1", "io2"} or (kind == "gp3" and seen.facts.allocated_storage >= _GP3_CHOOSES_GIB)
+    return rate if chosen and rate else None
+
+
+def _exports(change: Change) -> dict[str, list[str]]:
+    want = set(change.want) if isinstance(change.want, tuple) else set()
+    have = set(change.have) if isinstance(change.have, tuple) else set()
+    found = {"EnableLogTypes": sorted(want - have), "DisableLogTypes": sorted(have - want)}
+    return {key: names for key, names in found.items() if names}

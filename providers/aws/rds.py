@@ -1,0 +1,288 @@
+"""RDS instances through one account: reads, changes, final snapshots, logins."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from providers.aws import birth, changes, states, translate
+from providers.aws.account import AwsAccount
+from providers.aws.config import refusal
+from providers.aws.errors import AlreadyThere, NotThere
+from providers.aws.facts import Facts
+from providers.aws.final import name_for, released_at, stem_of
+from providers.aws.models import RDSInstanceParameters
+from providers.aws.names import RELEASED, decoded_tags, owner_from, tags_of
+from providers.cloud import Credential, Endpoint, Fence, Sweep, Target
+from providers.identity import Owner
+from providers.login import Server, try_login
+from providers.managed import Absent, Change, Found, Observed, Phase, Present
+from providers.passwords import Login
+from providers.plan import Policy
+from providers.reading import Operation
+from runtime.errors import Blocked, Conflict, Transient
+
+Seen = Observed[RDSInstanceParameters]
+Where = Target[RDSInstanceParameters]
+_LISTED_FOR_SECONDS = 30.0
+_UNREACHABLE_FOR_SECONDS = 60.0
+
+
+class RdsInstances:
+    """Implements providers.cloud.Cloud for instances."""
+
+    def __init__(self, account: AwsAccount) -> None:
+        self._account = account
+        self._endpoints: dict[str, tuple[str, int]] = {}
+        self._tag_marks: dict[str, str] = {}
+        self._listed: tuple[float, list[dict[str, Any]]] = (float("-inf"), [])
+        self._unreachable: dict[tuple[str, int], float] = {}
+
+    async def whoami(self) -> str:
+        """Return the account that the credentials reach."""
+        return await self._account.whoami()
+
+    async def observe(self, target: Where) -> Present[RDSInstanceParameters] | Absent:
+        """Read one instance with all of its tags."""
+        what = f"look at instance {target.name}"
+        try:
+            answer = await self._account.call("describe_db_instances", what, DBInstanceIdentifier=target.name)
+        except NotThere:
+            self._endpoints.pop(target.name, None)
+            return Absent()
+        found = answer.get("DBInstances") or []
+        if len(found) != 1:
+            raise Transient(f"cannot {what}: the answer names {len(found)} instances")
+        seen = translate.observed(found[0], await self._tags(found[0]), target)
+        if seen.facts.address:
+            self._endpoints[target.name] = (seen.facts.address, seen.facts.port)
+        return Present(seen)
+
+    async def _tags(self, instance: Mapping[str, Any]) -> dict[str, str]:
+        """Return the tags; an answer without a list of them says nothing about them, and is asked again by itself."""
+        members = instance.get("TagList")
+        if members is None:
+            what = f"read the tags of instance {instance['DBInstanceIdentifier']}"
+            answer = await self._account.call(
+                "list_tags_for_resource", what, ResourceName=instance.get("DBInstanceArn", "")
+            )
+            members = answer.get("TagList")
+        if members is None:
+            raise Transient(f"RDS does not say which tags instance {instance['DBInstanceIdentifier']} has")
+        return decoded_tags(members)
+
+    async def observe_all(self) -> Sweep:
+        """List the region's instances; an answer without a list of tags leaves what is known of them."""
+        listed = await self._list()
+        items = {}
+        for one in listed:
+            name, tags = str(one["DBInstanceIdentifier"]), translate.tags_mark(one)
+            if tags is not None:
+                self._tag_marks[name] = tags
+            items[name] = f"{translate.mark_of(one)}/{self._tag_marks.get(name, '')}"
+        self._tag_marks = {name: mark for name, mark in self._tag_marks.items() if name in items}
+        return Sweep(items, complete=True)
+
+    async def _list(self) -> list[dict[str, Any]]:
+        listed = await self._account.pages("describe_db_instances", "list the instances", "DBInstances")
+        self._listed = (time.monotonic(), listed)
+        return listed
+
+    async def find(self, owner: Owner) -> tuple[Found, ...]:
+        """Search the region for instances of the same claim under another identity; a recent list will do."""
+        at, listed = self._listed
+        if time.monotonic() - at > _LISTED_FOR_SECONDS:
+            listed = await self._list()
+        found = []
+        for one in listed:
+            former = owner_from(await self._tags(one))
+            if former is not None and former.precedes(owner):
+                found.append(Found(str(one["DBInstanceIdentifier"]), str(one["DbiResourceId"]), former))
+        return tuple(found)
+
+    async def create(self, target: Where, credential: Credential, fence: Fence) -> Operation | None:
+        """Make the instance; one that is there and ours is what an interrupted create made."""
+        source = target.spec.restore_from
+        if source is not None and source.point_in_time is not None and source.point_in_time.source_claim is not None:
+            text = f"no instance of claim {source.point_in_time.source_claim} is found to restore from"
+            raise Blocked("ReferenceNotFound", text)
+        operation, parameters = birth.call_for(target, credential)
+        try:
+            await self._account.call(operation, f"create instance {target.name}", fence=fence, **parameters)
+        except AlreadyThere:
+            seen = await self.observe(target)
+            if isinstance(seen, Absent):
+                raise Transient(f"instance {target.name} is there and not shown yet") from None
+            if not target.owner.owns(seen.observed.owner):
+                raise Conflict(f"instance {target.name} appeared meanwhile; looking again") from None
+        return None
+
+    async def update(self, target: Where, observed: Seen, changed: tuple[Change, ...], fence: Fence) -> None:
+        """Make the changes: tags, then what is due, then what RDS's queue keeps for the window."""
+        tags = [
+            {"Key": change.path.removeprefix("tags."), "Value": str(change.want)}
+            for change in changed
+            if change.path.startswith("tags.")
+        ]
+        if tags:
+            await self._tag(observed, tags, fence)
+        for number, parameters in enumerate(changes.requests(target.spec, observed, changed)):
+            try:
+                await self._modify(observed, fence, **parameters)
+            except Blocked as failure:
+                # The first change may have made it busy: what only waits for the window is handed over later.
+                if number == 0 or failure.reason != "CloudBusy":
+                    raise
+
+    async def _modify(self, observed: Seen, fence: Fence, **parameters: Any) -> None:
+        await self._account.call("modify_db_instance", f"change instance {observed.name}", fence=fence, **parameters)
+
+    async def _tag(self, observed: Seen, tags: list[dict[str, str]], fence: Fence) -> None:
+        await self._account.call(
+            "add_tags_to_resource",
+            f"tag instance {observed.name}",
+            fence=fence,
+            ResourceName=observed.facts.arn,
+            Tags=tags,
+        )
+
+    async def set_password(self, target: Where, observed: Seen, credential: Credential, fence: Fence) -> None:
+        """Give the administrator a password, which RDS does at once and without touching its queue."""
+        del target
+        await self._modify(
+            observed,
+            fence,
+            DBInstanceIdentifier=observed.name,
+            MasterUserPassword=credential.password,
+            ApplyImmediately=False,
+        )
+
+    async def login(self, target: Where, credential: Credential) -> Login:
+        """Try a login as an application would; where the provider cannot reach the instance, nothing is learnt."""
+        where = self._endpoints.get(target.name)
+        if where is None or not self._account.ca or self._account.config.login_check == "Off":
+            return Login.UNKNOWN
+        if self._unreachable.get(where, float("-inf")) > time.monotonic():
+            return Login.UNKNOWN
+        host, port = where
+        answer, code = await try_login(Server(host, port, self._account.ca), self._database(target), credential)
+        if answer is Login.UNKNOWN and not code:
+            self._unreachable[where] = time.monotonic() + _UNREACHABLE_FOR_SECONDS
+        else:
+            self._unreachable.pop(where, None)
+        return answer
+
+    async def disable(self, target: Where, username: str, fence: Fence) -> None:
+        """Do nothing: the administrator is the one login, and stays."""
+        del target, username
+        fence.check()
+
+    async def adopt(self, target: Where, observed: Seen, fence: Fence) -> None:
+        """Write our tags onto an instance that a person named."""
+        await self._tag(observed, tags_of(target.owner, target.spec.tags), fence)
+        if RELEASED in observed.facts.tags:
+            await self._account.call(
+                "remove_tags_from_resource",
+                f"untag instance {observed.name}",
+                fence=fence,
+                ResourceName=observed.facts.arn,
+                TagKeys=[RELEASED],
+            )
+
+    async def release(self, target: Where, observed: Seen, fence: Fence) -> None:
+        """Say in its tags that the instance was let go."""
+        del target
+        await self._tag(observed, released_at(datetime.now(UTC)), fence)
+
+    async def backup_of(self, target: Where) -> str:
+        """Return the newest snapshot that is available; of a leaving one only its final snapshots count."""
+        listed = await self._snapshots(target.name, target.incarnation)
+        if target.leaving:
+            stem = self._stem(target, target.incarnation)
+            listed = [one for one in listed if str(one["DBSnapshotIdentifier"]).startswith(stem)]
+        ready = [one for one in listed if one.get("Status") == "available"]
+        ready.sort(key=lambda one: str(one.get("SnapshotCreateTime", "")))
+        return str(ready[-1]["DBSnapshotIdentifier"]) if ready else ""
+
+    async def _snapshots(self, name: str, incarnation: str) -> list[dict[str, Any]]:
+        listed = await self._account.pages(
+            "describe_db_snapshots", f"list the snapshots of {name}", "DBSnapshots", DBInstanceIdentifier=name
+        )
+        return [one for one in listed if not incarnation or one.get("DbiResourceId", incarnation) == incarnation]
+
+    @staticmethod
+    def _stem(target: Where, incarnation: str) -> str:
+        return stem_of(target.name, incarnation, target.spec.final_db_snapshot_identifier_prefix)
+
+    async def delete(self, target: Where, observed: Seen | None, policy: Policy, fence: Fence) -> Operation | None:
+        """Delete the instance, under Snapshot with a final snapshot of an id of its own."""
+        if observed is None:
+            return None
+        facts: Facts = observed.facts
+        if facts.protected:
+            await self._unprotect(target, observed, fence)
+        parameters: dict[str, Any] = {
+            "DBInstanceIdentifier": observed.name,
+            "DeleteAutomatedBackups": target.spec.delete_automated_backups,
+            "SkipFinalSnapshot": True,
+        }
+        if policy is Policy.SNAPSHOT and not self._holds_nothing(target, observed):
+            parameters |= await self._final(target, observed)
+        await self._account.call("delete_db_instance", f"delete instance {observed.name}", fence=fence, **parameters)
+        return None
+
+    @staticmethod
+    def _holds_nothing(target: Where, observed: Seen) -> bool:
+        """Tell whether an instance failed before anybody was given a login to it."""
+        return observed.phase is Phase.FAILED and not target.incarnation and not birth.restored(target.spec)
+
+    async def _unprotect(self, target: Where, observed: Seen, fence: Fence) -> None:
+        if target.spec.deletion_protection is not False:
+            text = f"instance {observed.name} is protected from deletion; set deletionProtection to false to let it go"
+            raise Blocked("DeleteBlocked", text)
+        await self._modify(
+            observed, fence, DBInstanceIdentifier=observed.name, DeletionProtection=False, ApplyImmediately=False
+        )
+
+    async def _final(self, target: Where, observed: Seen) -> dict[str, Any]:
+        if observed.state in states.UNSNAPSHOTTABLE:
+            text = (
+                f"instance {observed.name} is {observed.state}, and RDS takes no snapshot of it; restore it, or choose"
+                " the deletion policy Delete or Orphan"
+            )
+            raise Blocked("BackupImpossible", text)
+        taken = await self._snapshots(observed.name, observed.incarnation)
+        stem = self._stem(target, observed.incarnation)
+        name = name_for(stem, (str(one["DBSnapshotIdentifier"]) for one in taken))
+        return {"SkipFinalSnapshot": False, "FinalDBSnapshotIdentifier": name}
+
+    async def poll(self, operation: Operation) -> bool:
+        """RDS has no operations: the instance's own state tells."""
+        return bool(operation.id)
+
+    def endpoint(self, target: Where) -> Endpoint:
+        """Return how an application reaches the instance, without a host while RDS names none."""
+        host, port = self._endpoints.get(target.name, ("", 0))
+        ca = self._account.ca
+        return Endpoint(host, port, self._database(target), "verify-full" if ca else "require", ca)
+
+    @staticmethod
+    def _database(target: Where) -> str:
+        return target.spec.db_name or "postgres"
+
+    def objection(self, spec: RDSInstanceParameters) -> tuple[str, str] | None:
+        """Return why the ProviderConfig does not allow such an instance."""
+        return refusal(
+            self._account.config.limits,
+            instance_class=spec.db_instance_class,
+            storage_gib=max(spec.allocated_storage, spec.max_allocated_storage or 0),
+            publicly_accessible=bool(spec.publicly_accessible),
+        )
+
+    def advice(self) -> str:
+        """Say what a missing authority means."""
+        if self._account.ca:
+            return ""
+        return "without caBundleRef connections are encrypted, and nobody checks that it is RDS who answers"
