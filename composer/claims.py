@@ -27,15 +27,11 @@ from composer.outcomes import (
     raise_first,
     told_by,
 )
+from composer.pace import Pace
 from composer.pause import NOBODY, Pauser, paused_status, pauser
 from composer.prepare import Prepared, Preparer, kinds_of, untouched
 from composer.reasons import Cause, Gravity, cause, gravest
-from composer.report import (
-    MISSING_PATIENCE,
-    Findings,
-    only_words_differ,
-    report,
-)
+from composer.report import MISSING_PATIENCE, Findings, report
 from composer.secrets import Publisher
 from composer.teardown import effective_policy, tear_down
 from composer.telling import Teller
@@ -51,20 +47,10 @@ from runtime.results import SETTLED, Result
 from runtime.status import write_status
 
 _EARLY = timedelta(seconds=1)
-_WORDS_PACE = timedelta(seconds=2)
 _LIMIT_PACE = timedelta(minutes=1)
 _BLIND_PACE = timedelta(seconds=5)
 _SOON = Result(requeue_after=timedelta(milliseconds=200))
 _AT_ONCE = Result(requeue_after=timedelta())
-
-
-@dataclass(slots=True)
-class Recollection:
-    """What one process remembers of a claim between passes; nothing depends on it being kept."""
-
-    reason: str = ""
-    since: float = 0.0
-    written: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,13 +73,13 @@ class ClaimReconciler:
     def __init__(self, tools: Tools) -> None:
         self._tools = tools
         self._teller = Teller(tools.events)
-        self._recollections: dict[Key, Recollection] = {}
+        self._pace = Pace()
 
     async def reconcile(self, key: Key) -> Result:
         """Bring a claim one pass nearer to what it says. Raises ApiError or Failure to be called again."""
         view = await self._tools.gatherer.gather(key, more_kinds=self._tools.preparer.kinds)
         if view is None:
-            self._recollections.pop(key, None)
+            self._pace.forget(key)
             self._teller.forget(key)
             return await self._release_abandoned(key)
         if is_paused(view.annotations, self._tools.now()):
@@ -259,12 +245,9 @@ class ClaimReconciler:
 
     async def _publish(self, view: View, findings: Findings, notes: Iterable[Note]) -> Result:
         """Write the status when it differs, say what happened, and tell when to look again."""
-        memory = self._recollections.setdefault(view.key, Recollection())
-        first, monotonic = gravest(findings.causes), self._tools.monotonic()
-        reason = first.reason if first else ""
-        if memory.reason != reason:
-            memory.reason, memory.since = reason, monotonic
-        findings = replace(findings, waited=timedelta(seconds=monotonic - memory.since))
+        first = gravest(findings.causes)
+        waited = self._pace.held(view.key, first.reason if first else "", self._tools.monotonic())
+        findings = replace(findings, waited=waited)
         if findings.is_early and findings.waited < _EARLY:
             return Result(requeue_after=_EARLY)
         status = report(view, findings, self._tools.now())
@@ -288,12 +271,7 @@ class ClaimReconciler:
         return SETTLED
 
     def _words_wait(self, view: View, status: Object) -> timedelta | None:
-        """Return how long a status must wait that only says the same in other words; None when it may be written."""
-        memory = self._recollections.setdefault(view.key, Recollection())
-        pause = timedelta(seconds=memory.written + _WORDS_PACE.total_seconds() - self._tools.monotonic())
-        if status == view.status or not only_words_differ(view.status, status) or pause <= timedelta():
-            return None
-        return pause
+        return self._pace.words_wait(view.key, view.status, status, self._tools.monotonic())
 
     async def _write(self, view: View, status: Object) -> View:
         """Write the status when it differs; return the claim as it is then."""
@@ -305,7 +283,7 @@ class ClaimReconciler:
             raise Conflict(f"claim {view.key} is gone") from error
         if made is None:
             return view
-        self._recollections.setdefault(view.key, Recollection()).written = self._tools.monotonic()
+        self._pace.wrote(view.key, self._tools.monotonic())
         self._tools.gatherer.claims.store.remember(made)
         return replace(view, claim=made)
 
