@@ -67,6 +67,7 @@ async def test_a_rollout_halts_at_an_unhealthy_claim_of_its_first_wave_and_leave
     rules = _waves("1", "50%", "100%")
     async with composing.composition(composition(f"{namespace}-c", _config("a"), rollout=rules)) as name:
         await _claims(composing, namespace, name)
+        await composing.at_rest(for_s=1.0)
         audit = composing.audit()
 
         await _change(composing, composition(name, _config("b", key="no key"), rollout=rules))
