@@ -34,7 +34,6 @@ _RETENTION_DAYS = range(36)
 _PORTS = range(1150, 65536)
 _INTERVALS_S = frozenset({0, 1, 5, 10, 15, 30, 60})
 _NETWORKS = frozenset({"IPV4", "DUAL"})
-_LEAST_GROWTH = 1.1
 
 
 def identifier(name: str, parameter: str = "DBInstanceIdentifier", *, longest: int = 63) -> str:
@@ -234,7 +233,7 @@ def refuse_autoscaling(most_gib: int | None, gib: int) -> None:
         return
     if most_gib <= gib:
         raise invalid_combination("Max storage size must be greater than storage size")
-    if most_gib < gib * _LEAST_GROWTH:
+    if most_gib < _a_tenth_above(gib):
         raise invalid_combination("The maximum allocated storage must be increased by at least 10 percent.")
 
 
@@ -250,5 +249,8 @@ def grown(present_gib: int, asked_gib: int) -> int:
         )
     if asked_gib == present_gib:
         return present_gib
-    least = -int(-(present_gib * _LEAST_GROWTH) // 1)
-    return max(asked_gib, least)
+    return max(asked_gib, _a_tenth_above(present_gib))
+
+
+def _a_tenth_above(gib: int) -> int:
+    return -(-gib * 11 // 10)

@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from devcloud.aws.server import Options, running
-from tests.devcloud.aws.conftest import PASSWORD, Cloud, refusal
+from tests.devcloud.aws.conftest import PASSWORD, QUICK, Cloud, refusal
 
 COMBINATION = "InvalidParameterCombination"
 VALUE = "InvalidParameterValue"
@@ -239,7 +239,7 @@ CASES = (
 
 @pytest.fixture(scope="module")
 def world() -> Iterator[Cloud]:
-    with running(Options(durations=0.0005)) as served:
+    with running(Options(durations=QUICK)) as served:
         cloud = Cloud(served, Cloud(served, None).client(config={"parameter_validation": False}))
         rds = cloud.rds
         rds.create_db_subnet_group(

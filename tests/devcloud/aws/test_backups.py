@@ -1,0 +1,228 @@
+"""Snapshots, automated backups, restores: by name over the wire, and what the databases are told of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from devcloud.aws.dataplane import Address, Database, NoDatabases
+from devcloud.aws.server import Options, running
+from devcloud.errors import DevcloudError
+from tests.devcloud.aws.conftest import PASSWORD, QUICK, Cloud, refusal
+
+DAY_S = 24 * 3600
+
+
+def _snapshots(cloud: Cloud, **given: Any) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = cloud.rds.describe_db_snapshots(**given)["DBSnapshots"]
+    return found
+
+
+def _take(cloud: Cloud, name: str, **given: Any) -> dict[str, Any]:
+    cloud.rds.create_db_snapshot(DBInstanceIdentifier="db-1", DBSnapshotIdentifier=name, **given)
+    waiter = cloud.rds.get_waiter("db_snapshot_completed")
+    waiter.wait(DBSnapshotIdentifier=name, WaiterConfig={"Delay": 0.02, "MaxAttempts": 3000})
+    cloud.rest()
+    return _snapshots(cloud, DBSnapshotIdentifier=name)[0]
+
+
+def test_a_snapshot_is_creating_first_and_keeps_tags_when_asked(cloud: Cloud) -> None:
+    cloud.born(CopyTagsToSnapshot=True, Tags=[{"Key": "team", "Value": "a"}])
+    cloud.at_real_length()
+    tags = [{"Key": "why", "Value": "b"}]
+    first = cloud.rds.create_db_snapshot(DBInstanceIdentifier="db-1", DBSnapshotIdentifier="S-1", Tags=tags)
+
+    assert first["DBSnapshot"]["DBSnapshotIdentifier"] == "s-1"
+    assert first["DBSnapshot"]["Status"] == "creating"
+    assert "SnapshotCreateTime" not in first["DBSnapshot"]
+    assert cloud.look()["DBInstanceStatus"] == "backing-up"
+    assert refusal(lambda: cloud.rds.delete_db_snapshot(DBSnapshotIdentifier="s-1"))[0] == "InvalidDBSnapshotState"
+    cloud.advance(61)
+    cloud.rest()
+    after = _snapshots(cloud, DBSnapshotIdentifier="s-1")[0]
+    assert (after["Status"], after["PercentProgress"]) == ("available", 100)
+    assert after["TagList"] == [*tags, {"Key": "team", "Value": "a"}]
+
+
+def test_automated_snapshots_come_daily_and_go_after_their_days(cloud: Cloud) -> None:
+    cloud.born(BackupRetentionPeriod=2, AutoMinorVersionUpgrade=False)
+    for _ in range(4):
+        cloud.advance(DAY_S)
+        cloud.until(lambda shown: shown["DBInstanceStatus"] == "available")
+    cloud.until(lambda _: all(each["Status"] == "available" for each in _snapshots(cloud)))
+
+    found = _snapshots(cloud, SnapshotType="automated")
+    assert 2 <= len(found) <= 3
+    assert all(each["DBSnapshotIdentifier"].startswith("rds:db-1-") for each in found)
+    own = {"DBSnapshotIdentifier": found[0]["DBSnapshotIdentifier"]}
+    assert refusal(lambda: cloud.rds.delete_db_snapshot(**own)) == ("InvalidDBSnapshotState", 400)
+
+
+def test_a_final_snapshot_outlives_the_instance_and_a_name_is_reused(cloud: Cloud) -> None:
+    before = cloud.born()
+    cloud.rds.delete_db_instance(DBInstanceIdentifier="db-1", FinalDBSnapshotIdentifier="last-1")
+    cloud.gone()
+
+    found = _snapshots(cloud)
+    assert [(each["DBSnapshotIdentifier"], each["Status"], each["SnapshotType"]) for each in found] == [
+        ("last-1", "available", "manual")
+    ]
+    assert found[0]["DbiResourceId"] == before["DbiResourceId"]
+    assert cloud.born()["DbiResourceId"] != before["DbiResourceId"]
+
+
+def test_a_restore_is_a_new_instance_with_the_sources_storage_and_login(cloud: Cloud) -> None:
+    before = cloud.born(AllocatedStorage=40, DBName="shop", MultiAZ=True)
+    _take(cloud, "s-1")
+
+    reply = cloud.rds.restore_db_instance_from_db_snapshot(DBInstanceIdentifier="db-2", DBSnapshotIdentifier="s-1")
+
+    assert reply["DBInstance"]["DBInstanceStatus"] == "creating"
+    assert reply["DBInstance"]["PendingModifiedValues"] == {}
+    after = cloud.rest("db-2")
+    assert after["DbiResourceId"] != before["DbiResourceId"]
+    same = ("AllocatedStorage", "StorageType", "EngineVersion", "MasterUsername", "BackupRetentionPeriod")
+    assert [after[name] for name in same] == [before[name] for name in same]
+    assert (after["MultiAZ"], after["TagList"]) == (False, [])
+    assert "RDS-EVENT-0043" in [each["EventID"] for each in cloud.control("GET", "events")]
+
+
+def test_automated_backups_outlive_the_instance_when_asked(cloud: Cloud) -> None:
+    before = cloud.born()
+    drop = {"DBInstanceIdentifier": "db-1", "SkipFinalSnapshot": True, "DeleteAutomatedBackups": False}
+    cloud.rds.delete_db_instance(**drop)
+    cloud.gone()
+
+    found = cloud.rds.describe_db_instance_automated_backups()["DBInstanceAutomatedBackups"]
+    assert [(each["DbiResourceId"], each["Status"]) for each in found] == [(before["DbiResourceId"], "retained")]
+    cloud.rds.restore_db_instance_to_point_in_time(
+        SourceDbiResourceId=before["DbiResourceId"], TargetDBInstanceIdentifier="db-2", UseLatestRestorableTime=True
+    )
+    assert cloud.rest("db-2")["MasterUsername"] == before["MasterUsername"]
+
+
+def test_automated_backups_go_with_the_instance_by_default(cloud: Cloud) -> None:
+    cloud.born()
+    assert len(cloud.rds.describe_db_instance_automated_backups()["DBInstanceAutomatedBackups"]) == 1
+    cloud.rds.delete_db_instance(DBInstanceIdentifier="db-1", SkipFinalSnapshot=True)
+    cloud.gone()
+
+    assert cloud.rds.describe_db_instance_automated_backups()["DBInstanceAutomatedBackups"] == []
+    assert _snapshots(cloud) == []
+
+
+def test_a_copy_outlives_its_source(cloud: Cloud) -> None:
+    cloud.born()
+    _take(cloud, "s-1")
+
+    cloud.rds.copy_db_snapshot(SourceDBSnapshotIdentifier="s-1", TargetDBSnapshotIdentifier="s-2")
+    cloud.rds.delete_db_snapshot(DBSnapshotIdentifier="s-1")
+
+    assert [each["DBSnapshotIdentifier"] for each in _snapshots(cloud, SnapshotType="manual")] == ["s-2"]
+
+
+class Recorded(NoDatabases):
+    """Databases that write down what they are told, and cannot make those that are called `broken-...`."""
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+        self.names: dict[str, str] = {}
+
+    async def created(self, database: Database) -> Address:
+        if database.identifier.startswith("broken-"):
+            raise DevcloudError("there is no room")
+        self.names[database.resource_id] = database.identifier
+        self.told.append(f"created {database.identifier} {database.port} {database.db_name} {database.password}")
+        return await super().created(database)
+
+    async def restored(self, database: Database, snapshot: str) -> Address:
+        self.names[database.resource_id] = database.identifier
+        self.told.append(f"restored {database.identifier} {self._key(snapshot)}")
+        return await super().created(database)
+
+    async def password_set(self, resource_id: str, password: str, *, settled: bool) -> None:
+        self.told.append(f"password {self.names[resource_id]} {password} {'alone' if settled else 'too'}")
+
+    async def stopped(self, resource_id: str) -> None:
+        self.told.append(f"stopped {self.names[resource_id]}")
+
+    async def started(self, resource_id: str) -> None:
+        self.told.append(f"started {self.names[resource_id]}")
+
+    async def rebooted(self, resource_id: str) -> None:
+        self.told.append(f"rebooted {self.names[resource_id]}")
+
+    async def moved(self, database: Database) -> Address:
+        self.told.append(f"moved {database.identifier} {database.port}")
+        return await super().created(database)
+
+    async def snapshot_taken(self, resource_id: str, snapshot: str) -> None:
+        self.told.append(f"taken {self.names[resource_id]} {self._key(snapshot)}")
+
+    async def snapshot_dropped(self, snapshot: str) -> None:
+        self.told.append(f"dropped {self._key(snapshot)}")
+
+    async def deleted(self, resource_id: str) -> None:
+        self.told.append(f"deleted {self.names[resource_id]}")
+
+    @staticmethod
+    def _key(snapshot: str) -> str:
+        return snapshot.rsplit("#", 1)[0].rsplit(":", 1)[-1]
+
+
+@pytest.fixture
+def databases() -> Recorded:
+    return Recorded()
+
+
+@pytest.fixture
+def rig(databases: Recorded) -> Iterator[Cloud]:
+    with running(Options(durations=QUICK, databases=databases)) as served:
+        cloud = Cloud(served, Cloud(served, None).client())
+        yield cloud
+        cloud.rds.close()
+
+
+def test_the_databases_are_told_what_happens_in_order(rig: Cloud, databases: Recorded) -> None:
+    rig.born(BackupRetentionPeriod=0, DBName="shop", Port=6432)
+    change = {"DBInstanceIdentifier": "db-1", "ApplyImmediately": True}
+    pending = rig.rds.modify_db_instance(**change, MasterUserPassword="Another-word-1")["DBInstance"]
+    assert pending["PendingModifiedValues"] == {"MasterUserPassword": "****"}
+    rig.until(lambda shown: shown["PendingModifiedValues"] == {})
+    rig.rds.modify_db_instance(**change, DBPortNumber=7432)
+    rig.until(lambda shown: shown["Endpoint"]["Port"] == 7432)
+    rig.rds.modify_db_instance(**change, DBInstanceClass="db.m6g.large")
+    rig.until(lambda shown: shown["DBInstanceClass"] == "db.m6g.large")
+    rig.rds.stop_db_instance(DBInstanceIdentifier="db-1")
+    rig.until(lambda shown: shown["DBInstanceStatus"] == "stopped")
+    rig.rds.start_db_instance(DBInstanceIdentifier="db-1")
+    rig.rest()
+    rig.rds.delete_db_instance(DBInstanceIdentifier="db-1", FinalDBSnapshotIdentifier="last")
+    rig.gone()
+    rig.rds.restore_db_instance_from_db_snapshot(
+        DBInstanceIdentifier="db-2", DBSnapshotIdentifier="last", BackupRetentionPeriod=0
+    )
+    rig.rds.delete_db_snapshot(DBSnapshotIdentifier="last")
+    rig.rest("db-2")
+
+    assert databases.told == [
+        f"created db-1 6432 shop {PASSWORD}",
+        "password db-1 Another-word-1 too",
+        "password db-1 Another-word-1 alone",
+        "moved db-1 7432",
+        "rebooted db-1",
+        "stopped db-1",
+        "started db-1",
+        "taken db-1 last",
+        "deleted db-1",
+        "restored db-2 last",
+        "dropped last",
+    ]
+
+
+def test_an_instance_whose_database_cannot_be_made_is_failed(rig: Cloud) -> None:
+    rig.create("broken-1")
+
+    assert rig.until(lambda shown: shown["DBInstanceStatus"] == "failed", "broken-1")
