@@ -97,7 +97,7 @@ def _combine(value: Any, *others: Any) -> dict[str, Any]:
     return found
 
 
-def _split(value: Any, separator: str = ",") -> list[str]:
+def _split(value: Any, separator: Any = ",") -> list[str]:
     """Give the parts of a text without the blanks around them: "a, b" -> ["a", "b"], "" -> []."""
     if not isinstance(value, str) or not isinstance(separator, str) or not separator:
         raise ExpressionError(f"{str(value)[:_SHOWN_CHARACTERS]!r} is no text that can be split")

@@ -34,6 +34,14 @@ CRDS = [_load(path) for path in sorted((ROOT / "crds").glob("*.yaml"))]
 CATALOG = catalog(CRDS)
 COMPOSITIONS = {path.stem: _load(path) for path in sorted((ROOT / "compositions").glob("*.yaml"))}
 
+# What the platform team says once for each cloud.
+ENVIRONMENTS = {
+    "aws": {
+        "subnetIds": "subnet-0a1b2c3d4e5f6000a, subnet-0a1b2c3d4e5f6000b",
+        "securityGroupIds": "sg-0a1b2c3d4e5f60001",
+        "securityGroupIds-10.0.0.0-8": "sg-0a1b2c3d4e5f60001,sg-0a1b2c3d4e5f60002",
+    }
+}
 CLAIMS: dict[str, dict[str, Any]] = {
     "small": {"version": "16", "size": "small"},
     "by-cpu": {"version": "17", "cpu": 6, "memoryGiB": 24},
@@ -64,7 +72,9 @@ def _request(composition: str, spec: dict[str, Any], observed: tuple[Observed, .
         "metadata": {"name": "orders", "namespace": "shop", "uid": "00000000-0000-4000-8000-000000000000"},
         "spec": defaulted(spec, schema["properties"]["spec"]),
     }
-    return Request(composition, COMPOSITIONS[composition]["spec"], claim, IDENTITY, observed=observed)
+    return Request(
+        composition, COMPOSITIONS[composition]["spec"], claim, IDENTITY, environments=ENVIRONMENTS, observed=observed
+    )
 
 
 def _text(rendered: Rendered) -> str:

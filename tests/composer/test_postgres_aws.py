@@ -1,0 +1,182 @@
+"""What postgres-aws makes of the claims that are not plain: windows at midnight, networks, sources, odd names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from ruamel.yaml import YAML
+
+from composer.kinds import catalog
+from composer.problems import CompositionError
+from composer.render import Request, render
+from composer.schema import defaulted, mismatches
+from runtime.objects import Object
+
+ROOT = Path(__file__).resolve().parents[2]
+YAML_FILES = YAML(typ="safe", pure=True)
+COMPOSITION = YAML_FILES.load(ROOT / "compositions" / "postgres-aws.yaml")["spec"]
+CATALOG = catalog([YAML_FILES.load(path) for path in sorted((ROOT / "crds").glob("*.yaml"))])
+PLACE = {"subnetIds": "subnet-0a1b2c3d, subnet-0a1b2c3e", "securityGroupIds": "sg-0a1b2c3d"}
+
+
+def _rendered(spec: dict[str, Any], *, name: str = "orders", place: dict[str, str] | None = None) -> dict[str, Object]:
+    schema = (CATALOG["PostgreSQLInstance.database.fairlead.dev"].schema or {})["properties"]["spec"]
+    claim: Object = {
+        "apiVersion": "database.fairlead.dev/v1alpha1",
+        "kind": "PostgreSQLInstance",
+        "metadata": {"name": name, "namespace": "shop", "uid": "1"},
+        "spec": defaulted({"version": "16"} | ({} if "cpu" in spec else {"size": "small"}) | spec, schema),
+    }
+    environments = {"aws": PLACE if place is None else place}
+    found = render(Request("postgres-aws", COMPOSITION, claim, f"1@shop/{name}", environments=environments))
+    for child in found.children:
+        kind = f"{child.object['kind']}.aws.fairlead.dev"
+        wanted = (CATALOG[kind].schema or {})["properties"]["spec"]
+        assert list(mismatches(child.object["spec"], wanted, "spec")) == []
+    return {child.resource: child.object for child in found.children}
+
+
+def _instance(spec: dict[str, Any], *, name: str = "orders", place: dict[str, str] | None = None) -> dict[str, Any]:
+    fields: dict[str, Any] = _rendered(spec, name=name, place=place)["instance"]["spec"]["forProvider"]
+    return fields
+
+
+class Windows(msgspec.Struct, frozen=True):
+    says: str
+    spec: dict[str, Any]
+    backup: str
+    maintenance: str
+
+
+WINDOWS = (
+    Windows("neither is asked for", {}, "01:00-02:00", "sun:03:00-sun:04:00"),
+    Windows(
+        "maintenance before midnight",
+        {"maintenanceWindow": {"day": "Saturday", "hour": 23}},
+        "21:00-22:00",
+        "sat:23:00-sun:00:00",
+    ),
+    Windows(
+        "maintenance after midnight",
+        {"maintenanceWindow": {"day": "Monday", "hour": 1}},
+        "23:00-00:00",
+        "mon:01:00-mon:02:00",
+    ),
+    Windows("a backup before midnight", {"backup": {"startTime": "23:30"}}, "23:30-00:30", "sun:01:00-sun:02:00"),
+    Windows(
+        "a backup that is only kept longer", {"backup": {"retentionDays": 3}}, "01:00-02:00", "sun:03:00-sun:04:00"
+    ),
+)
+
+
+@pytest.mark.parametrize("case", WINDOWS, ids=lambda case: case.says)
+def test_windows_do_not_meet(case: Windows) -> None:
+    found = _instance(case.spec)
+
+    assert found["preferredBackupWindow"] == case.backup
+    assert found["preferredMaintenanceWindow"] == case.maintenance
+
+
+class Size(msgspec.Struct, frozen=True):
+    cpu: int
+    memory: int
+    offered: str
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        Size(1, 1, "db.t4g.medium"),
+        Size(1, 8, "db.m7g.large"),
+        Size(2, 9, "db.r7g.large"),
+        Size(3, 4, "db.m7g.xlarge"),
+        Size(16, 65, "db.r7g.4xlarge"),
+        Size(64, 512, "db.r7g.16xlarge"),
+        Size(65, 1, "db.m6i.32xlarge"),
+        Size(1, 513, "db.r6i.32xlarge"),
+        Size(128, 1024, "db.r6i.32xlarge"),
+    ],
+    ids=lambda case: f"{case.cpu} processors and {case.memory} GiB",
+)
+def test_the_next_larger_class_is_taken(case: Size) -> None:
+    found = _instance({"cpu": case.cpu, "memoryGiB": case.memory})
+
+    assert found["dbInstanceClass"] == case.offered
+
+
+def test_storage_has_a_floor_and_may_double() -> None:
+    found = _instance({"storageGiB": 5})
+
+    assert (found["allocatedStorage"], found["maxAllocatedStorage"]) == (20, 40)
+    assert _instance({"storageGiB": 65536})["maxAllocatedStorage"] == 65536
+
+
+def test_networks_are_those_for_which_the_platform_made_groups() -> None:
+    asked = {"network": {"allowedCIDRs": ["2001:db8::/32", "10.0.0.0/8"]}}
+    offered = PLACE | {"securityGroupIds-10.0.0.0-8_2001.db8..-32": "sg-0a, sg-0b"}
+
+    assert _instance(asked, place=offered)["vpcSecurityGroupIds"] == ["sg-0a", "sg-0b"]
+    with pytest.raises(CompositionError, match=r"securityGroupIds-10\.0\.0\.0-8_2001\.db8\.\.-32"):
+        _instance(asked)
+
+
+def test_a_subnet_group_of_the_platform_takes_the_place_of_ours() -> None:
+    found = _rendered({}, place={"dbSubnetGroupName": "databases", "securityGroupIds": "sg-0a"})
+    instance = found["instance"]["spec"]["forProvider"]
+
+    assert sorted(found) == ["instance", "parameters16"]
+    assert instance["dbSubnetGroupName"] == "databases"
+    assert "dbSubnetGroupNameRef" not in instance
+
+
+def test_a_public_address_is_asked_for() -> None:
+    assert _instance({"network": {"public": True}})["publiclyAccessible"] is True
+    assert _instance({})["publiclyAccessible"] is False
+
+
+def test_extensions_are_allowed_and_those_that_need_it_preloaded() -> None:
+    found = _rendered({"extensions": ["pgcrypto", "pg_cron", "pgaudit"], "parameters": {"rds.force_ssl": "0"}})
+
+    assert found["parameters16"]["spec"]["forProvider"]["parameters"] == {
+        "rds.allowed_extensions": "pgcrypto,pg_cron,pgaudit",
+        "shared_preload_libraries": "pg_stat_statements,pgaudit,pg_cron",
+        "rds.force_ssl": "1",
+    }
+
+
+@pytest.mark.parametrize("version", ["14", "15", "16", "17", "18"])
+def test_each_version_has_parameters_of_its_own(version: str) -> None:
+    found = _rendered({"version": version})
+    group = found[f"parameters{version}"]
+
+    assert sorted(found) == ["instance", "network", f"parameters{version}"]
+    assert group["spec"]["forProvider"]["dbParameterGroupFamily"] == f"postgres{version}"
+    assert found["instance"]["spec"]["forProvider"]["dbParameterGroupNameRef"] == {"name": group["metadata"]["name"]}
+
+
+@pytest.mark.parametrize(
+    ("asked", "made"),
+    [
+        ({"backup": "final-orders"}, {"dbSnapshotIdentifier": "final-orders"}),
+        ({"claim": "old"}, {"pointInTime": {"sourceClaim": "old"}}),
+        (
+            {"claim": "old", "time": "2026-11-20T12:00:00Z"},
+            {"pointInTime": {"sourceClaim": "old", "restoreTime": "2026-11-20T12:00:00Z"}},
+        ),
+    ],
+)
+def test_a_source_is_handed_on(asked: dict[str, str], made: dict[str, Any]) -> None:
+    assert _instance({"restoreFrom": asked})["restoreFrom"] == made
+
+
+@pytest.mark.parametrize(
+    ("name", "database", "login"),
+    [("9lives", "db_9lives", "db_9lives_app"), ("admin", "admin", "admin_app"), ("a.b-c", "a_b_c", "a_b_c_app")],
+)
+def test_names_are_such_that_rds_takes(name: str, database: str, login: str) -> None:
+    found = _instance({}, name=name)
+
+    assert (found["dbName"], found["masterUsername"]) == (database, login)
