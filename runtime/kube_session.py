@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
+import urllib.request
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,7 @@ from aiohttp.connector import Connection
 from kubernetes_asyncio.client import Configuration
 from kubernetes_asyncio.client.rest import RESTClientObject
 from kubernetes_asyncio.config import ConfigException, load_incluster_config, load_kube_config
+from yarl import URL
 
 from runtime import fence
 from runtime.errors import NoAnswer, NotLeading
@@ -171,7 +173,7 @@ class SessionSource:
             return self._session.http
         pool: aiohttp.ClientSession = RESTClientObject(configuration).pool_manager
         fresh = aiohttp.ClientSession(
-            connector=pool.connector, trust_env=pool.trust_env, read_bufsize=_READ_BYTES, request_class=_FencedRequest
+            connector=pool.connector, trust_env=False, read_bufsize=_READ_BYTES, request_class=_FencedRequest
         )
         pool.detach()
         if self._session is not None:
@@ -223,5 +225,17 @@ def _identity_of(configuration: Configuration) -> _Identity:
 
 
 def _options(configuration: Configuration) -> Mapping[str, str]:
-    options = {"proxy": configuration.proxy, "server_hostname": configuration.tls_server_name}
+    proxy = configuration.proxy or _proxy_of_environment(str(configuration.host))
+    options = {"proxy": proxy, "server_hostname": configuration.tls_server_name}
     return {name: value for name, value in options.items() if value}
+
+
+def _proxy_of_environment(host: str) -> str:
+    """Return the proxy that HTTPS_PROXY or HTTP_PROXY names, unless NO_PROXY excepts the host; else nothing.
+
+    Asked once a session: the HTTP library's own `trust_env` asks in a thread, twice a request, and obeys a ~/.netrc.
+    """
+    url = URL(host)
+    if url.host is None or urllib.request.proxy_bypass(url.authority):
+        return ""
+    return urllib.request.getproxies().get(url.scheme, "")

@@ -130,6 +130,31 @@ async def test_a_redirect_is_not_followed(tmp_path: Path) -> None:
     assert refusal.value.status == 302
 
 
+@pytest.mark.parametrize(
+    ("excepted", "target"),
+    [
+        pytest.param("", "http://127.0.0.1:{server}/api/v1/", id="asked for everything"),
+        pytest.param("127.0.0.1", "/api/v1/", id="not asked for what NO_PROXY excepts"),
+    ],
+)
+async def test_the_proxy_of_the_environment_is_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, excepted: str, target: str
+) -> None:
+    asked: list[str] = []
+
+    def answer(request: str, writer: asyncio.StreamWriter) -> None:
+        asked.append(request.split()[1])
+        writer.write(head("200 OK", 2) + b"{}")
+
+    async with server(answer) as proxy, server(answer) as direct:
+        monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{proxy}")
+        monkeypatch.setenv("NO_PROXY", excepted)
+        async with client(tmp_path, direct) as kube:
+            await kube.raw("GET", "/api/v1/")
+
+    assert asked == [target.format(server=direct)]
+
+
 async def test_what_the_server_quotes_of_a_secret_is_left_out(tmp_path: Path) -> None:
     status = b'{"reason":"Invalid","message":"is invalid: \\"hunter2\\"","details":{"causes":[{"field":"data"}]}}'
 
