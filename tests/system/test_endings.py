@@ -49,6 +49,7 @@ async def test_a_deletion_ends_by_the_inventory_when_composition_inputs_and_sche
     home = await move_in(system, body)
     made = {child["metadata"]["annotations"]["fairlead.dev/resource"]: child for child in await home.children()}
     assert made.keys() == {"first", "second"}
+    await _told_in_two_events(system, namespace)
     mark = system.sql.mark()
 
     await staff.stop_composer()
@@ -205,6 +206,17 @@ async def _narrowed(system: System, *fields: tuple[Kind, str]) -> AsyncIterator[
         yield
     finally:
         await system.kubectl.run("apply", "--server-side", "--force-conflicts", "--filename", str(_CRDS))
+
+
+async def _told_in_two_events(system: System, namespace: str) -> None:
+    """Prove that the birth of a claim with two waves was told by the composer in two events."""
+
+    async def told() -> list[str]:
+        found = await system.api.items(EVENT.path(namespace))
+        reasons = sorted(one["reason"] for one in found if one["reportingController"] == "fairlead-composer")
+        return reasons if len(reasons) > 1 else []
+
+    assert await eventually(told, "the birth is told") == ["ChildCreated", "ConnectionPublished"]
 
 
 async def _until_said(home: Home, reason: str) -> None:
