@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from composer import names
+from composer import environments, names
 from composer.compilation import Compiled, CompiledResource, compile_composition
 from composer.floors import Floor, Kept, raised, reached
 from composer.models import Expressions
@@ -140,7 +140,7 @@ class _Rendering:
         self._ready: dict[str, bool] = {}
         self._scope: dict[str, Any] = {
             "claim": claim_view(request.claim),
-            "env": ordered(request.environments),
+            "env": ordered(environments.read(request.environments)),
             "resources": self._known,
         }
         self._scope["vars"] = Variables(compiled.variables, self._scope)
