@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
-from typing import ClassVar, Generic, NoReturn
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar, Generic, NoReturn
 
 from providers.aws.account import AwsAccount
 from providers.aws.errors import AlreadyThere
@@ -15,6 +15,7 @@ from providers.managed import Absent, Change, Found, Observed, Present, SpecT
 from providers.passwords import Login
 from providers.plan import Policy
 from providers.reading import Operation
+from runtime.errors import Transient
 from runtime.objects import Resource
 
 GROUP = "aws.fairlead.dev"
@@ -104,7 +105,16 @@ class Dataless(Generic[SpecT]):
         answer = await self._account.call(
             "list_tags_for_resource", f"read the tags of {self.noun} {name}", ResourceName=arn
         )
-        return decoded_tags(answer.get("TagList") or ())
+        if answer.get("TagList") is None:
+            raise Transient(f"RDS does not say which tags {self.noun} {name} has")
+        return decoded_tags(answer["TagList"])
+
+    def _one(self, answer: Mapping[str, Any], key: str, name: str) -> Mapping[str, Any]:
+        """Return the one member that was asked for by its name."""
+        found: list[Mapping[str, Any]] = answer.get(key) or []
+        if len(found) != 1:
+            raise Transient(f"cannot look at {self.noun} {name}: the answer names {len(found)}")
+        return found[0]
 
     async def _tag(self, observed: Observed[SpecT], tags: dict[str, str], fence: Fence) -> None:
         await self._account.call(

@@ -45,7 +45,7 @@ class ParameterGroups(Dataless[Parameters]):
                 f"look at parameter group {target.name}",
                 DBParameterGroupName=target.name,
             )
-            (found,) = answer["DBParameterGroups"]
+            found = self._one(answer, "DBParameterGroups", target.name)
             tags = await self._tags_of(found["DBParameterGroupArn"], target.name)
             rows = await self._rows(target.name, Source="user")
         except NotThere:

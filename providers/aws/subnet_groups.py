@@ -34,7 +34,7 @@ class SubnetGroups(Dataless[Parameters]):
             answer = await self._account.call(
                 "describe_db_subnet_groups", f"look at subnet group {target.name}", DBSubnetGroupName=target.name
             )
-            (found,) = answer["DBSubnetGroups"]
+            found = self._one(answer, "DBSubnetGroups", target.name)
             tags = await self._tags_of(found["DBSubnetGroupArn"], target.name)
         except NotThere:
             return Absent()

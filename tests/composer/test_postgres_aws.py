@@ -111,7 +111,8 @@ def test_storage_has_a_floor_and_may_double() -> None:
     found = _instance({"storageGiB": 5})
 
     assert (found["allocatedStorage"], found["maxAllocatedStorage"]) == (20, 40)
-    assert _instance({"storageGiB": 65536})["maxAllocatedStorage"] == 65536
+    assert _instance({"storageGiB": 40000})["maxAllocatedStorage"] == 65536
+    assert "maxAllocatedStorage" not in _instance({"storageGiB": 65536})
 
 
 def test_networks_are_those_for_which_the_platform_made_groups() -> None:
