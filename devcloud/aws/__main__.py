@@ -26,6 +26,7 @@ def _parsed() -> argparse.Namespace:
     parser.add_argument("--octet", type=int, help="the second number of their addresses, in a /16 leased by the caller")
     parser.add_argument("--durable", action="store_true", help="sync the databases to disk")
     parser.add_argument("--data-plane", choices=("lazy", "eager"), default="lazy", help="eager: started at creation")
+    parser.add_argument("--state", type=Path, help="a file that keeps everything beyond the process")
     given = parser.parse_args()
     if (given.databases is None) != (given.octet is None):
         parser.error("--databases and --octet go together")
@@ -61,6 +62,7 @@ async def _serve(given: argparse.Namespace) -> None:
             durations=given.durations,
             speed=given.speed,
             databases=data_plane,
+            state=given.state,
         )
         served = await stack.enter_async_context(serving(options))
         print(f"aws: listening on {served.url}", flush=True)

@@ -22,13 +22,17 @@ CERTIFICATES = ("rds-ca-rsa2048-g1", "rds-ca-rsa4096-g1", "rds-ca-ecc384-g1")
 DEFAULT_CERTIFICATE = "rds-ca-rsa2048-g1"
 LOG_TYPES = ("postgresql", "upgrade", "iam-db-auth-error")
 
-_SIZES = {"large": 2, "xlarge": 4, "2xlarge": 8, "4xlarge": 16, "8xlarge": 32, "12xlarge": 48, "16xlarge": 64}
+_SIZES = ("large", "xlarge", "2xlarge", "4xlarge", "8xlarge", "12xlarge", "16xlarge")
 _BURST_SIZES = ("micro", "small", "medium", "large", "xlarge", "2xlarge")
 _BURST_FAMILIES = ("t3", "t4g")
 _FAMILIES = ("m5", "m6g", "m6i", "m7g", "m7i", "m8g", "r5", "r6g", "r6i", "r7g", "r7i", "r8g", "x2g")
+_LARGER = {
+    **dict.fromkeys(("m5", "r5", "m7i", "r7i", "m8g", "r8g"), ("24xlarge",)),
+    **dict.fromkeys(("m6i", "r6i"), ("24xlarge", "32xlarge")),
+}
 CLASSES = (
     *(f"db.{family}.{size}" for family in _BURST_FAMILIES for size in _BURST_SIZES),
-    *(f"db.{family}.{size}" for family in _FAMILIES for size in _SIZES),
+    *(f"db.{family}.{size}" for family in _FAMILIES for size in (*_SIZES, *_LARGER.get(family, ()))),
 )
 # Known to the API, offered for versions that are gone: a request for one is a combination that does not exist.
 RETIRED_CLASSES = ("db.t2.micro", "db.t2.small", "db.t2.medium", "db.m4.large", "db.m4.xlarge", "db.r4.large")
@@ -176,11 +180,3 @@ def refuse_certificate(name: str) -> None:
     """
     if name not in CERTIFICATES:
         raise Refusal("CertificateNotFound", f"Certificate {name} not found.")
-
-
-def memory_bytes(instance_class: str) -> int:
-    """Return about how much memory a class has, which is what a parameter's formula is made of."""
-    _, family, size = instance_class.split(".")
-    small = {"micro": 1, "small": 2, "medium": 4}
-    per_core = {"m": 4, "r": 8, "x": 16, "t": 4}[family[0]]
-    return (small.get(size) or _SIZES.get(size, 2) * per_core) * 2**30

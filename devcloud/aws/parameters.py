@@ -47,6 +47,8 @@ PARAMETERS = {
         _number("default_statistics_target", "1-10000"),
         _number("effective_cache_size", "1-2147483647", default="{DBInstanceClassMemory/16384}"),
         _number("idle_in_transaction_session_timeout", "0-2147483647", default="86400000"),
+        _number("idle_session_timeout", "0-2147483647"),
+        _switch("jit"),
         _number("lock_timeout", "0-2147483647"),
         _switch("log_connections"),
         _switch("log_disconnections"),
@@ -90,7 +92,7 @@ PARAMETERS = {
         Parameter(
             name="track_activity_query_size", static=True, data_type="integer", allowed="100-1048576", default="4096"
         ),
-        _number("track_io_timing", "0,1", default="1"),
+        _switch("track_io_timing", default="1"),
         Parameter(name="wal_level", static=True, modifiable=False, default="replica"),
         _number("work_mem", "64-2147483647"),
     )

@@ -63,6 +63,7 @@ class Region:
         subnet_groups: By name.
         parameter_groups: Those that a user made, by name.
         events: Oldest first.
+        changes: How often something of it changed by itself or by a record.
     """
 
     def __init__(self, account: str, name: str, clock: Clock, desk: Desk) -> None:
@@ -76,6 +77,7 @@ class Region:
         self.subnet_groups: dict[str, SubnetGroup] = {"default": self._default_subnet_group()}
         self.parameter_groups: dict[str, ParameterGroup] = {}
         self.events: deque[Event] = deque(maxlen=_EVENTS_KEPT)
+        self.changes = 0
         self._desk = desk
         self._looks: list[tuple[datetime, int, str]] = []
         self._order = itertools.count()
@@ -110,6 +112,7 @@ class Region:
 
     def remove(self, identifier: str) -> None:
         """Forget an instance, without any lifecycle."""
+        self.changes += 1
         self.instances.pop(identifier, None)
         self._versions[identifier].append((self.now(), None))
 
@@ -132,6 +135,7 @@ class Region:
 
     def drop_snapshot(self, name: str) -> None:
         """Forget a snapshot and let its data go."""
+        self.changes += 1
         del self.snapshots[name]
         self._desk.forget(self.data_keys.pop(name))
 
@@ -201,6 +205,7 @@ class Region:
     def _store(self, record: Record) -> None:
         identifier = record.shown.db_instance_identifier
         before = self.instances.get(identifier)
+        self.changes += 1
         self.instances[identifier] = record
         if before is None or before.shown is not record.shown or before.status != record.status:
             self._versions[identifier].append((self.now(), visible(record)))
@@ -257,6 +262,7 @@ class Region:
         ready = msgspec.structs.replace(
             found, status="available", percent_progress=100, snapshot_create_time=at, original_snapshot_create_time=at
         )
+        self.changes += 1
         self.snapshots[key] = ready
         self.emit(42 if ready.snapshot_type == "manual" else 91, ("db-snapshot", key, ready.db_snapshot_arn), at)
         self._expire_automated(ready, at)

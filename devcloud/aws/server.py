@@ -6,6 +6,7 @@ import threading
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
+from pathlib import Path
 from typing import NoReturn
 
 import msgspec
@@ -19,8 +20,10 @@ from devcloud.aws.principals import ACCESS_KEY, ACCOUNT, ROLE, SECRET_KEY, Role,
 from devcloud.aws.refusals import Refusal
 from devcloud.aws.signatures import Request
 from devcloud.aws.simulator import Admitted, Simulator
+from devcloud.aws.state_file import StateFile
 from devcloud.aws.wire import time_text
 from devcloud.aws.works import Works
+from devcloud.errors import DevcloudError
 
 _TICK_S = 0.02
 _POD_CREDENTIALS_LIFE = timedelta(hours=6)
@@ -39,6 +42,7 @@ class Options:
         durations: What the length of every operation is multiplied by.
         speed: How many simulated seconds pass in a real one.
         databases: What is behind the instances.
+        state: A file that keeps everything beyond the process; None keeps nothing.
     """
 
     host: str = "127.0.0.1"
@@ -49,6 +53,7 @@ class Options:
     durations: float = 1.0
     speed: float = 1.0
     databases: DataPlane = field(default_factory=NoDatabases)
+    state: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +71,19 @@ async def serving(options: Options) -> AsyncIterator[Served]:
 
     Raises:
         OSError: The port is taken.
+        DevcloudError: The state file is none.
     """
     clock = Clock(durations=options.durations, speed=options.speed)
     principals = default_world(options.account, options.access_key_id, options.secret_access_key)
     simulator = Simulator(clock, principals, Works(options.databases))
-    runner = web.AppRunner(_application(simulator), access_log=None, shutdown_timeout=0.1, handler_cancellation=True)
+    kept = StateFile(options.state) if options.state is not None else None
+    if kept is not None:
+        kept.load(simulator)
+    runner = web.AppRunner(
+        _application(simulator, kept), access_log=None, shutdown_timeout=0.1, handler_cancellation=True
+    )
     await runner.setup()
-    ticking = asyncio.create_task(_tick(simulator))
+    ticking = asyncio.create_task(_tick(simulator, kept))
     try:
         site = web.TCPSite(runner, options.host, options.port)
         await site.start()
@@ -103,7 +114,7 @@ def running(options: Options) -> Iterator[Served]:
         try:
             with asyncio.Runner(loop_factory=lambda: loop) as runner:
                 runner.run(serve())
-        except OSError as error:
+        except (OSError, DevcloudError) as error:
             ready.append(error)
         finally:
             started.set()
@@ -122,15 +133,17 @@ def running(options: Options) -> Iterator[Served]:
         thread.join()
 
 
-async def _tick(simulator: Simulator) -> NoReturn:
+async def _tick(simulator: Simulator, kept: StateFile | None) -> NoReturn:
     while True:
         await asyncio.sleep(_TICK_S)
         simulator.tick()
+        if kept is not None:
+            kept.save(simulator)
 
 
-def _application(simulator: Simulator) -> web.Application:
+def _application(simulator: Simulator, kept: StateFile | None) -> web.Application:
     application = web.Application()
-    door = _Door(simulator)
+    door = _Door(simulator, kept)
     application.router.add_post("/", door.call)
     application.router.add_route("*", "/_control/{path:.*}", door.control)
     application.router.add_get("/_eks/v1/credentials", door.pod_credentials)
@@ -140,8 +153,9 @@ def _application(simulator: Simulator) -> web.Application:
 class _Door:
     """Turns HTTP into requests of the simulator and its answers into HTTP."""
 
-    def __init__(self, simulator: Simulator) -> None:
+    def __init__(self, simulator: Simulator, kept: StateFile | None) -> None:
         self._simulator = simulator
+        self._kept = kept
 
     async def call(self, http: web.Request) -> web.StreamResponse:
         body = await http.read()
@@ -164,6 +178,8 @@ class _Door:
         except Refusal as error:
             self._simulator.record(admitted, error.code)
             return _xml(*self._simulator.refused(error, admitted))
+        if self._kept is not None:
+            self._kept.save(self._simulator)
         late = await self._suffer(http, admitted, fault) if fault is not None and fault.comes_after else None
         if late is not None:
             return late
@@ -195,6 +211,9 @@ class _Door:
             found = await control.answer(self._simulator, http.method, path, await http.read(), since)
         except control.Wrong as error:
             return web.Response(status=400, text=f"{error}\n")
+        self._simulator.changes += http.method != "GET"
+        if self._kept is not None:
+            self._kept.save(self._simulator)
         return web.Response(body=msgspec.json.encode(found), content_type="application/json")
 
     async def pod_credentials(self, http: web.Request) -> web.Response:

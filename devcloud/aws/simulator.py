@@ -81,6 +81,7 @@ class Simulator:
         audit: What was called.
         principals: Who can call.
         works: The way to the databases.
+        changes: How often a call may have changed something.
     """
 
     def __init__(self, clock: Clock, principals: Principals, works: Works) -> None:
@@ -91,6 +92,7 @@ class Simulator:
         self.faults = Faults()
         self.audit = Audit()
         self.regions: dict[tuple[str, str], Region] = {}
+        self.changes = 0
         self._limiter = Limiter()
         self._robot_at = clock.now()
 
@@ -155,6 +157,7 @@ class Simulator:
             Refusal: The service says no.
         """
         name, caller = admitted.model.name, admitted.caller
+        self.changes += not name.startswith(("Describe", "List"))
         if admitted.model.service_model.service_name == "sts" or caller is None:
             call = sts.StsCall(self.principals, caller, admitted.parameters, self.clock.now())
             return wire.answer(admitted.model, sts.answer(name, call), admitted.request_id)

@@ -78,6 +78,16 @@ class Works:
 
         self._queue(_SNAPSHOTS, dropped)
 
+    def again(self, record: Record) -> None:
+        """Tell the databases of an instance that they knew before this program began."""
+
+        async def told() -> None:
+            await self.databases.created(database_of(record))
+            if record.resting == "stopped":
+                await self.databases.stopped(record.shown.dbi_resource_id)
+
+        self._queue(record.shown.dbi_resource_id, told)
+
     def delete(self, resource_id: str) -> None:
         """Drop the data of an instance that vanished without a lifecycle."""
         self._queue(resource_id, lambda: self.databases.deleted(resource_id))

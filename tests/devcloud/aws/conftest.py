@@ -13,7 +13,9 @@ import pytest
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
+from devcloud.aws.dataplane import Address, Database, NoDatabases
 from devcloud.aws.server import Options, Served, running
+from devcloud.errors import DevcloudError
 
 REGION = "eu-west-1"
 PASSWORD = "Sufficient-1"
@@ -102,6 +104,55 @@ class Cloud:
     def gone(self, name: str = "db-1") -> None:
         """Wait with boto3's own waiter until an instance is deleted."""
         self.rds.get_waiter("db_instance_deleted").wait(DBInstanceIdentifier=name, WaiterConfig=_WAIT)
+
+
+class Recorded(NoDatabases):
+    """Databases that write down what they are told, and cannot make those that are called `broken-...`."""
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+        self.names: dict[str, str] = {}
+
+    async def created(self, database: Database) -> Address:
+        if database.identifier.startswith("broken-"):
+            raise DevcloudError("there is no room")
+        self.names[database.resource_id] = database.identifier
+        self.told.append(f"created {database.identifier} {database.port} {database.db_name} {database.password}")
+        return await super().created(database)
+
+    async def restored(self, database: Database, snapshot: str) -> Address:
+        self.names[database.resource_id] = database.identifier
+        self.told.append(f"restored {database.identifier} {self._key(snapshot)}")
+        return await super().created(database)
+
+    async def password_set(self, resource_id: str, password: str, *, settled: bool) -> None:
+        self.told.append(f"password {self.names[resource_id]} {password} {'alone' if settled else 'too'}")
+
+    async def stopped(self, resource_id: str) -> None:
+        self.told.append(f"stopped {self.names[resource_id]}")
+
+    async def started(self, resource_id: str) -> None:
+        self.told.append(f"started {self.names[resource_id]}")
+
+    async def rebooted(self, resource_id: str) -> None:
+        self.told.append(f"rebooted {self.names[resource_id]}")
+
+    async def moved(self, database: Database) -> Address:
+        self.told.append(f"moved {database.identifier} {database.port}")
+        return await super().created(database)
+
+    async def snapshot_taken(self, resource_id: str, snapshot: str) -> None:
+        self.told.append(f"taken {self.names[resource_id]} {self._key(snapshot)}")
+
+    async def snapshot_dropped(self, snapshot: str) -> None:
+        self.told.append(f"dropped {self._key(snapshot)}")
+
+    async def deleted(self, resource_id: str) -> None:
+        self.told.append(f"deleted {self.names[resource_id]}")
+
+    @staticmethod
+    def _key(snapshot: str) -> str:
+        return snapshot.rsplit("#", 1)[0].rsplit(":", 1)[-1]
 
 
 def refusal(call: Callable[[], object]) -> tuple[str, int]:

@@ -7,10 +7,8 @@ from typing import Any
 
 import pytest
 
-from devcloud.aws.dataplane import Address, Database, NoDatabases
 from devcloud.aws.server import Options, running
-from devcloud.errors import DevcloudError
-from tests.devcloud.aws.conftest import PASSWORD, QUICK, Cloud, refusal
+from tests.devcloud.aws.conftest import PASSWORD, QUICK, Cloud, Recorded, refusal
 
 DAY_S = 24 * 3600
 
@@ -121,55 +119,6 @@ def test_a_copy_outlives_its_source(cloud: Cloud) -> None:
     cloud.rds.delete_db_snapshot(DBSnapshotIdentifier="s-1")
 
     assert [each["DBSnapshotIdentifier"] for each in _snapshots(cloud, SnapshotType="manual")] == ["s-2"]
-
-
-class Recorded(NoDatabases):
-    """Databases that write down what they are told, and cannot make those that are called `broken-...`."""
-
-    def __init__(self) -> None:
-        self.told: list[str] = []
-        self.names: dict[str, str] = {}
-
-    async def created(self, database: Database) -> Address:
-        if database.identifier.startswith("broken-"):
-            raise DevcloudError("there is no room")
-        self.names[database.resource_id] = database.identifier
-        self.told.append(f"created {database.identifier} {database.port} {database.db_name} {database.password}")
-        return await super().created(database)
-
-    async def restored(self, database: Database, snapshot: str) -> Address:
-        self.names[database.resource_id] = database.identifier
-        self.told.append(f"restored {database.identifier} {self._key(snapshot)}")
-        return await super().created(database)
-
-    async def password_set(self, resource_id: str, password: str, *, settled: bool) -> None:
-        self.told.append(f"password {self.names[resource_id]} {password} {'alone' if settled else 'too'}")
-
-    async def stopped(self, resource_id: str) -> None:
-        self.told.append(f"stopped {self.names[resource_id]}")
-
-    async def started(self, resource_id: str) -> None:
-        self.told.append(f"started {self.names[resource_id]}")
-
-    async def rebooted(self, resource_id: str) -> None:
-        self.told.append(f"rebooted {self.names[resource_id]}")
-
-    async def moved(self, database: Database) -> Address:
-        self.told.append(f"moved {database.identifier} {database.port}")
-        return await super().created(database)
-
-    async def snapshot_taken(self, resource_id: str, snapshot: str) -> None:
-        self.told.append(f"taken {self.names[resource_id]} {self._key(snapshot)}")
-
-    async def snapshot_dropped(self, snapshot: str) -> None:
-        self.told.append(f"dropped {self._key(snapshot)}")
-
-    async def deleted(self, resource_id: str) -> None:
-        self.told.append(f"deleted {self.names[resource_id]}")
-
-    @staticmethod
-    def _key(snapshot: str) -> str:
-        return snapshot.rsplit("#", 1)[0].rsplit(":", 1)[-1]
 
 
 @pytest.fixture
