@@ -1,0 +1,159 @@
+"""A claim in a namespace of AWS: its network, its parameters, its instance, a login; by a key that may do no more."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+import pytest_asyncio
+from botocore.config import Config
+from botocore.exceptions import ClientError
+
+from devcloud.aws.platform import ACCESS_KEY, ACCOUNT, REGION
+from tests.support.api import JsonObject
+from tests.support.aws import AWS_CONFIG, DB_PARAMETER_GROUP, DB_SUBNET_GROUP, Aws, at_work
+from tests.support.kinds import CLAIM, CONFIG_MAP, claim, is_ready
+from tests.support.waiting import eventually
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+IAM = Path(__file__).resolve().parents[2] / "deploy" / "iam" / "aws"
+
+
+def _policy(installation: str) -> JsonObject:
+    """Return the shipped policies as one, made out to this account and installation."""
+    statements: list[JsonObject] = []
+    for path in sorted(IAM.glob("*.json")):
+        text = path.read_text(encoding="utf-8").replace("ACCOUNT", ACCOUNT).replace("INSTALLATION", installation)
+        statements += json.loads(text)["Statement"]
+    return {"Version": "2012-10-17", "Statement": statements}
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def fenced(aws: Aws) -> Aws:
+    """Composer and provider at work, the provider with the rights of the shipped policies."""
+    found = await aws.system.api.get(CONFIG_MAP.path("fairlead-system", "fairlead-installation"))
+    key = {"access_key_id": ACCESS_KEY, "secret_access_key": aws.secret_key, "account": ACCOUNT}
+    policy = _policy(found["data"]["id"])
+    await aws.control("POST", "keys", {**key, "principal": "user/fairlead", "policy": policy})
+    await at_work(aws)
+    return aws
+
+
+async def _group(aws: Aws, namespace: str, resource: str) -> JsonObject:
+    for child in await aws.system.children(namespace, "orders"):
+        if child["metadata"]["annotations"]["fairlead.dev/resource"] == resource:
+            return child
+    raise AssertionError(f"the claim has no {resource}")
+
+
+async def test_a_claim_is_served_changed_and_taken_away(fenced: Aws) -> None:
+    system = fenced.system
+    async with fenced.namespace() as namespace:
+        since = await fenced.mark()
+        spec: dict[str, Any] = {"parameters": {"work_mem": "8MB"}, "deletionPolicy": "Delete"}
+        await system.create(CLAIM, claim(namespace, "orders", **spec))
+        made = await system.until(CLAIM, namespace, "orders", is_ready, limit_s=120)
+
+        calls = [one["action"] for one in await fenced.changes(since)]
+        assert sorted(calls) == [
+            "CreateDBInstance",
+            "CreateDBParameterGroup",
+            "CreateDBSubnetGroup",
+            "ModifyDBParameterGroup",
+        ]
+        assert calls[-1] == "CreateDBInstance"
+        binding = await system.binding(namespace, "orders")
+        assert (binding["provider"], binding["database"], binding["username"]) == ("aws", "orders", "orders_app")
+        assert made["status"]["endpoint"] == binding["host"]
+        async with await system.login(namespace, "orders") as connection:
+            await connection.execute("CREATE TABLE goods (id integer)")
+        instance = await fenced.child(namespace, "orders")
+        network, parameters = (
+            await _group(fenced, namespace, "network"),
+            await _group(fenced, namespace, "parameters16"),
+        )
+        assert instance["status"]["resolved"] == {
+            "dbSubnetGroupName": network["status"]["externalName"],
+            "dbParameterGroupName": parameters["status"]["externalName"],
+        }
+        shown = await fenced.person("describe_db_instances", DBInstanceIdentifier=instance["status"]["externalName"])
+        (running,) = shown["DBInstances"]
+        assert running["DBSubnetGroup"]["DBSubnetGroupName"] == network["status"]["externalName"]
+        assert running["DBParameterGroups"][0]["DBParameterGroupName"] == parameters["status"]["externalName"]
+
+        await _edits_go_to_the_group(fenced, namespace, parameters["status"]["externalName"])
+        await _teardown_is_in_order(fenced, namespace)
+
+
+async def _edits_go_to_the_group(aws: Aws, namespace: str, name: str) -> None:
+    """An edit of a dynamic parameter reaches the group alone; a person's change of it is put back."""
+    since = await aws.mark()
+    await aws.system.edit(CLAIM, namespace, "orders", {"spec": {"parameters": {"work_mem": "16MB"}}})
+    await _until_parameter(aws, name, "work_mem", "16384")
+    await aws.system.until(CLAIM, namespace, "orders", is_ready)
+    assert [one["action"] for one in await aws.changes(since)] == ["ModifyDBParameterGroup"]
+
+    row = {"ParameterName": "work_mem", "ParameterValue": "64", "ApplyMethod": "immediate"}
+    await aws.person("modify_db_parameter_group", DBParameterGroupName=name, Parameters=[row])
+    child = await _group(aws, namespace, "parameters16")
+    await aws.system.ask_for_a_pass(DB_PARAMETER_GROUP, namespace, child["metadata"]["name"])
+    await _until_parameter(aws, name, "work_mem", "16384")
+
+
+async def _until_parameter(aws: Aws, group: str, parameter: str, value: str) -> None:
+    async def shown() -> bool:
+        answer = await aws.person("describe_db_parameters", DBParameterGroupName=group, Source="user")
+        found = {row["ParameterName"]: row["ParameterValue"] for row in answer["Parameters"]}
+        return found.get(parameter) == value
+
+    await eventually(shown, f"{parameter} of {group} is {value}", limit_s=60)
+
+
+async def _teardown_is_in_order(aws: Aws, namespace: str) -> None:
+    since = await aws.mark()
+    await aws.system.delete(CLAIM, namespace, "orders")
+    deleted = [one["action"] for one in await aws.changes(since) if one["outcome"] == "ok"]
+    assert deleted[0] == "DeleteDBInstance"
+    assert sorted(deleted[1:]) == ["DeleteDBParameterGroup", "DeleteDBSubnetGroup"]
+    for kind in (DB_SUBNET_GROUP, DB_PARAMETER_GROUP):
+        assert await aws.system.api.items(kind.path(namespace)) == []
+
+
+async def test_the_shipped_policies_leave_what_is_not_ours_alone(fenced: Aws) -> None:
+    made = {"DBInstanceIdentifier": "fl-foreign", "DBInstanceClass": "db.t4g.micro", "Engine": "postgres"}
+    login = {"MasterUsername": "boss", "MasterUserPassword": "Sufficient-1", "AllocatedStorage": 20}
+    await fenced.person("create_db_instance", **made, **login)
+    await fenced.until("fl-foreign", lambda one: one["DBInstanceStatus"] == "available")
+
+    denied = [
+        await asyncio.to_thread(_refused, fenced, operation, parameters)
+        for operation, parameters in (
+            ("modify_db_instance", {"DBInstanceIdentifier": "fl-foreign", "BackupRetentionPeriod": 0}),
+            ("delete_db_instance", {"DBInstanceIdentifier": "fl-foreign", "SkipFinalSnapshot": True}),
+            ("create_db_instance", {**made, **login, "DBInstanceIdentifier": "fl-untagged"}),
+        )
+    ]
+    assert denied == ["AccessDenied"] * 3
+    await fenced.system.until(AWS_CONFIG, "", "default", is_ready)
+
+
+def _refused(aws: Aws, operation: str, parameters: dict[str, Any]) -> str:
+    """Call with the provider's own key; return the code of the refusal."""
+    client = boto3.client(
+        "rds",
+        region_name=REGION,
+        endpoint_url=aws.url,
+        aws_access_key_id=ACCESS_KEY,
+        aws_secret_access_key=aws.secret_key,
+        config=Config(retries={"total_max_attempts": 1}),
+    )
+    try:
+        getattr(client, operation)(**parameters)
+    except ClientError as error:
+        return str(error.response["Error"]["Code"])
+    finally:
+        client.close()
+    return ""
