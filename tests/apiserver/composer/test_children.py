@@ -308,3 +308,47 @@ async def test_a_child_whose_claim_was_removed_by_force_is_let_go_of(composing: 
 
     assert await eventually(spoken, "the word") == f"{child['metadata']['uid']}/Detach"
     await composing.api.merge(path, {"metadata": {"finalizers": None}})
+
+
+async def test_foreign_children_with_data_go_in_waves_when_told_and_stay_when_not(
+    composing: System, namespace: str
+) -> None:
+    """Foreground deletion has the collector take all dependents at once: what holds data is none of its business."""
+    first, second = _settings("first", stateful=True), _settings("second", stateful=True, dependsOn=["first"])
+    made = composition(f"{namespace}-c", first, second)
+    async with composing.composition(made) as name:
+        for policy in ("Delete", "Orphan"):
+            body = {"deletionPolicy": policy, "compositionRef": {"name": name}}
+            await _ready(composing, namespace, policy.lower(), **body)
+        children = {policy: await _by_resource(composing, namespace, policy) for policy in ("delete", "orphan")}
+        for child in (each for found in children.values() for each in found.values()):
+            assert child["metadata"]["finalizers"] == ["fairlead.dev/teardown"]
+            assert "ownerReferences" not in child["metadata"]
+        kept, going = children["delete"]["first"], children["delete"]["second"]
+        held_by = {"metadata": {"finalizers": ["fairlead.dev/teardown", "example.org/hold"]}}
+        await composing.api.merge(CONFIG_MAP.path(namespace, going["metadata"]["name"]), held_by)
+
+        for policy in children:
+            await composing.api.delete(CLAIM.path(namespace, policy), propagation="Foreground")
+
+        await composing.api.until_gone(CLAIM.path(namespace, "orphan"))
+        for child in children["orphan"].values():
+            left = await composing.api.get(CONFIG_MAP.path(namespace, child["metadata"]["name"]))
+            assert left["data"] == {"size": "small"}
+            assert "finalizers" not in left["metadata"]
+            assert "fairlead.dev/claim" not in left["metadata"].get("labels", {})
+        held = await composing.until(CLAIM, namespace, "delete", in_trouble("DeleteBlocked"))
+        said = condition(held, "Synced")["message"]
+        assert f"ConfigMap {going['metadata']['name']} is held by finalizer example.org/hold since 20" in said
+        waits = await composing.api.get(CONFIG_MAP.path(namespace, kept["metadata"]["name"]))
+        assert "deletionTimestamp" not in waits["metadata"]
+
+        released = {"metadata": {"finalizers": None}}
+        await composing.api.merge(CONFIG_MAP.path(namespace, going["metadata"]["name"]), released)
+        await composing.api.until_gone(CLAIM.path(namespace, "delete"))
+        assert await composing.api.find(CONFIG_MAP.path(namespace, kept["metadata"]["name"])) is None
+
+
+async def _by_resource(system: System, namespace: str, name: str) -> dict[str, JsonObject]:
+    found = await system.children(namespace, name)
+    return {child["metadata"]["annotations"]["fairlead.dev/resource"]: child for child in found}
