@@ -1,7 +1,8 @@
 """Renders and checks in confined worker processes; the other side is `composer.worker`.
 
 A worker that takes too long, too much or breaks is killed and costs that one request; what killed three workers is
-refused for five minutes.
+refused for five minutes, and so long the namespace that it came from has one worker at a time: the others are its
+neighbours'.
 """
 
 from __future__ import annotations
@@ -13,16 +14,18 @@ import socket
 import struct
 import time
 from collections import OrderedDict
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 
 from composer import worker
 from composer.check import CheckRequest
 from composer.hashes import digest
+from composer.names import Identity
 from composer.problems import CompositionError, Problem
 from composer.render import Rendered, Request
 from composer.worker import Answer, Order
@@ -48,6 +51,13 @@ class _Worker:
     served: int = 0
 
 
+class _About(NamedTuple):
+    """What a request is about: the hash of its content, and the namespace it is made for."""
+
+    content: str
+    tenant: str
+
+
 class Workshop:
     """A pool of workers. Make it before there is any connection, credential or thread: it forks."""
 
@@ -64,6 +74,8 @@ class Workshop:
         self._idle: asyncio.Queue[_Worker] | None = None
         self._spawning = asyncio.Lock()
         self._kills: OrderedDict[str, tuple[int, float]] = OrderedDict()
+        self._suspects: OrderedDict[str, float] = OrderedDict()
+        self._has_suspect = False
 
     def prove(self) -> None:
         """Start one worker and end it. Raises WorkshopError when it cannot be confined."""
@@ -81,7 +93,10 @@ class Workshop:
     async def render(self, request: Request) -> Rendered:
         """Render one claim. Raises CompositionError (RenderLimit included), or Transient when workers are lost."""
         about = digest([request.composition, request.claim.get("spec")])
-        answer = await self._ask("render", msgspec.json.encode(request), about)
+        identity = Identity.parse(request.identity)
+        tenant = identity.namespace if identity else ""
+        with self._lane(tenant):
+            answer = await self._ask("render", msgspec.json.encode(request), _About(about, tenant))
         if answer.rendered is None:
             raise CompositionError(*(answer.problems or ()))
         return answer.rendered
@@ -89,7 +104,8 @@ class Workshop:
     async def check(self, request: CheckRequest) -> tuple[Problem, ...]:
         """Check one Composition. Raises Transient when workers are lost."""
         try:
-            answer = await self._ask("check", msgspec.json.encode(request), digest(request.composition))
+            about = _About(digest(request.composition), "")
+            answer = await self._ask("check", msgspec.json.encode(request), about)
         except CompositionError as error:
             return error.problems
         return answer.problems or ()
@@ -104,8 +120,24 @@ class Workshop:
         self._control.close()
         await asyncio.to_thread(os.waitpid, self.server_pid, 0)
 
-    async def _ask(self, operation: Literal["render", "check"], body: bytes, about: str) -> Answer:
-        self._refuse(about)
+    @contextmanager
+    def _lane(self, tenant: str) -> Iterator[None]:
+        """Pass a namespace whose renders killed a worker lately through one at a time. Raises Transient when taken."""
+        since = self._suspects.get(tenant)
+        if since is None or time.monotonic() - since >= REFUSED_FOR.total_seconds():
+            self._suspects.pop(tenant, None)
+            yield
+            return
+        if self._has_suspect:
+            raise Transient(f"renders of namespace {tenant} used up their limits lately and take turns")
+        self._has_suspect = True
+        try:
+            yield
+        finally:
+            self._has_suspect = False
+
+    async def _ask(self, operation: Literal["render", "check"], body: bytes, about: _About) -> Answer:
+        self._refuse(about.content)
         frame = msgspec.json.encode(Order(operation, msgspec.Raw(body)))
         if len(frame) > worker.FRAME_LIMIT_BYTES:
             raise CompositionError(Problem("RenderLimit", "the input of a render is too large"))
@@ -182,8 +214,11 @@ class Workshop:
             raise CompositionError(Problem("RenderLimit", what))
         del self._kills[about]
 
-    def _count_kill(self, about: str) -> None:
-        kills, _ = self._kills.pop(about, (0, 0.0))
-        self._kills[about] = (kills + 1, time.monotonic())
-        if len(self._kills) > _SERVES:
-            self._kills.popitem(last=False)
+    def _count_kill(self, about: _About) -> None:
+        kills, _ = self._kills.pop(about.content, (0, 0.0))
+        self._kills[about.content] = (kills + 1, time.monotonic())
+        if about.tenant:
+            self._suspects[about.tenant] = time.monotonic()
+        for known in (self._kills, self._suspects):
+            if len(known) > _SERVES:
+                known.popitem(last=False)

@@ -9,6 +9,7 @@ import os
 import socket
 import sys
 from collections.abc import AsyncIterator, Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from composer.check import CheckRequest
 from composer.problems import CompositionError
 from composer.render import Request, render
 from composer.workshop import Workshop
+from runtime.errors import Transient
 from tests.composer.bombs import BOMBS, request_of
 from tests.composer.factories import claim
 
@@ -41,6 +43,10 @@ def _request(text: Any) -> Request:
         "resources": [{"name": "database", "template": template}],
     }
     return Request("c", composition, claim(), IDENTITY)
+
+
+def _neighbour(text: str) -> Request:
+    return msgspec.structs.replace(_request(text), identity="other-uid@library/books")
 
 
 async def _reason(workshop: Workshop, request: Request) -> str:
@@ -70,7 +76,7 @@ async def test_a_bomb_costs_its_own_render_alone() -> None:
         for name, bomb in BOMBS.items():
             going_off = asyncio.create_task(_reason(workshop, request_of(bomb)))
             for number in range(3):
-                (child,) = (await workshop.render(_request(f"{name} {number}"))).children
+                (child,) = (await workshop.render(_neighbour(f"{name} {number}"))).children
                 neighbours += child.object["spec"]["x"] == f"{name} {number}"
             said[name] = await going_off
     finally:
@@ -93,6 +99,27 @@ async def test_what_kills_three_workers_is_refused_and_kills_no_fourth(workshop:
 
     idle.put_nowait(one)
     assert (await workshop.render(_request("fine"))).children
+
+
+async def test_a_namespace_of_bombs_has_one_worker_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    workshop = Workshop(workers=2)
+    bombs = [msgspec.structs.replace(request_of(BOMBS["lists of lists"]), claim=claim(size=str(n))) for n in range(4)]
+    try:
+        assert await _reason(workshop, bombs[0]) == "RenderLimit"
+        going_off = asyncio.create_task(_reason(workshop, bombs[1]))
+        await asyncio.sleep(0)
+        for bomb in bombs[2:]:
+            with pytest.raises(Transient, match="namespace shop"):
+                await workshop.render(bomb)
+        rendered = [await workshop.render(_neighbour("fine")) for _ in range(3)]
+
+        assert await going_off == "RenderLimit"
+        assert all(each.children for each in rendered)
+        monkeypatch.setattr("composer.workshop.REFUSED_FOR", timedelta(0))
+        first, second = await asyncio.gather(workshop.render(_request("a")), workshop.render(_request("b")))
+        assert first.children != second.children
+    finally:
+        await workshop.close()
 
 
 async def test_what_is_said_of_a_bomb_is_short(workshop: Workshop) -> None:
