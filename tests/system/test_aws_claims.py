@@ -123,8 +123,12 @@ async def _teardown_is_in_order(aws: Aws, namespace: str) -> None:
 
 
 async def test_the_shipped_policies_leave_what_is_not_ours_alone(fenced: Aws) -> None:
-    made = {"DBInstanceIdentifier": "fl-foreign", "DBInstanceClass": "db.t4g.micro", "Engine": "postgres"}
-    login = {"MasterUsername": "boss", "MasterUserPassword": "Sufficient-1", "AllocatedStorage": 20}
+    made: dict[str, Any] = {
+        "DBInstanceIdentifier": "fl-foreign",
+        "DBInstanceClass": "db.t4g.micro",
+        "Engine": "postgres",
+    }
+    login: dict[str, Any] = {"MasterUsername": "boss", "MasterUserPassword": "Sufficient-1", "AllocatedStorage": 20}
     await fenced.person("create_db_instance", **made, **login)
     await fenced.until("fl-foreign", lambda one: one["DBInstanceStatus"] == "available")
 
