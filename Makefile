@@ -44,10 +44,9 @@ fmt: .venv/.synced ## format the code and repair what can be repaired
 	@$(BIN)/ruff check --fix --quiet . || true
 	@$(BIN)/ruff format .
 
-replay: ## replay recorded conversations with the real clouds (RECORDINGS=folder)
-	@if [ -n "$(RECORDINGS)" ]; then \
-		echo "replay: no provider here speaks to a recorded cloud yet; $(RECORDINGS) was not read" >&2; exit 2; fi
-	@echo "replay: nothing to do: no provider here speaks to a recorded cloud yet"
+replay: .venv/.synced ## make recorded exchanges with real clouds again (RECORDINGS=folder)
+	@if [ -z "$(RECORDINGS)" ]; then echo "replay: nothing to do: RECORDINGS names no folder"; else \
+		RECORDINGS="$(abspath $(RECORDINGS))" $(BIN)/pytest -q $(wildcard tests/*/aws/replay.py); fi
 
 faults: .venv/.synced ## kill -9 at every moment around every side effect: the whole matrix
 	@$(BIN)/python -m devcloud.controlplane
