@@ -122,7 +122,10 @@ class Gatherer(Generic[SpecT, ConfigT]):
         policy: Policy | None = Policy(envelope.deletion_policy)
         if deleting(obj):
             policy = reading.word_of(obj) if identity.has_claim else await self._own_policy(obj, Policy(policy))
-        return Lifecycle(deleting(obj), reading.held(obj), policy, reading.paused(obj, now))
+        config = self._accounts.configs.store.get(Key("", envelope.provider_config_ref.name))
+        with_config = reading.paused(config, now) if config is not None else ""
+        paused = reading.paused(obj, now) or (with_config and f"{with_config} (all of this ProviderConfig)")
+        return Lifecycle(deleting(obj), reading.held(obj), policy, paused)
 
     async def _own_policy(self, obj: Object, wanted: Policy) -> Policy:
         """Without a claim: the namespace's or the CRD's deletion means Detach, unless the namespace is ephemeral."""

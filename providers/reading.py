@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import msgspec
@@ -81,14 +81,23 @@ def instant(text: str) -> datetime | None:
 
 
 def paused(obj: Object, now: datetime) -> str:
-    """Return why nothing may be changed, empty when it may; a pause whose end has passed is none."""
+    """Return why nothing may be changed, empty when it may; a pause whose end has passed is none.
+
+    A value that is neither "true" nor an end is taken as a pause: to stop is the safe reading.
+    """
     annotations = annotations_of(obj)
     value = annotations.get(PAUSED, "")
     until = instant(value)
-    if value != "true" and (until is None or until <= now):
+    if value in {"", "false"} or (until is not None and until <= now):
         return ""
     reason = annotations.get(PAUSED_REASON, "no reason given")
     return f"paused {'until ' + value if until is not None else 'until lifted'}: {reason}"[:400]
+
+
+def pause_left(obj: Object, now: datetime) -> timedelta | None:
+    """Return after how long a pause ends by itself; None when it does not, or when there is none."""
+    until = instant(annotations_of(obj).get(PAUSED, ""))
+    return until - now if until is not None and until > now else None
 
 
 def marks_of(obj: Object, *, absent_since: datetime | None) -> Marks:

@@ -270,12 +270,20 @@ def requeue_after(snapshot: Snapshot[Any], plan: Plan, status: Object, now: date
             return _first(after, _until_overdue(status, now))
         case Refuse():
             return _first(timedelta(minutes=5), _until_overdue(status, now))
+        case Rest(reason="Paused"):
+            return _until_unpaused(snapshot, now)
         case _ if isinstance(snapshot.step, Await):
             return _first(_FOLLOWED, _until_overdue(status, now))
         case _:
             retire_at = reading.instant(str((status.get("rotation") or {}).get("retireAt", "")))
             left = None if retire_at is None else max(timedelta(seconds=1), retire_at - now)
             return left if snapshot.trouble is None else _first(timedelta(minutes=1), left)
+
+
+def _until_unpaused(snapshot: Snapshot[Any], now: datetime) -> timedelta | None:
+    paused = (snapshot.obj, snapshot.account.config_object if snapshot.account is not None else {"metadata": {}})
+    left = [pause for pause in (reading.pause_left(each, now) for each in paused) if pause is not None]
+    return max(min(left), timedelta(seconds=1)) if left else None
 
 
 def _until_overdue(status: Object, now: datetime) -> timedelta | None:
