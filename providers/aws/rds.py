@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from providers.aws import birth, changes, states, translate
+from providers.aws import birth, changes, sources, states, translate
 from providers.aws.account import AwsAccount
 from providers.aws.config import refusal
 from providers.aws.errors import AlreadyThere, NotThere
@@ -104,11 +104,7 @@ class RdsInstances:
 
     async def create(self, target: Where, credential: Credential, fence: Fence) -> Operation | None:
         """Make the instance; one that is there and ours is what an interrupted create made."""
-        source = target.spec.restore_from
-        if source is not None and source.point_in_time is not None and source.point_in_time.source_claim is not None:
-            text = f"no instance of claim {source.point_in_time.source_claim} is found to restore from"
-            raise Blocked("ReferenceNotFound", text)
-        operation, parameters = birth.call_for(target, credential)
+        operation, parameters = birth.call_for(await sources.resolved(self._account, target), credential)
         try:
             await self._account.call(operation, f"create instance {target.name}", fence=fence, **parameters)
         except AlreadyThere:

@@ -5,17 +5,14 @@ from __future__ import annotations
 import json
 import time
 import urllib.request
-from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from typing import Any
 
-import msgspec
 import pytest
 
-from devcloud.aws.server import Options, Served, running
+from devcloud.aws.server import Served
 from providers.aws import parameter_groups, subnet_groups
-from providers.aws.account import AwsAccount, connect
-from providers.aws.config import ProviderConfigSpec
+from providers.aws.account import AwsAccount
 from providers.aws.errors import AlreadyThere
 from providers.aws.groups import DBParameterGroupParameters, DBSubnetGroupParameters
 from providers.aws.parameter_groups import ParameterGroups
@@ -30,28 +27,6 @@ SUBNETS = tuple(f"subnet-0a1b2c3d4e5f6000{zone}" for zone in "abc")
 OTHER_NETWORK = ("subnet-0a1b2c3d4e5f6001a", "subnet-0a1b2c3d4e5f6001b")
 OWNER = Owner("home", "uid-1", "0123456789abcdef", "shop", "orders", "network")
 NOBODY = Credential("", "")
-
-
-@pytest.fixture(scope="module")
-def simulator() -> Iterator[Served]:
-    with running(Options(durations=0.001)) as served:
-        yield served
-
-
-@pytest.fixture
-async def account(simulator: Served) -> AsyncIterator[AwsAccount]:
-    config = msgspec.convert(
-        {
-            "region": "eu-west-1",
-            "endpoint": simulator.url,
-            "credentials": {"source": "Secret", "secretRef": {"name": "keys"}},
-        },
-        ProviderConfigSpec,
-    )
-    key, secret = simulator.credentials
-    keys = {"aws_access_key_id": key, "aws_secret_access_key": secret}
-    async with connect(config, {"keys": keys}) as connected:
-        yield connected
 
 
 def _fence() -> Fence:

@@ -1,0 +1,120 @@
+"""What a new instance may begin with: the data of its own namespace, and no other's without the platform's word."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+import pytest
+
+from providers.aws.account import AwsAccount
+from providers.aws.models import PointInTime, RDSInstanceParameters, RestoreFrom
+from providers.aws.names import tags_of
+from providers.aws.sources import resolved
+from providers.cloud import Target
+from providers.identity import Owner
+from runtime.errors import Blocked, Terminal
+from tests.support.waiting import eventually
+
+OURS = Owner("home", "uid-1", "0123456789abcdef", "shop", "orders", "instance")
+TIME = "2026-11-20T12:00:00Z"
+Resolve = Callable[[RestoreFrom], Awaitable[RestoreFrom | None]]
+
+
+async def _instance(account: AwsAccount, name: str, owner: Owner) -> str:
+    """Make an instance, wait until it is there, return its incarnation."""
+    made = await account.call(
+        "create_db_instance", f"make {name}", DBInstanceIdentifier=name, DBInstanceClass="db.t4g.micro",
+        Engine="postgres", AllocatedStorage=20, MasterUsername="app", MasterUserPassword="Sufficient-1",
+        BackupRetentionPeriod=7, CopyTagsToSnapshot=True, Tags=tags_of(owner),
+    )  # fmt: skip
+    await eventually(lambda: _is(account, name, "available"), f"{name} is available")
+    return str(made["DBInstance"]["DbiResourceId"])
+
+
+async def _is(account: AwsAccount, name: str, status: str) -> bool:
+    found = await account.pages("describe_db_instances", "look", "DBInstances")
+    states = {one["DBInstanceIdentifier"]: one["DBInstanceStatus"] for one in found}
+    return bool(states.get(name, "gone") == status)
+
+
+async def _gone(account: AwsAccount, name: str, **parameters: Any) -> None:
+    await account.call("delete_db_instance", f"delete {name}", DBInstanceIdentifier=name, **parameters)
+    await eventually(lambda: _is(account, name, "gone"), f"{name} is gone")
+
+
+@pytest.fixture
+def resolve(account: AwsAccount) -> Resolve:
+    async def of(source: RestoreFrom) -> RestoreFrom | None:
+        spec = RDSInstanceParameters(
+            db_instance_class="db.t4g.micro", allocated_storage=20, master_username="app", restore_from=source
+        )
+        owner = replace(OURS, identity="uid-2", claim="fedcba9876543210", name="new")
+        return (await resolved(account, Target("fl-new", spec, owner, "hash"))).spec.restore_from
+
+    return of
+
+
+def _claim(name: str, time: str | None = None) -> RestoreFrom:
+    return RestoreFrom(point_in_time=PointInTime(source_claim=name, restore_time=time))
+
+
+def _incarnation(found: str, time: str | None = None) -> RestoreFrom:
+    return RestoreFrom(point_in_time=PointInTime(source_dbi_resource_id=found, restore_time=time))
+
+
+async def test_a_claim_stands_for_what_is_kept_of_it(account: AwsAccount, resolve: Resolve) -> None:
+    born = await _instance(account, "fl-kept", replace(OURS, name="kept"))
+    assert await resolve(_claim("kept", TIME)) == _incarnation(born, TIME)
+
+    await _gone(account, "fl-kept", SkipFinalSnapshot=True, DeleteAutomatedBackups=False)
+    assert await resolve(_claim("kept")) == _incarnation(born)
+
+
+async def test_a_claim_of_which_a_snapshot_is_kept(account: AwsAccount, resolve: Resolve) -> None:
+    await _instance(account, "fl-final", replace(OURS, name="final"))
+    final = {"FinalDBSnapshotIdentifier": "fl-final-orders", "SkipFinalSnapshot": False}
+    await _gone(account, "fl-final", **final, DeleteAutomatedBackups=True)
+
+    async def available() -> bool:
+        answer = await account.call("describe_db_snapshots", "look", DBSnapshotIdentifier="fl-final-orders")
+        return bool(answer["DBSnapshots"][0]["Status"] == "available")
+
+    await eventually(available, "the final snapshot is available")
+    assert await resolve(_claim("final")) == RestoreFrom(db_snapshot_identifier="fl-final-orders")
+    with pytest.raises(Blocked, match="no backup of 2026-11-20"):
+        await resolve(_claim("final", TIME))
+    named = RestoreFrom(db_snapshot_identifier="fl-final-orders")
+    assert await resolve(named) == named
+
+
+async def test_another_namespaces_data_need_the_platforms_word(account: AwsAccount, resolve: Resolve) -> None:
+    theirs = await _instance(account, "fl-theirs", replace(OURS, namespace="bank", name="money"))
+    by_name = RestoreFrom(point_in_time=PointInTime(source_db_instance_identifier="fl-theirs"))
+
+    with pytest.raises(Blocked, match="claim money"):
+        await resolve(_claim("money"))
+    for source in (by_name, _incarnation(theirs)):
+        with pytest.raises(Terminal, match="allowAdoption") as caught:
+            await resolve(source)
+        assert caught.value.reason == "AdoptionRefused"
+
+    account.config = msgspec.structs.replace(account.config, allow_adoption=True)
+    assert await resolve(by_name) == by_name
+    # A claim is never one of another namespace, whatever is allowed.
+    with pytest.raises(Blocked, match="claim money"):
+        await resolve(_claim("money"))
+
+
+@pytest.mark.parametrize(
+    "source",
+    [RestoreFrom(db_snapshot_identifier="nothing"), _incarnation("db-NOTHING"), _claim("nothing")],
+    ids=["a snapshot", "an incarnation", "a claim"],
+)
+async def test_what_is_not_there_is_waited_for(resolve: Resolve, source: RestoreFrom) -> None:
+    with pytest.raises(Blocked, match=r"(?i)nothing") as caught:
+        await resolve(source)
+
+    assert caught.value.reason == "ReferenceNotFound"
