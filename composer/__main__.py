@@ -31,6 +31,9 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--health-host", default="127.0.0.1", help="address of /healthz, /readyz and /metrics")
     made.add_argument("--health-port", type=int, default=8081)
     made.add_argument("--resync", type=float, default=600.0, metavar="SECONDS", help="look at every claim again")
+    made.add_argument(
+        "--claim-namespaces", default="", metavar="A,B", help="watch Secrets there, where a RoleBinding allows it"
+    )
     made.add_argument("--unsafe-render", action="store_true", help="render templates without seccomp")
     made.add_argument("--log-level", default="INFO", choices=("DEBUG", "INFO", "WARNING", "ERROR"))
     return made
@@ -56,7 +59,9 @@ def _serve(options: argparse.Namespace, workshop: Workshop) -> int:
     from runtime.lease import LeaseSettings  # noqa: PLC0415 - after the fork, see above
 
     async def controllers(context: ProcessContext) -> Sequence[Controller]:
-        return await build(context, workshop, resync=timedelta(seconds=options.resync))
+        watched = tuple(filter(None, options.claim_namespaces.split(",")))
+        resync = timedelta(seconds=options.resync)
+        return await build(context, workshop, resync=resync, claim_namespaces=watched)
 
     settings = serve.ProcessSettings(
         name=NAME,

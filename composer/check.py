@@ -14,6 +14,7 @@ from msgspec import UnsetType
 
 from composer import floors, moves
 from composer.compilation import Compiled, CompiledResource, compile_composition
+from composer.connecting import connection_faults
 from composer.contract import in_words
 from composer.kinds import Catalog, KindFacts, may_come
 from composer.limits import absences
@@ -22,7 +23,7 @@ from composer.render import Rendered
 from composer.rollout import faults
 from composer.sampling import Sample, all_ready, request_of, samples
 from composer.schema import Schema, step, template_mismatches, unknown_step
-from composer.template import Leaf, Path, reads
+from composer.template import Path, reads
 
 _SET_BY_US = ("name", "generateName")
 # A check has the processor time of one render: a composition of many resources is tried with fewer claims.
@@ -49,7 +50,7 @@ def check(request: CheckRequest) -> tuple[Problem, ...]:
     for resource in compiled.resources:
         found += _of_resource(resource, request.catalog)
     found += _of_reads(compiled, claim, request.catalog)
-    found += _of_connection(compiled)
+    found += connection_faults(compiled)
     found += _of_status(compiled, claim)
     return tuple(found) or _of_samples(request, compiled, claim)
 
@@ -269,24 +270,6 @@ def _resource_fault(read: Path, compiled: Compiled, catalog: Catalog) -> str | N
         if unknown is None
         else f"{read.steps[1 + unknown[0]]!r} is not in the {read.steps[1]} of {template['kind']}{unknown[1]}"
     )
-
-
-def _of_connection(compiled: Compiled) -> Iterator[Problem]:
-    connection = compiled.connection
-    names = {resource.name: resource for resource in compiled.resources}
-    source = connection.get("from")
-    if isinstance(source, Leaf) or (source is not None and source not in names):
-        what = f"connection.from must name a resource, {str(source)[:63]!r} is none{near(str(source), names)}"
-        yield Problem("TemplateInvalid", what, "spec.connection.from")
-    elif source is None and connection:
-        yield Problem("TemplateInvalid", "connection.from must name a resource", "spec.connection")
-    elif source is not None and names[source].source.for_each:
-        yield Problem("TemplateInvalid", f"resource {source!r} is composed by forEach", "spec.connection.from")
-    if "secretRef" in connection:
-        what = "a foreign kind's Secret cannot be copied yet; take a kind that publishes status.connection"
-        yield Problem("TemplateInvalid", what, "spec.connection.secretRef")
-    if "password" in connection:
-        yield Problem("TemplateForbidden", "a password never enters a template", "spec.connection.password")
 
 
 def _of_status(compiled: Compiled, claim: KindFacts) -> Iterator[Problem]:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from composer import names
-from composer.connection import Secretly, published, wanted
+from composer.connection import Origin, Secretly, lacking, of_contract, of_foreign, published, wanted
 from composer.outcomes import Note, live_of
 from composer.prepare import Prepared
 from composer.reasons import Cause, cause
 from composer.secrets import Publisher
 from composer.teardown import effective_policy
 from composer.view import View
-from runtime.objects import Key
+from runtime.objects import Key, Object
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,33 +27,50 @@ class Connected:
     notes: tuple[Note, ...] = ()
 
 
-async def connect(publisher: Publisher, view: View, prepared: Prepared) -> Connected:
+async def connect(  # noqa: PLR0911 - one return for each thing that may be missing
+    publisher: Publisher, view: View, prepared: Prepared
+) -> Connected:
     """Publish the connection Secret where the child has published its own. Raises ApiError."""
     name = (view.status.get("binding") or {}).get("name", "")
     bound = Connected(name, str(view.status.get("connectionHash") or "") if name else "")
     rendered, declared = prepared.rendered, prepared.rendered.connection
-    source = next((child for child in rendered.children if child.resource == declared.get("from")), None)
+    resource = declared.get("from") or (declared.get("secretRef") or {}).get("resource")
+    source = next((child for child in rendered.children if child.resource == resource), None)
     live = live_of(view, source.place) if source else None
-    if source is None and declared and not any(each.resource == declared.get("from") for each in rendered.waiting):
-        text = f"resource {declared.get('from')!r}, which the connection comes from, is not composed for this claim"
+    if source is None and resource and not any(each.resource == resource for each in rendered.waiting):
+        text = f"resource {resource!r}, which the connection comes from, is not composed for this claim"
         return Connected(bound.secret, bound.hash, causes=(cause("ConnectionIncomplete", text),))
     if source is None or live is None:
         return bound
-    found = published(live)
+    found = _origin(declared, live)
     if isinstance(found, Cause):
         return Connected(bound.secret, bound.hash, causes=(found,) if source.ready else ())
+    if "secretRef" in declared and not source.ready:
+        # Nothing but its readiness says that the Secret of a foreign kind is whole.
+        return bound
     if not bound.secret and not (all(child.ready for child in rendered.children) and not rendered.waiting):
         # The first Secret that an application sees must work: what else it needs is there, too.
         return bound
     key = Key(view.key.namespace, names.connection_secret(view.key, view.spec.connection_secret_name))
     owned = effective_policy(view, prepared.spec.deletion_policies) != "Orphan"
     want = wanted(view.claim, declared, live, found, Secretly(key, view.identity.uid, owned))
+    missing = lacking(want)
+    if missing:
+        why = cause("ConnectionIncomplete", f"the connection has no {', '.join(missing)} yet")
+        return Connected(bound.secret, bound.hash, causes=(why,))
     known_hash = bound.hash if bound.secret == key.name else ""
     publication = await publisher.publish(want, known_hash=known_hash, asked=view.is_asked, told=_is_told(view))
     if publication.problem:
         return Connected(bound.secret, bound.hash, causes=(publication.problem,))
     note = Note("ConnectionPublished", f"Secret {key.name} holds the credentials")
     return Connected(key.name, want.hash, notes=(note,) if publication.changed else ())
+
+
+def _origin(declared: Mapping[str, Any], live: Object) -> Origin | Cause:
+    if "secretRef" in declared:
+        return of_foreign(declared)
+    found = published(live)
+    return found if isinstance(found, Cause) else of_contract(found)
 
 
 def _is_told(view: View) -> bool:

@@ -7,6 +7,7 @@ Secret values come in after the render; no template ever sees one.
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
@@ -17,9 +18,14 @@ from msgspec import UNSET, UnsetType
 from composer import names
 from composer.hashes import digest
 from composer.reasons import Cause, cause
-from runtime.objects import Key, Object, labels_of, metadata
+from runtime.objects import Key, Object, key_of, labels_of, metadata
 
-SECRET_TYPE = "servicebinding.io/postgresql"  # noqa: S105 - a type, no secret
+STRUCTURED = frozenset({"from", "secretRef", "caRef"})
+"""What is no single key under `connection`."""
+POSTGRESQL_KEYS = ("host", "port", "database", "username", "password", "sslmode")
+
+_TYPES = "servicebinding.io/"
+_OBJECT_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 _CREDENTIALS_TYPE = "fairlead.dev/credentials"
 
 
@@ -44,13 +50,20 @@ class Published(msgspec.Struct, frozen=True, rename="camel"):
     ca_ref: SecretRef | UnsetType = UNSET
 
 
+class Origin(msgspec.Struct, frozen=True):
+    """What the keys are made of: plain texts, and where the values are kept that no template sees."""
+
+    plain: dict[str, str]
+    kept: dict[str, SecretRef]
+
+
 class Wanted(msgspec.Struct, frozen=True):
     """The Secret to be: where its values come from, and `hash` of all that decides its content but the values."""
 
     key: Key
-    published: Published
-    provider: str
-    overrides: Mapping[str, str]
+    claim: Key
+    plain: Mapping[str, str]
+    kept: Mapping[str, SecretRef]
     identity: str
     owner: Object | None
     hash: str = ""
@@ -69,18 +82,49 @@ def published(source: Object) -> Published | Cause:
     return found
 
 
-def wanted(claim: Object, connection: Mapping[str, Any], source: Object, found: Published, secret: Secretly) -> Wanted:
-    """Say what the connection Secret is to be."""
-    overrides = {name: str(value) for name, value in connection.items() if name not in ("from", "secretRef")}
+def of_contract(found: Published) -> Origin:
+    """Take the keys out of what a child publishes of itself."""
+    plain = {name: str(getattr(found, name)) for name in ("host", "port", "database", "username", "sslmode")}
+    ca = {} if isinstance(found.ca_ref, UnsetType) else {"certificates": found.ca_ref}
+    return Origin(plain, {"password": found.password_ref, **ca})
+
+
+def of_foreign(declared: Mapping[str, Any]) -> Origin | Cause:
+    """Take the keys out of the Secret of a foreign kind, as `connection.secretRef` says."""
+    named = declared["secretRef"]
+    name = str(named.get("name", ""))
+    if not _OBJECT_NAME.fullmatch(name):
+        return cause("InvalidValue", f"connection.secretRef.name: {name[:63]!r} is no name of a Secret")
+    return Origin({}, {ours: SecretRef(name, str(theirs)) for ours, theirs in (named.get("keys") or {}).items()})
+
+
+def wanted(claim: Object, declared: Mapping[str, Any], source: Object, found: Origin, secret: Secretly) -> Wanted:
+    """Say what the connection Secret is to be; single keys of the composition go before what was found."""
+    group = str(source["apiVersion"]).rpartition("/")[0]
+    ours = group.endswith(".fairlead.dev")
+    single = {name: str(value) for name, value in declared.items() if name not in STRUCTURED}
+    ca = declared.get("caRef")
+    kept = {**found.kept, **({"certificates": msgspec.convert(ca, SecretRef)} if ca else {})}
     unhashed = Wanted(
         key=secret.key,
-        published=found,
-        provider=str(source["apiVersion"]).partition(".")[0],
-        overrides=overrides,
+        claim=key_of(claim),
+        plain={
+            "type": "postgresql",
+            "provider": group.partition(".")[0] if ours else group or "kubernetes",
+            **found.plain,
+            **single,
+        },
+        kept={name: ref for name, ref in kept.items() if name not in single},
         identity=secret.identity,
         owner=_owner(claim) if secret.owned else None,
     )
     return msgspec.structs.replace(unhashed, hash=digest(msgspec.to_builtins(unhashed)))
+
+
+def lacking(want: Wanted) -> tuple[str, ...]:
+    """Return the keys that this type of connection must have and nothing gives."""
+    needed = POSTGRESQL_KEYS if want.plain["type"] == "postgresql" else ()
+    return tuple(name for name in needed if name not in want.plain and name not in want.kept)
 
 
 class Secretly(msgspec.Struct, frozen=True):
@@ -102,28 +146,17 @@ def _owner(claim: Object) -> Object:
     }
 
 
-def entries(want: Wanted, password: str, certificates: str) -> dict[str, str]:
-    """Compute all keys; `certificates` is empty where the system's roots serve."""
-    found = want.published
-    fields = {
-        "type": "postgresql",
-        "provider": want.provider,
-        "host": found.host,
-        "port": str(found.port),
-        "database": found.database,
-        "username": found.username,
-        "sslmode": found.sslmode,
-        **want.overrides,
-        "password": password,
-    }
+def entries(want: Wanted, values: Mapping[str, str]) -> dict[str, str]:
+    """Compute all keys of the Secret; `values` are those that are kept elsewhere, without the empty ones."""
+    fields = {**want.plain, **{name: value for name, value in values.items() if value}}
+    if fields["type"] != "postgresql":
+        return fields
     user, secret, database = (quote(fields[name], safe="") for name in ("username", "password", "database"))
     host = f"[{fields['host']}]" if ":" in fields["host"] else fields["host"]
     place = f"{host}:{fields['port']}/{database}"
     mode = quote(fields["sslmode"], safe="")
     fields["uri"] = f"postgresql://{user}:{secret}@{place}?sslmode={mode}"
     fields["jdbc-url"] = f"jdbc:postgresql://{place}?sslmode={mode}&user={user}&password={secret}"
-    if certificates:
-        fields["certificates"] = certificates
     return fields
 
 
@@ -137,12 +170,13 @@ def secret_object(want: Wanted, fields: Mapping[str, str]) -> Object:
     if want.owner:
         meta["ownerReferences"] = [want.owner]
     data = {name: base64.b64encode(value.encode()).decode() for name, value in fields.items()}
-    return {"apiVersion": "v1", "kind": "Secret", "metadata": meta, "type": SECRET_TYPE, "data": data}
+    type_ = f"{_TYPES}{fields['type']}"
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": meta, "type": type_, "data": data}
 
 
 def is_ours(secret: Object, identity: str) -> bool:
     """Tell whether a Secret is this claim's."""
-    return labels_of(secret).get(names.CLAIM_LABEL) == identity and secret.get("type") == SECRET_TYPE
+    return labels_of(secret).get(names.CLAIM_LABEL) == identity and str(secret.get("type")).startswith(_TYPES)
 
 
 def replacement(stored: Object, fresh: Object) -> Object | None:

@@ -18,6 +18,7 @@ from runtime.kube import Kube, Selection
 from runtime.objects import (
     CRDS,
     NAMESPACES,
+    SECRETS,
     Key,
     Object,
     Resource,
@@ -58,6 +59,10 @@ class Cluster:
     def informer(self, resource: Resource, selection: Selection | None = None, *, required: bool = True) -> Informer:
         """Return the informer of a whole kind, or of a selection of it."""
         return self._cache.informer(resource, selection=selection or Selection(), required=required)
+
+    def secrets(self, namespace: str) -> Informer:
+        """Return the informer of a namespace's Secrets: that one changed is seen, and never what it holds."""
+        return self.informer(SECRETS, Selection(namespace=namespace, metadata_only=True), required=False)
 
     def drop(self, resource: Resource) -> None:
         """Watch a whole kind no longer."""

@@ -54,9 +54,16 @@ _CLAIM_INDEXES = {"composition": composition_index, "namespace": namespace_index
 
 
 async def build(
-    context: ProcessContext, workshop: Workshop, *, resync: timedelta = timedelta(minutes=10)
+    context: ProcessContext,
+    workshop: Workshop,
+    *,
+    resync: timedelta = timedelta(minutes=10),
+    claim_namespaces: Sequence[str] = (),
 ) -> Sequence[Controller]:
-    """Build the controllers of Compositions and of kinds; those of claims join the crew. Raises TimeoutError."""
+    """Build the controllers of Compositions and of kinds; those of claims join the crew. Raises TimeoutError.
+
+    `claim_namespaces`: where Secrets may be watched, by their metadata alone.
+    """
     cluster = Cluster(context.kube, context.cache)
     library = Library(cluster, context.settings.namespace)
     await context.cache.wait_synced(timedelta(seconds=_SYNC_SECONDS))
@@ -65,7 +72,8 @@ async def build(
     compositions = Controller("composition", reconciler.reconcile, settings=settings)
     compositions.source(Source(library.compositions, primary=True))
     compositions.source(Source(cluster.crds, keys=lambda change: library.concerned(kind_of(change))))
-    service = _Service(context, cluster, library, workshop, reconciler, settings)
+    secrets = tuple(cluster.secrets(each) for each in claim_namespaces)
+    service = _Service(context, cluster, library, workshop, reconciler, settings, secrets)
     demand = Demand(cluster, library, service, idle=min(resync, _IDLE), heard=compositions.enqueue)
     reconciler.silent = demand.is_silent
     kinds = Controller("kind", demand.reconcile, settings=settings)
@@ -98,6 +106,7 @@ class _Service:
     workshop: Workshop
     compositions: CompositionReconciler
     settings: ControllerSettings
+    secrets: tuple[Informer, ...]
 
     def begin(self, facts: KindFacts) -> Served:
         claims = self.cluster.informer(facts.resource, required=facts.is_shipped)
@@ -118,12 +127,13 @@ class _Service:
     def _controller(self, facts: KindFacts, claims: Informer) -> Controller:
         kube, library = self.context.kube, self.library
         actor = Actor(kube, now=_now, remember=self._remember)
+        publisher = Publisher(kube, monotonic=time.monotonic, manager=names.OWN_MANAGER)
         tools = Tools(
             kube=kube,
             gatherer=Gatherer(self.cluster, claims),
             preparer=Preparer(library, self.workshop),
             actor=actor,
-            publisher=Publisher(kube, monotonic=time.monotonic, manager=names.OWN_MANAGER),
+            publisher=publisher,
             events=self.context.events,
             now=_now,
             monotonic=time.monotonic,
@@ -136,6 +146,8 @@ class _Service:
         controller.source(Source(library.compositions, keys=keys.undecided, echoes=True))
         controller.source(Source(library.revision_informer, keys=keys.of_revision, echoes=True))
         controller.source(Source(library.environments, keys=keys.of_environment))
+        for each in self.secrets:
+            controller.source(Source(each, keys=publisher.concerned))
 
         def on_crd(change: Change) -> Iterable[Key]:
             if change.initial or not defines(change):

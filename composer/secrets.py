@@ -9,9 +9,10 @@ from datetime import timedelta
 from composer import connection
 from composer.connection import SecretRef, Wanted
 from composer.reasons import Cause, cause
+from runtime.changes import Change
 from runtime.errors import AlreadyExists, NotFound
 from runtime.kube import Kube
-from runtime.objects import CONFIG_MAPS, SECRETS, Key, Object, metadata, uid_of
+from runtime.objects import CONFIG_MAPS, SECRETS, Key, Object, key_of, metadata, uid_of, version_of
 
 VERIFY_EVERY = timedelta(minutes=10)
 
@@ -32,6 +33,9 @@ class Publisher:
         self._monotonic = monotonic
         self._manager = manager
         self._verified: dict[Key, tuple[str, float]] = {}
+        self._written: dict[Key, str] = {}
+        self._wants: dict[Key, Wanted] = {}
+        self._readers: dict[Key, set[Key]] = {}
 
     async def publish(self, want: Wanted, *, known_hash: str, asked: bool, told: bool = False) -> Publication:
         """Make the Secret as wanted. `known_hash` is that of the last publication, empty before the first.
@@ -43,10 +47,11 @@ class Publisher:
         recent = verified is not None and self._monotonic() - verified[1] < VERIFY_EVERY.total_seconds()
         if recent and verified is not None and verified[0] == want.hash == known_hash and not asked:
             return Publication()
+        self._note(want)
         values = await self._values(want)
         if isinstance(values, Cause):
             return Publication(problem=values)
-        fresh = connection.secret_object(want, connection.entries(want, *values))
+        fresh = connection.secret_object(want, connection.entries(want, values))
         publication = await self._store(want, fresh, is_first=not known_hash and not told)
         if publication.problem is None:
             self._verified[want.key] = (want.hash, self._monotonic())
@@ -54,7 +59,7 @@ class Publisher:
 
     async def disown(self, key: Key, identity: str, *, keep: bool, collected_with: str) -> None:
         """End of a claim: the Secret stays without owner, or goes; one owned by uid `collected_with` goes by itself."""
-        self._verified.pop(key, None)
+        self.forget(key)
         try:
             stored = await self._kube.get(SECRETS, key)
             if not connection.is_ours(stored, identity):
@@ -71,27 +76,48 @@ class Publisher:
             return
 
     def forget(self, key: Key) -> None:
-        """Look at the Secret again at the next pass."""
+        """Know nothing of a connection Secret any more."""
         self._verified.pop(key, None)
+        self._written.pop(key, None)
+        want = self._wants.pop(key, None)
+        for source in _sources(want) if want else ():
+            self._readers[source].discard(key)
+            if not self._readers[source]:
+                del self._readers[source]
 
-    async def _values(self, want: Wanted) -> tuple[str, str] | Cause:
-        found: list[str] = []
+    def concerned(self, change: Change) -> tuple[Key, ...]:
+        """Return the claims whose connection Secret must be looked at, since a Secret of its namespace changed."""
+        if change.initial or (change.after and change.after.version == self._written.get(change.key)):
+            return ()
+        readers = sorted(self._readers.get(change.key, ()))
+        for key in readers:
+            self._verified.pop(key, None)
+        return tuple(self._wants[key].claim for key in readers)
+
+    def _note(self, want: Wanted) -> None:
+        """Remember which Secrets a connection Secret is made of, itself among them."""
+        if self._wants.get(want.key) == want:
+            return
+        self.forget(want.key)
+        self._wants[want.key] = want
+        for source in _sources(want):
+            self._readers.setdefault(source, set()).add(want.key)
+
+    async def _values(self, want: Wanted) -> dict[str, str] | Cause:
+        found: dict[str, str] = {}
         holders: dict[tuple[str, str], Object] = {}
-        password, ca = want.published.password_ref, want.published.ca_ref
-        for ref in (password, ca):
-            if not isinstance(ref, SecretRef):
-                found.append("")
-                continue
+        for name, ref in sorted(want.kept.items()):
             value = await self._value(want.key.namespace, ref, holders)
             if value is None:
-                what = f"{ref.kind} {ref.name} has no key {ref.key!r} to copy; its provider makes it again"
-                return cause("SecretNotFound", what)
-            found.append(value)
-        holder = holders.get((password.kind, password.name), {})
-        if connection.is_of_another_login(holder, want.published.username):
+                return cause("SecretNotFound", f"{ref.kind} {ref.name} has no key {ref.key!r} to copy yet")
+            found[name] = value
+        password = want.kept.get("password")
+        holder = holders.get((password.kind, password.name), {}) if password else {}
+        if connection.is_of_another_login(holder, want.plain.get("username", "")):
             # Its status follows in a moment, and wakes the claim: half of each would be a Secret that does not log in.
-            return cause("ConnectionIncomplete", f"Secret {password.name} holds the next login's password already")
-        return found[0], found[1]
+            text = f"{password.kind} {password.name} holds" if password else "it holds"
+            return cause("ConnectionIncomplete", f"{text} the next login's password already")
+        return found
 
     async def _value(self, namespace: str, ref: SecretRef, holders: dict[tuple[str, str], Object]) -> str | None:
         place = (ref.kind, ref.name)
@@ -106,14 +132,14 @@ class Publisher:
     async def _store(self, want: Wanted, fresh: Object, *, is_first: bool) -> Publication:
         if is_first:
             try:
-                await self._kube.create(SECRETS, fresh, manager=self._manager)
+                self._wrote(await self._kube.create(SECRETS, fresh, manager=self._manager))
             except AlreadyExists:
                 return await self._update(want, await self._kube.get(SECRETS, want.key), fresh)
             return Publication(changed=True)
         try:
             stored = await self._kube.get(SECRETS, want.key)
         except NotFound:
-            await self._kube.create(SECRETS, fresh, manager=self._manager)
+            self._wrote(await self._kube.create(SECRETS, fresh, manager=self._manager))
             return Publication(changed=True)
         return await self._update(want, stored, fresh)
 
@@ -124,8 +150,16 @@ class Publisher:
         replacement = connection.replacement(stored, fresh)
         if replacement is None:
             return Publication()
-        await self._kube.replace(SECRETS, replacement, manager=self._manager)
+        self._wrote(await self._kube.replace(SECRETS, replacement, manager=self._manager))
         return Publication(changed=True)
+
+    def _wrote(self, made: Object) -> None:
+        self._written[key_of(made)] = version_of(made)
+
+
+def _sources(want: Wanted) -> frozenset[Key]:
+    names = {want.key.name, *(ref.name for ref in want.kept.values() if ref.kind == "Secret")}
+    return frozenset(Key(want.key.namespace, name) for name in names)
 
 
 _DROPPED = frozenset({"ownerReferences", "managedFields"})

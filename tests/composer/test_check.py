@@ -78,6 +78,7 @@ CATALOG: Catalog = {
         "PostgresDatabase", "onprem.fairlead.dev", CHILD_SPEC, CHILD_STATUS, stateful=True, allowed=True
     ),
 }
+NAMED = {"resource": "a", "name": "{{ resources.a.metadata.name }}", "keys": {"password": "password"}}
 ROLE = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole"}
 CHECKS = {
     "a misspelt field of the claim, under a default": Refusal(
@@ -193,6 +194,27 @@ CHECKS = {
         "spec.resources[1]",
     ),
     "data declared as none": Refusal(_composition(_resource("a", stateful=False)), "TemplateInvalid"),
+    "a connection from a resource and a Secret": Refusal(
+        _composition(_resource("a"), connection={"from": "a", "secretRef": {}}), "TemplateInvalid", "spec.connection"
+    ),
+    "a Secret of no resource": Refusal(
+        _composition(_resource("a"), connection={"secretRef": {**NAMED, "resource": "b"}}),
+        "TemplateInvalid",
+        "spec.connection.secretRef.resource",
+    ),
+    "a Secret that gives too little": Refusal(
+        _composition(_resource("a"), connection={"secretRef": NAMED}), "TemplateInvalid", "spec.connection.secretRef"
+    ),
+    "keys of a Secret as expressions": Refusal(
+        _composition(_resource("a"), connection={"secretRef": {**NAMED, "keys": {"host": "{{ claim.spec.size }}"}}}),
+        "TemplateInvalid",
+        "spec.connection.secretRef.keys",
+    ),
+    "an authority of another kind": Refusal(
+        _composition(_resource("a"), connection={"from": "a", "caRef": {"kind": "Pod", "name": "a", "key": "b"}}),
+        "TemplateInvalid",
+        "spec.connection.caRef.kind",
+    ),
     "a connection from nowhere": Refusal(_composition(_resource("a"), connection={"from": "aa"}), "TemplateInvalid"),
     "a password in a template": Refusal(
         _composition(_resource("a"), connection={"from": "a", "password": "x"}), "TemplateForbidden"

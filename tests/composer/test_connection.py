@@ -12,12 +12,16 @@ from hypothesis import strategies as st
 
 from composer import names
 from composer.connection import (
+    Origin,
     Published,
     Secretly,
     Wanted,
     entries,
     is_of_another_login,
     is_ours,
+    lacking,
+    of_contract,
+    of_foreign,
     published,
     replacement,
     secret_object,
@@ -36,6 +40,7 @@ CONNECTION: Object = {
     "passwordRef": {"name": "c-credentials", "key": "current", "hash": "h1"},
     "caRef": {"name": "ca", "key": "ca.crt", "kind": "ConfigMap"},
 }
+PASSWORD = {"password": "pw"}
 SECRET = Secretly(Key("shop", "orders-connection"), "claim-uid", owned=True)
 
 
@@ -47,7 +52,7 @@ def _wanted(*, secret: Secretly = SECRET, declared: dict[str, Any] | None = None
     source = _source(**changes)
     found = published(source)
     assert isinstance(found, Published)
-    return wanted(claim(), declared or {"from": "database"}, source, found, secret)
+    return wanted(claim(), declared or {"from": "database"}, source, of_contract(found), secret)
 
 
 def _fields(secret: Object) -> dict[str, str]:
@@ -55,7 +60,7 @@ def _fields(secret: Object) -> dict[str, str]:
 
 
 def test_the_keys_of_the_service_binding_specification() -> None:
-    secret = secret_object(_wanted(), entries(_wanted(), "pw", "PEM"))
+    secret = secret_object(_wanted(), entries(_wanted(), {"password": "pw", "certificates": "PEM"}))
 
     assert secret["type"] == "servicebinding.io/postgresql"
     assert _fields(secret) == {
@@ -74,15 +79,15 @@ def test_the_keys_of_the_service_binding_specification() -> None:
 
 
 def test_without_a_ca_there_are_no_certificates() -> None:
-    assert "certificates" not in entries(_wanted(), "pw", "")
+    assert "certificates" not in entries(_wanted(), PASSWORD)
 
 
 def test_an_ipv6_host_is_bracketed() -> None:
-    assert "@[fd00::1]:5432/" in entries(_wanted(host="fd00::1"), "pw", "")["uri"]
+    assert "@[fd00::1]:5432/" in entries(_wanted(host="fd00::1"), PASSWORD)["uri"]
 
 
 def test_a_single_key_may_be_set_by_the_composition() -> None:
-    fields = entries(_wanted(declared={"from": "database", "host": "alias", "port": 6432}), "pw", "")
+    fields = entries(_wanted(declared={"from": "database", "host": "alias", "port": 6432}), PASSWORD)
 
     assert (fields["host"], fields["port"]) == ("alias", "6432")
     assert "@alias:6432/" in fields["uri"]
@@ -90,7 +95,7 @@ def test_a_single_key_may_be_set_by_the_composition() -> None:
 
 @given(st.text(min_size=1, max_size=40).filter(lambda text: "\x00" not in text and text.isprintable()))
 def test_a_url_gives_back_what_went_in(text: str) -> None:
-    fields = entries(_wanted(username=text, database=text), text, "")
+    fields = entries(_wanted(username=text, database=text), {"password": text})
     parts = urlsplit(fields["uri"])
 
     assert unquote(parts.username or "") == unquote(parts.password or "") == unquote(parts.path[1:]) == text
@@ -128,12 +133,12 @@ def test_everything_that_decides_the_content_decides_the_hash() -> None:
 @pytest.mark.parametrize(("owned", "owners"), [(True, ["claim-uid"]), (False, [])], ids=["goes along", "stays"])
 def test_who_owns_the_secret(owned: bool, owners: list[str]) -> None:  # noqa: FBT001 - a column of the table
     want = _wanted(secret=Secretly(SECRET.key, "claim-uid", owned=owned))
-    secret = secret_object(want, entries(want, "pw", ""))
+    secret = secret_object(want, entries(want, PASSWORD))
 
     assert [each["uid"] for each in secret["metadata"].get("ownerReferences", [])] == owners
 
 
-FRESH = secret_object(_wanted(), entries(_wanted(), "pw", ""))
+FRESH = secret_object(_wanted(), entries(_wanted(), PASSWORD))
 
 
 def _stored(**changes: Any) -> Object:
@@ -187,3 +192,76 @@ def test_credentials_that_have_gone_on_are_told_from_those_of_the_status(
     holder = {"type": type_, "data": {"username": base64.b64encode(username.encode()).decode()}}
 
     assert is_of_another_login(holder, "app_a") is expected
+
+
+FOREIGN: Object = {
+    "secretRef": {
+        "resource": "cluster",
+        "name": "orders-cluster-app",
+        "keys": {"host": "host", "port": "port", "database": "dbname", "username": "user", "password": "password"},
+    },
+    "sslmode": "require",
+}
+CLUSTER: Object = {"apiVersion": "postgresql.cnpg.io/v1", "kind": "Cluster", "metadata": {"name": "c"}}
+KEPT = {"host": "h", "port": "5432", "database": "d", "username": "u", "password": "p"}
+
+
+def _foreign(**declared: Any) -> Wanted:
+    whole = {**FOREIGN, **declared}
+    found = of_foreign(whole)
+    assert isinstance(found, Origin)
+    return wanted(claim(), whole, CLUSTER, found, SECRET)
+
+
+def test_a_foreign_secret_gives_the_keys_that_it_is_asked_for() -> None:
+    want = _foreign(caRef={"name": "orders-cluster-ca", "key": "ca.crt"})
+
+    assert lacking(want) == ()
+    assert {ref.name for ref in want.kept.values()} == {"orders-cluster-app", "orders-cluster-ca"}
+    assert entries(want, {**KEPT, "certificates": "PEM"}) == {
+        **KEPT,
+        "type": "postgresql",
+        "provider": "postgresql.cnpg.io",
+        "sslmode": "require",
+        "certificates": "PEM",
+        "uri": "postgresql://u:p@h:5432/d?sslmode=require",
+        "jdbc-url": "jdbc:postgresql://h:5432/d?sslmode=require&user=u&password=p",
+    }
+
+
+def test_a_single_key_goes_before_that_of_the_secret() -> None:
+    want = _foreign(host="alias")
+
+    assert "host" not in want.kept
+    assert entries(want, {**KEPT, "host": ""})["host"] == "alias"
+
+
+def test_another_type_has_its_own_keys_and_no_url_of_ours() -> None:
+    named = {"resource": "cluster", "name": "n", "keys": {"password": "auth"}}
+    want = _foreign(secretRef=named, type="redis", host="cache.example", sslmode="none")
+    secret = secret_object(want, entries(want, {"password": "p"}))
+
+    assert lacking(want) == ()
+    assert secret["type"] == "servicebinding.io/redis"
+    assert _fields(secret) == {
+        "type": "redis",
+        "provider": "postgresql.cnpg.io",
+        "host": "cache.example",
+        "sslmode": "none",
+        "password": "p",
+    }
+    assert is_ours(secret, "claim-uid")
+
+
+def test_what_nothing_gives_is_named() -> None:
+    named = {**FOREIGN["secretRef"], "keys": {"password": "password"}}
+
+    assert lacking(_foreign(secretRef=named)) == ("host", "port", "database", "username")
+
+
+@pytest.mark.parametrize("name", ["", "a/b", "..", "a?b", "../secrets/x", "A", "x" * 254])
+def test_what_is_no_name_of_a_secret_is_never_asked_for(name: str) -> None:
+    found = of_foreign({"secretRef": {**FOREIGN["secretRef"], "name": name}})
+
+    assert isinstance(found, Cause)
+    assert found.reason == "InvalidValue"

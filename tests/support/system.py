@@ -37,6 +37,7 @@ from tests.support.kinds import (
     CONFIG_MAP,
     NAMESPACE,
     PROVIDER_CONFIG,
+    ROLE_BINDING,
     SECRET,
     Kind,
     condition,
@@ -354,6 +355,15 @@ async def allow_composer(system: System, group: str, resource: str) -> None:
     subject = {"kind": "ServiceAccount", "namespace": "fairlead-system", "name": "fairlead-composer"}
     role = {"apiGroup": CLUSTER_ROLE.group, "kind": CLUSTER_ROLE.kind, "name": name}
     await system.apply(CLUSTER_ROLE_BINDING, CLUSTER_ROLE_BINDING.new("", name, roleRef=role, subjects=[subject]))
+
+
+async def let_watch_secrets(system: System, namespace: str) -> None:
+    """Let the composer watch the Secrets of a namespace, as a platform team does."""
+    role = {"apiGroup": CLUSTER_ROLE.group, "kind": CLUSTER_ROLE.kind, "name": "fairlead-composer-secrets"}
+    subject = {"kind": "ServiceAccount", "namespace": "fairlead-system", "name": "fairlead-composer"}
+    await system.apply(
+        ROLE_BINDING, ROLE_BINDING.new(namespace, "fairlead-composer-secrets", roleRef=role, subjects=[subject])
+    )
 
 
 async def passes(port: int) -> int:

@@ -9,7 +9,9 @@ import pytest
 import pytest_asyncio
 
 from devcloud.controlplane import Programs
-from tests.support.system import System, allow_composer, rig
+from tests.support.system import System, allow_composer, let_watch_secrets, rig
+
+WATCHED = "watched"
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -18,7 +20,9 @@ async def composing(
 ) -> AsyncIterator[System]:
     async with rig(tmp_path_factory.mktemp(f"rig-{secrets.token_hex(2)}"), control_plane_programs) as made:
         await allow_composer(made, "", "configmaps")
-        await made.start_composer("--no-elect", "--resync", "5")
+        await made.namespaced(WATCHED)
+        await let_watch_secrets(made, WATCHED)
+        await made.start_composer("--no-elect", "--resync", "5", "--claim-namespaces", WATCHED)
         yield made
 
 

@@ -10,9 +10,18 @@ import pytest
 
 from tests.support.api import JsonObject
 from tests.support.audit import WRITES, Match
-from tests.support.kinds import CLUSTER_ROLE, COMPOSITION, CRD, condition, in_trouble, is_ready
+from tests.support.kinds import (
+    CLUSTER_ROLE,
+    COMPOSITION,
+    CONFIG_MAP,
+    CRD,
+    SECRET,
+    condition,
+    in_trouble,
+    is_ready,
+)
 from tests.support.second_api import SecondApi
-from tests.support.system import COMPOSER, System
+from tests.support.system import COMPOSER, System, decoded
 from tests.support.waiting import eventually
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
@@ -47,10 +56,10 @@ async def _node_of(system: System, api: SecondApi, namespace: str) -> JsonObject
     return found
 
 
-async def _make_ready(system: System, api: SecondApi, namespace: str) -> None:
+async def _make_ready(system: System, api: SecondApi, namespace: str, **status: str) -> None:
     name = (await _node_of(system, api, namespace))["metadata"]["name"]
     ready = {"type": "Ready", "status": "True", "reason": "Up", "message": "up"}
-    await system.api.merge(api.node.path(namespace, name, "status"), {"status": {"conditions": [ready]}})
+    await system.api.merge(api.node.path(namespace, name, "status"), {"status": {"conditions": [ready], **status}})
 
 
 async def test_a_composition_waits_for_its_kinds_and_says_what_each_lacks(composing: System, namespace: str) -> None:
@@ -142,3 +151,55 @@ async def test_a_composed_kind_changes_its_schema_leaves_the_list_and_goes(compo
     await composing.delete(api.cache, namespace, "sessions")
     assert await composing.api.items(api.node.path(namespace)) == []
     await composing.api.delete(COMPOSITION.path("", name))
+
+
+async def test_the_secret_of_a_foreign_kind_is_published_and_an_edited_one_is_put_back_at_once(
+    composing: System,
+) -> None:
+    """Nobody asks for a pass here, and the next look at an unchanged Secret would be ten minutes away."""
+    api, namespace = SecondApi("secrets.example.org"), "watched"
+    await _served(composing, api)
+    connection = {
+        "secretRef": {
+            "resource": "node",
+            "name": "{{ resources.node.metadata.name }}-auth",
+            "keys": {"password": "secret", "username": "user"},
+        },
+        "type": "redis",
+        "host": "{{ resources.node.status.address }}",
+        "caRef": {"kind": "ConfigMap", "name": "authority", "key": "ca.crt"},
+    }
+    await composing.create(COMPOSITION, api.composition("secretive", connection=connection, appliesTo={}))
+    await composing.create(CONFIG_MAP, CONFIG_MAP.new(namespace, "authority", data={"ca.crt": "PEM"}))
+    await composing.create(api.cache, api.cache.new(namespace, "sessions", spec={"memoryMB": 64}))
+    await composing.until(api.cache, namespace, "sessions", lambda obj: "inventory" in obj.get("status", {}))
+    await _make_ready(composing, api, namespace, address="cache.example")
+    source = f"{(await _node_of(composing, api, namespace))['metadata']['name']}-auth"
+    told = await composing.until(api.cache, namespace, "sessions", in_trouble("SecretNotFound"))
+    assert source in condition(told, "Synced")["message"]
+
+    login = {"user": "app", "secret": "first"}
+    await composing.create(SECRET, SECRET.new(namespace, source, stringData=login))
+    bound = await composing.until(api.cache, namespace, "sessions", is_ready)
+    path = SECRET.path(namespace, bound["status"]["binding"]["name"])
+    made = await composing.api.get(path)
+    assert made["type"] == "servicebinding.io/redis"
+    keys = {"type": "redis", "provider": api.group, "host": "cache.example", "username": "app", "certificates": "PEM"}
+    assert decoded(made) == {**keys, "password": "first"}
+
+    async def holds(password: str) -> bool:
+        found = await composing.api.find(path)
+        return found is not None and decoded(found) == {**keys, "password": password}
+
+    await composing.api.merge(path, {"data": {"password": None, "host": "ZXZpbA=="}})
+    await eventually(lambda: holds("first"), "an edited Secret is back")
+    await composing.api.delete(path)
+    await eventually(lambda: holds("first"), "a deleted Secret is back")
+    await composing.api.merge(SECRET.path(namespace, source), {"stringData": {"secret": "second"}})
+    await eventually(lambda: holds("second"), "a new password of the foreign kind is published")
+
+    audit = composing.audit()
+    await composing.at_rest(for_s=2.0)
+    assert audit.writes(COMPOSER) == []
+    await composing.delete(api.cache, namespace, "sessions")
+    await composing.api.delete(COMPOSITION.path("", "secretive"))

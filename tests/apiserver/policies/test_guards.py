@@ -148,6 +148,7 @@ async def test_a_status_is_written_by_its_own_controller(
     ("who", "type_", "within", "allowed"),
     [
         (COMPOSER, "servicebinding.io/postgresql", "", True),
+        (COMPOSER, "servicebinding.io/redis", "", True),
         (COMPOSER, "Opaque", "", False),
         (COMPOSER, "fairlead.dev/credentials", "", False),
         (ONPREM, "fairlead.dev/credentials", "", True),
