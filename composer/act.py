@@ -146,7 +146,9 @@ class Actor:
     async def _apply(self, view: View, step: Apply) -> Outcome:
         key, resource = key_of(step.live), step.facts.resource
         entry = step.entry
-        if not entry.applied:
+        # What was born as it is wanted lacks no field: who owns it matters first where one is left out.
+        is_as_born = not entry.applied and entry.desired == digest(step.object)
+        if not entry.applied and not is_as_born:
             current = await self._kube.get(resource, key)
             keeps = names.TEARDOWN_FINALIZER in step.object["metadata"].get("finalizers", ())
             operations = ownership.upgrade(current, view.manager, keeps_finalizer=keeps)
@@ -167,7 +169,7 @@ class Actor:
             uid=uid_of(made),
             desired=digest(body),
             live=live_hash(made, body, step.facts.schema),
-            applied=True,
+            applied=not is_as_born,
             resting=resting,
             floors=step.floors,
         )
