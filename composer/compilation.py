@@ -71,9 +71,7 @@ def compile_composition(raw: Mapping[str, Any]) -> Compiled:
     whole = (*variables.values(), connection, status)
     _refuse_strange_references(resources, whole)
     _refuse_strange_names(resources, whole)
-    return Compiled(
-        spec=spec, variables=variables, resources=_ordered(resources), connection=connection, status=status
-    )
+    return Compiled(spec=spec, variables=variables, resources=_ordered(resources), connection=connection, status=status)
 
 
 def _refuse_duplicates(spec: CompositionSpec) -> None:
