@@ -157,6 +157,28 @@ def render(  # noqa: PLR0913 - one for each option
     return Exit.DONE
 
 
+crd = App(name="crd", help="Look at kinds of your own.")
+app.command(crd)
+
+
+@crd.command(name="check")
+def crd_check(*files: Path) -> Exit:
+    """Tell whether CRDs have all that a kind of claim needs; what is missing is named with its place.
+
+    Args:
+        *files: Files or folders with CRDs.
+    """
+    from fairlead import crd_check as checking
+
+    if not files:
+        return _fail("crd check: name a file with a CustomResourceDefinition", Exit.USAGE)
+    found = checking.check_files(files)
+    print("\n".join(found.sentences))
+    for remark in found.remarks:
+        print(remark, file=sys.stderr)
+    return Exit.DONE
+
+
 @app.command
 def trace(
     reference: str,

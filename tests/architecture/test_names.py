@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -197,9 +198,15 @@ def test_commands_are_on_the_page() -> None:
     from fairlead.cli import app  # noqa: PLC0415 - a test of names must not fail on a broken command line alone
 
     (item,) = [each for each in _section(9).split("\n- ") if each.strip().startswith("`fairlead`:")]
-    offered = {name for name in app if not name.startswith("-")}
+    offered = {command for name in app if not name.startswith("-") for command in _spelled(name, app[name])}
 
     assert offered == tree.words(item) - _promised(item) - {"fairlead"}
+
+
+def _spelled(name: str, command: Iterable[str]) -> set[str]:
+    """Spell a command, or those below it where it is a group."""
+    below = {each for each in command if not each.startswith("-")}
+    return {f"{name} {each}" for each in below} or {name}
 
 
 # What the installs create

@@ -1,0 +1,75 @@
+"""`fairlead crd check`: whether CRDs have all that a kind of claim needs, by the composer's own rule."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from composer import contract
+from fairlead.exits import CommandError, Exit
+from fairlead.yaml_files import Document, documents_in, invalid
+
+_KIND = "CustomResourceDefinition"
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What was found: a sentence for each version that is fit, and remarks on what it does without."""
+
+    sentences: tuple[str, ...]
+    remarks: tuple[str, ...]
+
+
+def check_files(paths: Sequence[Path]) -> Checked:
+    """Check every served version of every CRD in files and folders.
+
+    Raises CommandError (invalid input): file, line and column of each version that lacks something, with all it lacks.
+    """
+    found = [each for path in paths for each in _crds_in(path)]
+    faults = [fault for document in found for fault in _faults(document)]
+    if faults:
+        raise CommandError("\n".join(faults), exit_code=Exit.INVALID_INPUT)
+    return Checked(
+        tuple(f"{name} is fit to be a kind of claim" for name, _ in _all_versions(found)),
+        tuple(remark for name, version in _all_versions(found) for remark in _remarks(name, version)),
+    )
+
+
+def _crds_in(path: Path) -> list[Document]:
+    found = [each for each in documents_in(path) if each.content["kind"] == _KIND]
+    if not found:
+        raise invalid(path, f"holds no {_KIND}")
+    return found
+
+
+def _faults(document: Document) -> Iterator[str]:
+    spec = document.content.get("spec") or {}
+    names = spec.get("names") or {}
+    if not (names.get("kind") and spec.get("group") and isinstance(spec.get("versions"), list)):
+        yield f"{document.place('spec')}: spec needs group, names.kind and versions"
+        return
+    for index, version in enumerate(spec["versions"]):
+        if not version.get("served"):
+            continue
+        for gap in contract.gaps(str(spec.get("scope")), version):
+            yield f"{document.place(f'spec.versions[{index}]')}: {_name(document, version)} lacks {gap}"
+
+
+def _all_versions(documents: Iterable[Document]) -> Iterator[tuple[str, dict[str, Any]]]:
+    for document in documents:
+        for version in document.content["spec"]["versions"]:
+            if version.get("served"):
+                yield _name(document, version), version
+
+
+def _name(document: Document, version: dict[str, Any]) -> str:
+    spec = document.content["spec"]
+    return f"{spec['names']['kind']}.{spec['group']} {version.get('name')}"
+
+
+def _remarks(name: str, version: dict[str, Any]) -> Iterator[str]:
+    absent = contract.absent_options(version)
+    if absent:
+        yield f"{name} goes without {', '.join(absent)}"
