@@ -48,6 +48,11 @@ class Memory:
     offences: dict[tuple[str, str, str], list[datetime]] = field(default_factory=lambda: defaultdict(list))
     refused: dict[tuple[str, Key], tuple[str, Cause]] = field(default_factory=dict)
 
+    def forget_fights(self, uids: Collection[str]) -> None:
+        """Begin anew with the fights over fields of these objects."""
+        for place in [place for place in self.offences if place[0] in uids]:
+            del self.offences[place]
+
     def forget_refusals(self) -> None:
         """Try again what was refused: a schema has changed."""
         self.refused.clear()

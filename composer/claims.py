@@ -132,6 +132,8 @@ class ClaimReconciler:
         if isinstance(prepared, Findings):
             return await self._publish(view, prepared, ())
         view = prepared.view
+        if prepared.is_new_intent:
+            self._tools.actor.memory.forget_fights({uid_of(each.live) for each in view.known if each.live})
         held = _held(view, prepared)
         if held is not None:
             return await self._publish(view, held, ())

@@ -25,7 +25,6 @@ from runtime.objects import (
     annotations_of,
     deleting,
     finalizers_of,
-    generation_of,
     key_of,
     labels_of,
     uid_of,
@@ -167,9 +166,7 @@ def _wanted(  # noqa: PLR0911 - one return for each row of the table
     corrections = _corrections(view, live)
     if corrections:
         return Annotate(entry, facts, live, corrections)
-    # A new generation is a new intent: what rested is tried again.
-    rests = entry.resting if view.status.get("observedGeneration") == generation_of(view.claim) else ()
-    entry = msgspec.structs.replace(entry, resting=tuple(rest for rest in rests if rest.until > now))
+    entry = msgspec.structs.replace(entry, resting=tuple(rest for rest in entry.resting if rest.until > now))
     sent = without(child.object, entry.resting)
     if entry.desired == digest(sent) and entry.live == live_hash(live, sent, facts.schema):
         return Keep(msgspec.structs.replace(entry, floors=child.floors))

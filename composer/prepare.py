@@ -29,7 +29,7 @@ from composer.render import Observed, Rendered, Request
 from composer.report import Findings
 from composer.rollout import is_well
 from composer.teardown import effective_policy
-from composer.view import View
+from composer.view import View, without_rests
 from runtime.objects import Object, annotations_of, dumps, labels_of
 
 
@@ -57,7 +57,8 @@ class Library(Protocol):
 class Prepared:
     """A claim that can be composed: its revision and what it renders to.
 
-    `view` calls the resources as that revision does; `is_way_back`: the claim leaves a revision that failed.
+    `view` calls the resources as that revision does; `is_way_back`: the claim leaves a revision that failed;
+    `is_new_intent`: claim or revision is another than before, so that fights over fields begin anew.
     """
 
     composition: str
@@ -66,6 +67,7 @@ class Prepared:
     rendered: Rendered
     view: View
     is_way_back: bool = False
+    is_new_intent: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +111,8 @@ class Preparer:
         if refusal:
             return replace(base, causes=(refusal,))
         view = moved(view, chosen.spec)
+        is_new = view.is_new_intent(chosen.revision.name)
+        view = without_rests(view) if is_new else view
         environments = self._environments(chosen.spec)
         if isinstance(environments, Cause):
             return replace(base, causes=(environments,))
@@ -117,7 +121,15 @@ class Preparer:
         except CompositionError as error:
             causes = tuple(cause(each.reason, str(each), resource=each.resource) for each in error.problems)
             return replace(base, causes=causes)
-        return Prepared(chosen.composition, chosen.revision, chosen.spec, rendered, view, chosen.is_way_back)
+        return Prepared(
+            chosen.composition,
+            chosen.revision,
+            chosen.spec,
+            rendered,
+            view,
+            is_way_back=chosen.is_way_back,
+            is_new_intent=is_new,
+        )
 
     def kinds(self, claim: Object) -> frozenset[str]:
         """Return the kinds of the composition that a claim uses already, so that children are found by label."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 import msgspec
@@ -12,7 +12,18 @@ from composer import inventory, names
 from composer.inventory import Entry
 from composer.kinds import Catalog, KindFacts
 from composer.models import ClaimSpec
-from runtime.objects import Key, Object, Resource, annotations_of, deleting, finalizers_of, key_of, labels_of, uid_of
+from runtime.objects import (
+    Key,
+    Object,
+    Resource,
+    annotations_of,
+    deleting,
+    finalizers_of,
+    generation_of,
+    key_of,
+    labels_of,
+    uid_of,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +103,11 @@ class View:
         token = self.annotations.get(names.RECONCILE_REQUESTED_AT, "")
         return token[:256] != str(self.status.get("lastHandledReconcileAt") or "")
 
+    def is_new_intent(self, revision: str) -> bool:
+        """Whether the claim, or its revision, is another than at the last pass that the status tells of."""
+        before = (self.status.get("composition") or {}).get("revision")
+        return before != revision or self.status.get("observedGeneration") != generation_of(self.claim)
+
     @property
     def chosen(self) -> str:
         """The Composition that was chosen, from annotation or status."""
@@ -139,3 +155,9 @@ def pause_end(annotations: Mapping[str, str]) -> datetime | None:
     except ValueError:
         return None
     return end if end.tzinfo else None
+
+
+def without_rests(view: View) -> View:
+    """Return the view with no field at rest: a new intent tries each again."""
+    known = tuple(replace(each, entry=msgspec.structs.replace(each.entry, resting=())) for each in view.known)
+    return replace(view, known=known)

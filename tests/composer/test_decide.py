@@ -318,16 +318,15 @@ def test_a_pause_is_the_childrens_too(
 
 
 @pytest.mark.parametrize(
-    ("until", "generation", "left_out"),
-    [("2026-11-21T12:10:00Z", 1, True), ("2026-11-21T11:00:00Z", 1, False), ("2026-11-21T12:10:00Z", 2, False)],
-    ids=["rests until its time", "is tried again after it", "is tried again for a new generation"],
+    ("until", "left_out"),
+    [("2026-11-21T12:10:00Z", True), ("2026-11-21T11:00:00Z", False)],
+    ids=["rests until its time", "is tried again after it"],
 )
-def test_a_field_that_rests(until: str, generation: int, left_out: bool) -> None:  # noqa: FBT001 - a column
+def test_a_field_that_rests(until: str, left_out: bool) -> None:  # noqa: FBT001 - a column
     resting = (Resting(".spec.limit", "rival", until),)
     stored = {**LIVE, "spec": {"limit": 3, "other": 1}}
     wanted = desired(spec={"limit": 20, "other": 2})
-    owner = claim(status={"observedGeneration": 1}, generation=generation)
-    step = _one(view(Known(entry(resting=resting, applied=True), stored, DATABASE), of=owner), rendered(child(wanted)))
+    step = _one(view(Known(entry(resting=resting, applied=True), stored, DATABASE)), rendered(child(wanted)))
 
     assert isinstance(step, Apply)
     assert ("limit" not in step.object["spec"]) == left_out

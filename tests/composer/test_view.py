@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 import pytest
 
 from composer import names
-from composer.inventory import Entry, dump, entry_of, load
-from composer.view import identity_of, is_paused, pause_end, recorded_kinds
-from tests.composer.factories import annotated, claim, desired, entry, live
+from composer.inventory import Entry, Resting, dump, entry_of, load
+from composer.view import Known, identity_of, is_paused, pause_end, recorded_kinds, without_rests
+from tests.composer.factories import DATABASE, annotated, claim, desired, entry, live, view
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
@@ -51,6 +51,20 @@ def test_either_record_of_the_kinds_counts() -> None:
 
     assert recorded_kinds(listed) == {"A.x", "B", "PostgresDatabase.onprem.fairlead.dev"}
     assert recorded_kinds(claim()) == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("told", "generation", "revision", "is_new"),
+    [(1, 1, "c-a", False), (1, 2, "c-a", True), (1, 1, "c-b", True)],
+    ids=["nothing changed", "another generation", "another revision"],
+)
+def test_a_new_intent_ends_the_rest_of_fields(told: int, generation: int, revision: str, *, is_new: bool) -> None:
+    owner = claim(status={"observedGeneration": told, "composition": {"revision": "c-a"}}, generation=generation)
+    resting = entry(resting=(Resting(".spec.limit", "rival", "2026-11-21T12:10:00Z"),))
+    found = view(Known(resting, live(desired()), DATABASE), of=owner)
+
+    assert found.is_new_intent(revision) == is_new
+    assert [each.entry.resting for each in without_rests(found).known] == [()]
 
 
 def test_an_inventory_reads_back_as_it_was_written() -> None:

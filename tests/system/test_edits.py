@@ -84,11 +84,16 @@ async def test_a_field_that_is_taken_by_force_again_and_again_rests_while_others
     assert "connectionLimit" in synced["message"]
     applies = audit.requests(Match(user=COMPOSER, verbs=WRITES, resource="postgresdatabases", namespace=namespace))
     assert len(applies) <= 10
-    # A new generation of the claim clears it, and everything else follows the claim at once.
+    # A new generation of the claim ends the rest: all of it is carried out at once.
     await running.edit(CLAIM, namespace, "fought", {"spec": {"size": "large"}})
-    await running.until(
-        DATABASE, namespace, name, lambda obj: obj["spec"]["forProvider"]["parameters"] == {"work_mem": "16MB"}
-    )
+
+    def follows(obj: JsonObject) -> bool:
+        wanted = obj["spec"]["forProvider"]
+        return wanted["parameters"] == {"work_mem": "16MB"} and wanted["connectionLimit"] not in (3, limit)
+
+    limit = child["spec"]["forProvider"]["connectionLimit"]
+    await running.until(DATABASE, namespace, name, follows)
+    await running.until(CLAIM, namespace, "fought", is_ready)
 
 
 def _with_parameters(name: str, **parameters: str) -> JsonObject:
@@ -318,24 +323,27 @@ async def test_a_derived_value_never_becomes_smaller(running: System, namespace:
         (entry,) = told["status"]["inventory"]
         assert entry["floors"] == {"spec.forProvider.connectionLimit": 50}
 
+        # A lost memory, and another name for the resource, change nothing of that.
         await running.api.merge(CLAIM.path(namespace, "shrunk", "status"), {"status": {"inventory": None}})
+        await running.edit(COMPOSITION, "", name, {"spec": _with_floor(name, "store", movedFrom=["database"])["spec"]})
 
         def is_remembered(obj: JsonObject) -> bool:
-            return [(each["uid"], each.get("floors")) for each in obj["status"].get("inventory", [])] == [
-                (entry["uid"], entry["floors"])
-            ]
+            known = [(each["resource"], each["uid"], each.get("floors")) for each in obj["status"].get("inventory", [])]
+            return is_ready(obj) and known == [("store", entry["uid"], entry["floors"])]
 
         await running.until(CLAIM, namespace, "shrunk", is_remembered)
         assert await limit() == 50
         assert await running.connection_limit(child["status"]["externalName"]) == 50
+        assert await running.logs_in(namespace, "shrunk")
 
 
-def _with_floor(name: str) -> JsonObject:
+def _with_floor(name: str, resource: str = "database", **fields: Any) -> JsonObject:
     limit = "{{ 50 if (claim.spec.size | default('small')) == 'large' else 20 }}"
     spec = {"forProvider": {"databaseName": "app", "username": "app", "connectionLimit": limit}}
     template = {"apiVersion": DATABASE.api_version, "kind": DATABASE.kind, "spec": spec}
-    resource = {"name": "database", "template": template, "floors": ["spec.forProvider.connectionLimit"]}
-    return composition(name, resource, connection={"from": "database"})
+    floors = ["spec.forProvider.connectionLimit"]
+    whole = {"name": resource, "template": template, "floors": floors, **fields}
+    return composition(name, whole, connection={"from": resource})
 
 
 def _with_resource(name: str, resource: str) -> JsonObject:
