@@ -1,0 +1,87 @@
+"""A platform team's own kind of claim is as guarded as the shipped one, once bound as docs/kinds.md says."""
+
+from __future__ import annotations
+
+import asyncio
+import textwrap
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from devcloud.plane import Plane
+from tests.apiserver.policies.actors import COMPOSER, DEVELOPER, IDENTITY, PREFIX, As
+from tests.support.api import Api, ApiError, JsonObject
+from tests.support.kinds import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, CRD
+from tests.support.second_api import SecondApi
+from tests.support.waiting import eventually
+
+_PAGE = Path(__file__).resolve().parents[3] / "docs" / "kinds.md"
+_API = SecondApi("cache.example.org")
+
+
+def _bindings() -> str:
+    """Take the bindings out of the page, as its reader does."""
+    blocks = _PAGE.read_text(encoding="utf-8").split("```")
+    (found,) = [block for block in blocks if "ValidatingAdmissionPolicyBinding" in block]
+    return textwrap.dedent(found.partition("\n")[2])
+
+
+@pytest.fixture
+async def caches(people: Plane, api: Api, namespace: str) -> AsyncIterator[str]:
+    """The kind, everybody's right to it, and its bindings; the path of the namespace's objects."""
+    definition = _API.cache_crd()
+    spec = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
+    spec["properties"]["deletionProtection"] = {"type": "boolean"}
+    made = await api.create(CRD.path(), definition)
+    rules = [{"apiGroups": [_API.group], "resources": ["*"], "verbs": ["*"]}]
+    subjects = [
+        {"apiGroup": CLUSTER_ROLE.group, "kind": "User", "name": DEVELOPER},
+        {"kind": "ServiceAccount", "name": "fairlead-composer", "namespace": "fairlead-system"},
+    ]
+    role = {"apiGroup": CLUSTER_ROLE.group, "kind": CLUSTER_ROLE.kind, "name": _API.group}
+    await api.create(CLUSTER_ROLE.path(), CLUSTER_ROLE.new("", _API.group, rules=rules))
+    await api.create(
+        CLUSTER_ROLE_BINDING.path(), CLUSTER_ROLE_BINDING.new("", _API.group, roleRef=role, subjects=subjects)
+    )
+    await people.kubectl.run("apply", "--server-side", "--filename", "-", standard_input=_bindings())
+    await api.until_condition(CRD.path("", made["metadata"]["name"]), "Established")
+    yield _API.cache.path(namespace)
+    await people.kubectl.run("delete", "--filename", "-", standard_input=_bindings())
+    for kind, name in ((CLUSTER_ROLE_BINDING, _API.group), (CLUSTER_ROLE, _API.group), (CRD, made["metadata"]["name"])):
+        await api.delete(kind.path("", name))
+
+
+def _cache(name: str, annotations: dict[str, str], *, protected: bool = False) -> JsonObject:
+    made = _API.cache.new("", name, spec={"memoryMB": 64, "deletionProtection": protected})
+    made["metadata"]["annotations"] = {PREFIX + key: value for key, value in annotations.items()}
+    return made
+
+
+async def _refusal(who: As, method: str, path: str, body: JsonObject | None = None) -> str:
+    try:
+        await who.request(method, path, body, content_type="application/json")
+    except ApiError as error:
+        return str(error)
+    return ""
+
+
+async def test_claims_of_an_own_kind_are_guarded_once_bound(caches: str, api: Api) -> None:
+    developer, composer = As(api, DEVELOPER), As(api, COMPOSER)
+
+    async def refused() -> bool:
+        found = await asyncio.gather(
+            _refusal(developer, "POST", f"{caches}?dryRun=All", _cache("forged", IDENTITY)),
+            _refusal(developer, "PUT", f"{caches}/kept/status?dryRun=All", stored | {"status": {}}),
+            _refusal(developer, "DELETE", f"{caches}/kept?dryRun=All"),
+        )
+        texts = ("written by the composer only", "written by its own controller only", "protected from deletion")
+        return all(text in answer for text, answer in zip(texts, found, strict=True))
+
+    stored = await composer.request("POST", caches, _cache("kept", IDENTITY, protected=True))
+    await eventually(refused, "the policies hold for the new kind")
+
+    said = {"status": {"observedGeneration": 1, "conditions": []}}
+    assert await _refusal(composer, "PUT", f"{caches}/kept/status", stored | said) == ""
+    await developer.merge(f"{caches}/kept", {"spec": {"deletionProtection": False}})
+    assert await _refusal(developer, "DELETE", f"{caches}/kept") == ""
