@@ -13,12 +13,23 @@ from botocore.exceptions import ClientError
 
 from devcloud.aws.platform import ACCESS_KEY, ACCOUNT, REGION
 from tests.support.api import JsonObject
-from tests.support.aws import AWS_CONFIG, DB_PARAMETER_GROUP, DB_SUBNET_GROUP, Aws, at_work
-from tests.support.kinds import CLAIM, CONFIG_MAP, claim, is_ready
+from tests.support.aws import (
+    AWS_CONFIG,
+    DB_PARAMETER_GROUP,
+    DB_SUBNET_GROUP,
+    KEY_SECRET,
+    RDS_INSTANCE,
+    Aws,
+    at_work,
+    instance,
+)
+from tests.support.aws import NAMESPACE as AWS_NAMESPACE
+from tests.support.kinds import CLAIM, CONFIG_MAP, SECRET, claim, condition, is_ready
 from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
+_OTHER_ACCOUNT, _OTHER_KEY = "210987654321", "AKIASOMEBODYELSE"
 IAM = Path(__file__).resolve().parents[2] / "deploy" / "iam" / "aws"
 
 
@@ -70,16 +81,16 @@ async def test_a_claim_is_served_changed_and_taken_away(fenced: Aws) -> None:
         assert made["status"]["endpoint"] == binding["host"]
         async with await system.login(namespace, "orders") as connection:
             await connection.execute("CREATE TABLE goods (id integer)")
-        instance = await fenced.child(namespace, "orders")
+        made_of_it = await fenced.child(namespace, "orders")
         network, parameters = (
             await _group(fenced, namespace, "network"),
             await _group(fenced, namespace, "parameters16"),
         )
-        assert instance["status"]["resolved"] == {
+        assert made_of_it["status"]["resolved"] == {
             "dbSubnetGroupName": network["status"]["externalName"],
             "dbParameterGroupName": parameters["status"]["externalName"],
         }
-        shown = await fenced.person("describe_db_instances", DBInstanceIdentifier=instance["status"]["externalName"])
+        shown = await fenced.person("describe_db_instances", DBInstanceIdentifier=made_of_it["status"]["externalName"])
         (running,) = shown["DBInstances"]
         assert running["DBSubnetGroup"]["DBSubnetGroupName"] == network["status"]["externalName"]
         assert running["DBParameterGroups"][0]["DBParameterGroupName"] == parameters["status"]["externalName"]
@@ -161,3 +172,55 @@ def _refused(aws: Aws, operation: str, parameters: dict[str, Any]) -> str:
     finally:
         client.close()
     return ""
+
+
+async def test_dead_and_foreign_credentials_are_named_and_change_nothing(fenced: Aws) -> None:
+    system = fenced.system
+    async with fenced.namespace() as namespace:
+        for name in ("edited", "leaving"):
+            await system.create(RDS_INSTANCE, instance(namespace, name))
+        for name in ("edited", "leaving"):
+            await system.until(RDS_INSTANCE, namespace, name, is_ready, limit_s=90)
+        key = {"access_key_id": ACCESS_KEY, "secret_access_key": fenced.secret_key, "account": ACCOUNT}
+        allowed = {**key, "principal": "user/fairlead", "policy": None}
+
+        since = await fenced.mark()
+        await fenced.control("POST", "keys", {**allowed, "expires_at": "2020-01-01T00:00:00Z"})
+        await system.edit(RDS_INSTANCE, namespace, "edited", {"spec": {"forProvider": {"backupRetentionPeriod": 9}}})
+        await system.api.delete(RDS_INSTANCE.path(namespace, "leaving"))
+        await system.create(RDS_INSTANCE, instance(namespace, "coming"))
+        for name in ("edited", "leaving", "coming"):
+            await _until_reason(fenced, namespace, name, "CredentialsInvalid")
+        assert await fenced.changes(since) == []
+
+        await fenced.control("POST", "keys", {**allowed, "account": _OTHER_ACCOUNT, "access_key_id": _OTHER_KEY})
+        await _use_key(fenced, _OTHER_KEY)
+        for name in ("edited", "leaving", "coming"):
+            await _until_reason(fenced, namespace, name, "AccountChanged")
+        await system.until(AWS_CONFIG, "", "default", lambda obj: condition(obj, "Ready")["reason"] == "AccountChanged")
+        assert await fenced.changes(since) == []
+
+        await fenced.control("POST", "keys", {**allowed, "expires_at": None})
+        await _use_key(fenced, ACCESS_KEY)
+        await system.until(AWS_CONFIG, "", "default", is_ready, limit_s=90)
+        for name in ("edited", "coming"):
+            await system.ask_for_a_pass(RDS_INSTANCE, namespace, name)
+            await system.until(RDS_INSTANCE, namespace, name, is_ready, limit_s=120)
+        await system.api.until_gone(RDS_INSTANCE.path(namespace, "leaving"), limit_s=180)
+        done = sorted(one["action"] for one in await fenced.changes(since) if one["outcome"] == "ok")
+        assert done == ["CreateDBInstance", "DeleteDBInstance", "ModifyDBInstance"]
+        assert {one["account"] for one in await fenced.changes(since)} == {ACCOUNT}
+
+
+async def _use_key(aws: Aws, access_key_id: str) -> None:
+    key = {"aws_access_key_id": access_key_id, "aws_secret_access_key": aws.secret_key}
+    await aws.system.edit(SECRET, AWS_NAMESPACE, KEY_SECRET, {"stringData": key})
+
+
+async def _until_reason(aws: Aws, namespace: str, name: str, reason: str) -> None:
+    await aws.system.ask_for_a_pass(RDS_INSTANCE, namespace, name)
+
+    def told(obj: JsonObject) -> bool:
+        return bool(condition(obj, "Synced").get("reason") == reason)
+
+    await aws.system.until(RDS_INSTANCE, namespace, name, told, limit_s=90)
