@@ -107,7 +107,8 @@ def _wrong_type(path: str, wanted: str | None, found: str) -> Problem:
 
 def template_mismatches(tree: Mapping[str, Any], schema: Schema, path: str) -> Iterator[Problem]:
     """Compare a whole manifest with the schema of its kind; of the metadata only labels and annotations are known."""
-    properties = dict(schema.get("properties") or {})
+    # A CRD may leave these two out; the API server knows them.
+    properties = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, **(schema.get("properties") or {})}
     properties["metadata"] = {
         "type": "object",
         "properties": {name: {"type": "object", "additionalProperties": {"type": "string"}} for name in _OBJECT_META},

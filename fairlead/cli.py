@@ -180,6 +180,50 @@ def crd_check(*files: Path) -> Exit:
 
 
 @app.command
+def validate(
+    *paths: Path,
+    crds: Path | None = None,
+    strict: Annotated[bool, Parameter(negative="")] = False,
+) -> Exit:
+    """Check claims and Compositions as an API server and the composer would, without either.
+
+    Args:
+        *paths: Files or folders.
+        crds: A file or folder of CRDs beside ours, for the kinds that Compositions name.
+        strict: Fail for remarks too: claims that are allowed and that a Composition cannot render.
+    """
+    from fairlead import validate as validation
+
+    if not paths:
+        raise CommandError("give files or folders to check", exit_code=Exit.USAGE)
+    verdict = validation.validate(paths, crds)
+    for line in verdict.good:
+        print(line)
+    for line in (*verdict.faults, *(f"remark: {each}" for each in verdict.remarks)):
+        print(line, file=sys.stderr)
+    return verdict.exit_code(strict=strict)
+
+
+@app.command(name="test")
+def run_tests(path: Path, /, *, update: Annotated[bool, Parameter(negative="")] = False) -> Exit:
+    """Run the tests that lie beside Compositions, in the folder `tests` below them.
+
+    Args:
+        path: A folder of Compositions.
+        update: Write the golden files anew; review them like code.
+    """
+    from fairlead import testing
+
+    results = testing.run_tests(path, update=update)
+    for result in results:
+        for line in result.lines():
+            print(line)
+    failed = sum(bool(each.differences) for each in results)
+    print(f"{len(results) - failed} passed, {failed} failed")
+    return testing.exit_of(results)
+
+
+@app.command
 def trace(
     reference: str,
     /,

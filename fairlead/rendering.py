@@ -56,7 +56,7 @@ def render_files(options: Options) -> Outcome:
     Raises CommandError (invalid input) with file, line, column and the nearest name.
     """
     claim_file = _one_claim(options.claim)
-    claim = _checked_claim(claim_file, options.identity)
+    claim = checked_claim(claim_file, options.identity)
     composition_file = _choose(claim_file, options)
     request = Request(
         composition_name=str(metadata(composition_file.content)["name"]),
@@ -69,19 +69,20 @@ def render_files(options: Options) -> Outcome:
     try:
         rendered = all_ready(request) if options.ready == "all" else render(request)
     except CompositionError as error:
-        raise _located(composition_file, error.problems) from error
-    _check_children(composition_file, rendered)
+        raise located(composition_file, error.problems) from error
+    check_children(composition_file, rendered)
     made = rendered.children
-    text = _text(request.composition_name, made) if options.output == "yaml" else _lines(made)
+    text = yaml_of(request.composition_name, made) if options.output == "yaml" else _lines(made)
     return Outcome(text, tuple(str(each) for each in rendered.waiting))
 
 
 def _facts(group_kind: str) -> KindFacts | None:
     """Look a kind up in the CRDs of its group, as an API server with them would serve it."""
-    return _catalog(f"{group_kind.partition('.')[2]}_*.yaml").get(group_kind)
+    return shipped_kinds(f"{group_kind.partition('.')[2]}_*.yaml").get(group_kind)
 
 
-def _catalog(files: str) -> Catalog:
+def shipped_kinds(files: str) -> Catalog:
+    """Return the kinds of our CRDs in the files of that pattern, as an API server with them would serve them."""
     established = {"conditions": [{"type": "Established", "status": "True"}]}
     return catalog({**crd, "status": established} for crd in objects_in(assets("crds"), files))
 
@@ -98,26 +99,27 @@ def _one_claim(path: Path) -> Document:
     return found[0]
 
 
-def _checked_claim(file: Document, uid: str) -> Object:
-    """Check a claim against its CRD's schema and fill in what the API server would."""
+def checked_claim(file: Document, uid: str) -> Object:
+    """Check a claim against its CRD's schema and fill in what the API server would. Raises CommandError."""
     claim = file.content
     facts = _facts(_group_kind(claim))
     if facts is None or not facts.abstract or facts.resource.api_version != claim["apiVersion"]:
-        claimable = sorted(each.resource.kind for each in _catalog("*.yaml").values() if each.abstract)
+        claimable = sorted(each.resource.kind for each in shipped_kinds("*.yaml").values() if each.abstract)
         what = f"{claim['apiVersion']} {claim['kind']} is no kind of claim; there is {', '.join(claimable)}"
         raise invalid(file.place("kind"), f"{what}{near(str(claim['kind']), claimable)}")
     if not metadata(claim).get("name"):
         raise invalid(file.place("metadata"), "metadata.name is missing")
-    problems = list(_mismatches(claim, facts.schema or {}))
+    problems = list(claim_mismatches(claim, facts.schema or {}))
     if problems:
-        raise _located(file, problems)
+        raise located(file, problems)
     filled: Object = schema.defaulted(claim, facts.schema or {})
     filled["metadata"] = {"namespace": "default", **metadata(claim), "uid": uid}
     filled.pop("status", None)
     return filled
 
 
-def _mismatches(claim: Object, claim_schema: schema.Schema) -> Iterable[Problem]:
+def claim_mismatches(claim: Object, claim_schema: schema.Schema) -> Iterable[Problem]:
+    """Yield what the schema of a claim's kind says against its spec."""
     below = schema.step(claim_schema, "spec") or {}
     yield from _missing(claim.get("spec") or {}, below, "spec")
     yield from schema.mismatches(claim.get("spec") or {}, below, "spec")
@@ -132,11 +134,7 @@ def _missing(tree: Mapping[str, object], below: schema.Schema, path: str) -> Ite
 def _choose(claim_file: Document, options: Options) -> Document:
     """Choose by the composer's own rules; no namespace's labels are known here. A file's only Composition is meant."""
     path = options.compositions or assets("compositions")
-    found = [each for each in documents_in(path) if each.content["kind"] == _COMPOSITION]
-    if not found:
-        raise invalid(path, "holds no Composition")
-    for each in found:
-        _refuse_unreadable(each)
+    found = compositions_in(path)
     if len(found) == 1 and options.compositions is not None:
         return found[0]
     claim = claim_file.content
@@ -148,13 +146,24 @@ def _choose(claim_file: Document, options: Options) -> Document:
     raise invalid(claim_file.place("spec.compositionRef.name"), f"{chosen.message} [{chosen.reason}]")
 
 
-def _refuse_unreadable(composition: Document) -> None:
+def compositions_in(path: Path) -> list[Document]:
+    """Read the Compositions of a file or folder. Raises CommandError when there is none, or one cannot be read."""
+    found = [each for each in documents_in(path) if each.content["kind"] == _COMPOSITION]
+    if not found:
+        raise invalid(path, "holds no Composition")
+    for each in found:
+        refuse_unreadable(each)
+    return found
+
+
+def refuse_unreadable(composition: Document) -> None:
+    """Refuse a Composition without a name or of another shape. Raises CommandError with the place."""
     if not metadata(composition.content).get("name"):
         raise invalid(composition.place("metadata"), "metadata.name is missing")
     try:
         convert(composition.content.get("spec") or {})
     except CompositionError as error:
-        raise _located(composition, error.problems) from error
+        raise located(composition, error.problems) from error
 
 
 def _environments(path: Path) -> dict[str, dict[str, str]]:
@@ -171,7 +180,8 @@ def _observed(folder: Path) -> Iterable[Observed]:
             yield Observed(resource, annotations.get(names.KEY, ""), each.content)
 
 
-def _check_children(file: Document, rendered: Rendered) -> None:
+def check_children(file: Document, rendered: Rendered) -> None:
+    """Compare what was rendered with the schemas of its kinds. Raises CommandError with the places."""
     problems: list[Problem] = []
     order = [str(each.get("name")) for each in file.content["spec"]["resources"]]
     for child in rendered.children:
@@ -182,19 +192,25 @@ def _check_children(file: Document, rendered: Rendered) -> None:
         below = schema.step(facts.schema, "spec") or {}
         problems += schema.mismatches(child.object.get("spec") or {}, below, f"{path}.spec")
     if problems:
-        raise _located(file, problems)
+        raise located(file, problems)
 
 
-def _located(file: Document, problems: Sequence[Problem]) -> CommandError:
-    lines = [f"{file.place(each.path, each.column)}: {_sentence(each)} [{each.reason}]" for each in problems]
-    return CommandError("\n".join(lines), exit_code=Exit.INVALID_INPUT)
+def located(file: Document, problems: Sequence[Problem]) -> CommandError:
+    """Return the error that says each problem where it stands in its file."""
+    return CommandError("\n".join(lines_of(file, problems)), exit_code=Exit.INVALID_INPUT)
+
+
+def lines_of(file: Document, problems: Iterable[Problem]) -> list[str]:
+    """Say each problem where it stands in its file."""
+    return [f"{file.place(each.path, each.column)}: {_sentence(each)} [{each.reason}]" for each in problems]
 
 
 def _sentence(problem: Problem) -> str:
     return f"{problem.path}: {problem.message}" if problem.path else problem.message
 
 
-def _text(composition: str, children: Sequence[Child]) -> str:
+def yaml_of(composition: str, children: Sequence[Child]) -> str:
+    """Write what was rendered for people, each object under its resource's name."""
     parts = [f"# composition: {composition}\n"]
     for child in children:
         key = f", key: {child.key}" if child.key else ""

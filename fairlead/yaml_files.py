@@ -44,6 +44,13 @@ class Document:
     content: Object
     _marked: CommentedMap
 
+    @classmethod
+    def written(cls, path: Path, content: Object) -> Document:
+        """Return a document that is part of another one: of places it knows the file alone."""
+        marked = CommentedMap()
+        marked.lc.line = marked.lc.col = 0
+        return cls(path, content, marked)
+
     def place(self, json_path: str, column: int = 0) -> Place:
         """Return where a JSON path (`spec.resources[0].name`) stands, or the nearest part above it that exists.
 
@@ -65,11 +72,13 @@ def invalid(place: Place | Path, message: str) -> CommandError:
 def documents_in(path: Path) -> Iterator[Document]:
     """Read the documents of a file, or of all YAML and JSON files of a folder in the order of their names.
 
+    Folders called `tests` below it are passed over: what lies there is no part of what they test.
+
     Raises CommandError (invalid input) with the place of what is wrong.
     """
     if path.is_dir():
         for file in sorted(path.rglob("*")):
-            if file.suffix in _SUFFIXES and file.is_file():
+            if file.suffix in _SUFFIXES and file.is_file() and "tests" not in file.relative_to(path).parts:
                 yield from documents_in(file)
         return
     text = _text(path)

@@ -1,0 +1,98 @@
+"""`fairlead validate`: whether claims and Compositions would be taken, without any API server.
+
+A Composition is checked by the composer's own call, against our CRDs and those that are given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from composer.check import CheckRequest, check, remarks
+from composer.kinds import Catalog, catalog
+from composer.limits import excesses
+from composer.schema import step
+from fairlead.exits import CommandError, Exit
+from fairlead.rendering import NO_UID, checked_claim, lines_of, refuse_unreadable, shipped_kinds
+from fairlead.yaml_files import Document, documents_in, objects_in
+from runtime.objects import metadata
+
+_OURS = ".fairlead.dev"
+_ESTABLISHED = {"conditions": [{"type": "Established", "status": "True"}]}
+# What may lie beside claims and Compositions; an API server knows these itself.
+_PASSED_OVER = frozenset({"ConfigMap", "Namespace"})
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What was found: a line for each document that is good, the faults, and what is worth knowing."""
+
+    good: tuple[str, ...]
+    faults: tuple[str, ...]
+    remarks: tuple[str, ...]
+
+    def exit_code(self, *, strict: bool) -> Exit:
+        """Return invalid input for a fault, and for a remark where these count too."""
+        return Exit.INVALID_INPUT if self.faults or (strict and self.remarks) else Exit.DONE
+
+
+def validate(paths: Sequence[Path], crds: Path | None) -> Verdict:
+    """Check every document of files and folders. Raises CommandError when one cannot be read at all."""
+    given = catalog({**crd, "status": _ESTABLISHED} for crd in _crds_in(crds)) if crds else {}
+    good: list[str] = []
+    faults: list[str] = []
+    said: list[str] = []
+    for path in paths:
+        for document in documents_in(path):
+            if document.content["kind"] in _PASSED_OVER:
+                continue
+            kinds = {**_shipped(document), **given}
+            wrong = list(_faults(document, kinds))
+            faults += wrong
+            if not wrong:
+                good.append(f"{path}: {document.content['kind']} {metadata(document.content)['name']} is valid")
+                said += _remarks(document, kinds)
+    return Verdict(tuple(good), tuple(faults), tuple(said))
+
+
+def _crds_in(path: Path) -> Iterator[dict[str, object]]:
+    found = objects_in(path, "*.yaml") if path.is_dir() else objects_in(path.parent, path.name)
+    yield from (each for each in found if each.get("kind") == "CustomResourceDefinition")
+
+
+def _shipped(document: Document) -> Catalog:
+    """Return our kinds in the groups that a document names: to read all CRDs would take most of the time."""
+    spec = document.content.get("spec") or {}
+    named: list[Any] = [document.content]
+    if document.content["kind"] == "Composition":
+        named = [spec.get("compositeTypeRef"), *(each.get("template") for each in spec.get("resources") or ())]
+    groups = {str((each or {}).get("apiVersion", "")).partition("/")[0] for each in named}
+    found = shipped_kinds("no such file")
+    for group in sorted(each for each in groups if each.endswith(_OURS)):
+        found |= shipped_kinds(f"{group}_*.yaml")
+    return found
+
+
+def _faults(document: Document, kinds: Catalog) -> Iterator[str]:
+    try:
+        if document.content["kind"] == "Composition":
+            refuse_unreadable(document)
+            yield from lines_of(document, check(_request(document, kinds)))
+            return
+        claim = checked_claim(document, NO_UID)
+    except CommandError as error:
+        yield from str(error).splitlines()
+        return
+    group = str(claim["apiVersion"]).partition("/")[0]
+    schema = kinds[f"{claim['kind']}.{group}"].schema or {}
+    yield from lines_of(document, excesses(claim.get("spec") or {}, step(schema, "spec") or {}, "spec"))
+
+
+def _remarks(document: Document, kinds: Catalog) -> list[str]:
+    return lines_of(document, remarks(_request(document, kinds))) if document.content["kind"] == "Composition" else []
+
+
+def _request(document: Document, kinds: Catalog) -> CheckRequest:
+    return CheckRequest(document.content.get("spec") or {}, kinds)

@@ -1,0 +1,115 @@
+"""`fairlead validate`: what an API server and the composer would say, without either."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from fairlead.cli import run
+from tests.cli.test_render import CLAIM, COMPOSITION
+
+BACKUP = """\
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata:
+  name: clusters.postgresql.cnpg.io
+spec:
+  group: postgresql.cnpg.io
+  scope: Namespaced
+  names: {kind: Cluster, plural: clusters}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec:
+            type: object
+            properties:
+              instances: {type: integer}
+"""
+FOREIGN = COMPOSITION.replace("apiVersion: onprem.fairlead.dev/v1alpha1", "apiVersion: postgresql.cnpg.io/v1").replace(
+    "kind: PostgresDatabase", "kind: Cluster"
+)
+_SPEC = FOREIGN.partition("        forProvider:")[0] + "        instances: 3\n"
+
+
+class Case(msgspec.Struct, frozen=True):
+    text: str
+    exit_code: int
+    says: str
+    flags: tuple[str, ...] = ()
+
+
+CASES = {
+    "a claim": Case(CLAIM, 0, "PostgreSQLInstance orders is valid"),
+    "a composition beside its settings": Case(COMPOSITION, 0, "Composition two-steps is valid"),
+    "a misspelt field of a claim": Case(
+        CLAIM.replace("size:", "sise:"), 2, "file.yaml:8:3: spec.sise: unknown field 'sise', did you mean 'size'?"
+    ),
+    "a value out of its range": Case(CLAIM + "  storageGiB: 0\n", 2, "0 is less than"),
+    "a text that is too long": Case(CLAIM + f"  databaseName: {'a' * 99}\n", 2, "at most"),
+    "no kind of claim": Case(CLAIM.replace("PostgreSQLInstance", "MySQLInstance"), 2, "is no kind of claim"),
+    "a misspelt field of a child": Case(
+        COMPOSITION.replace("connectionLimit", "conectionLimit"), 2, "did you mean 'connectionLimit'?"
+    ),
+    "a misspelt field of the claim in an expression": Case(
+        COMPOSITION.replace("claim.spec.size", "claim.spec.sise"), 2, "file.yaml:12:41: spec.variables.limit: 'sise'"
+    ),
+    "a cycle": Case(
+        COMPOSITION.replace("  - name: settings\n", "  - name: settings\n    dependsOn: [database]\n"), 2, "Cycle"
+    ),
+    "sizes that the composition forgot": Case(
+        COMPOSITION.replace("    dependsOn: [settings]\n", ""), 2, "remark: ", ("--strict",)
+    ),
+    "a foreign kind that nobody described": Case(_SPEC, 2, "is not installed"),
+    "no yaml": Case("a: [", 2, "not YAML"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_a_file_is_judged(case: Case, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "file.yaml"
+    file.write_text(case.text)
+
+    code = run(["validate", str(file), *case.flags])
+    output = capsys.readouterr()
+
+    assert code == case.exit_code, output.err
+    assert case.says in output.out + output.err
+
+
+def test_a_foreign_kind_is_judged_by_its_crd(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "crds.yaml").write_text(BACKUP)
+    good, bad = tmp_path / "good.yaml", tmp_path / "bad.yaml"
+    good.write_text(_SPEC)
+    bad.write_text(_SPEC.replace("instances", "instnces"))
+
+    assert run(["validate", str(good), "--crds", str(tmp_path / "crds.yaml")]) == 0
+    assert run(["validate", str(bad), "--crds", str(tmp_path / "crds.yaml")]) == 2
+    assert "did you mean 'instances'?" in capsys.readouterr().err
+
+
+def test_all_faults_of_a_folder_are_told_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.yaml").write_text(CLAIM.replace("size:", "sise:").replace("version:", "vrsion:"))
+
+    assert run(["validate", str(tmp_path)]) == 2
+
+    told = capsys.readouterr().err
+    assert all(
+        f"{file}.yaml:{line}:3: spec.{name}" in told for file in "ab" for line, name in ((7, "vrsion"), (8, "sise"))
+    )
+
+
+def test_the_shipped_compositions_are_valid_for_every_claim(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["validate", str(Path(__file__).resolve().parents[2] / "compositions"), "--strict"]) == 0
+    assert "postgres-onprem is valid" in capsys.readouterr().out
+
+
+def test_nothing_to_check_is_a_mistake() -> None:
+    assert run(["validate"]) == 64
