@@ -4,7 +4,6 @@ State lives in `regions`, one for each account and region; what tests steer is i
 """
 
 import uuid
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
@@ -29,10 +28,11 @@ from devcloud.aws import (
 )
 from devcloud.aws.audit import Audit, Entry, identifier_of, mutates, without_secrets
 from devcloud.aws.behaviour import Behaviour
-from devcloud.aws.calls import Action, Call, tags_of
+from devcloud.aws.calls import Action, Call
 from devcloud.aws.clock import Clock
 from devcloud.aws.faults import Faults, Limiter
-from devcloud.aws.policies import Ask, refuse_denied
+from devcloud.aws.permissions import asks
+from devcloud.aws.policies import refuse_denied
 from devcloud.aws.principals import Key, Principals
 from devcloud.aws.refusals import Refusal
 from devcloud.aws.region import Region
@@ -165,7 +165,8 @@ class Simulator:
         region = self.region(caller.account, admitted.region)
         region.settle()
         if caller.policy is not None:
-            refuse_denied(caller.policy, _ask(region, name, admitted.parameters), caller.arn)
+            for ask in asks(region, name, admitted.parameters):
+                refuse_denied(caller.policy, ask, caller.arn)
         action = ACTIONS.get(name)
         if action is None:
             raise Refusal("InvalidAction", f"The action {name} is not simulated.")
@@ -197,40 +198,6 @@ class Simulator:
                 mutating=mutates(admitted.model.name),
             )
         )
-
-
-_RESOURCES: Mapping[str, str] = {
-    "DBInstanceIdentifier": "db",
-    "TargetDBInstanceIdentifier": "db",
-    "DBSnapshotIdentifier": "snapshot",
-    "TargetDBSnapshotIdentifier": "snapshot",
-    "DBSubnetGroupName": "subgrp",
-    "DBParameterGroupName": "pg",
-}
-
-
-def _ask(region: Region, action: str, parameters: Tree) -> Ask:
-    resource = "*"
-    if parameters.get("ResourceName"):
-        resource = str(parameters["ResourceName"])
-    for name, kind in _RESOURCES.items():
-        value = parameters.get(name)
-        if value and resource == "*":
-            resource = str(value) if str(value).startswith("arn:") else region.arn(kind, str(value).lower())
-    return Ask(
-        action=f"rds:{action}",
-        resource=resource,
-        resource_tags=_tags_of(region, resource),
-        request_tags={tag.key: tag.value for tag in tags_of(parameters.get("Tags"))},
-    )
-
-
-def _tags_of(region: Region, arn: str) -> dict[str, str]:
-    try:
-        present, _ = tagging.tags_by_arn(region, arn)
-    except Refusal:
-        return {}
-    return {tag.key: tag.value for tag in present}
 
 
 def _strip(region: Region, patterns: tuple[str, ...]) -> None:

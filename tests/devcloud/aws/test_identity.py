@@ -75,12 +75,26 @@ def test_a_policy_allows_by_action_and_tag_and_a_deny_wins(cloud: Cloud) -> None
     assert refusal(lambda: rds.delete_db_instance(**drop)) == ("AccessDenied", 403)
 
 
-def test_a_creation_may_be_bound_to_its_tags(cloud: Cloud) -> None:
-    policy = {"Statement": [_allow("rds:CreateDBInstance", {"StringLike": {"aws:RequestTag/owner": "fairlead-*"}})]}
-    limited = Cloud(cloud.served, _key(cloud, "AKIATAGGED0000000000", policy=policy))
+def test_a_creation_needs_a_permission_on_each_resource_and_to_tag(cloud: Cloud) -> None:
+    cloud.rds.create_db_parameter_group(
+        DBParameterGroupName="own", DBParameterGroupFamily="postgres16", Description="d"
+    )
+    ours = {
+        **_allow("rds:CreateDBInstance", {"StringLike": {"aws:RequestTag/owner": "fairlead-*"}}),
+        "Resource": "arn:aws:rds:*:*:db:fl-*",
+    }
+    name_it = {**_allow("rds:CreateDBInstance"), "Resource": "arn:aws:rds:*:*:pg:own"}
+    tag_it = _allow("rds:AddTagsToResource", {"Null": {"aws:ResourceTag/owner": "true"}})
+    tags = [{"Key": "owner", "Value": "fairlead-1"}]
 
-    assert refusal(lambda: limited.create("untagged")) == ("AccessDenied", 403)
-    limited.create("tagged", Tags=[{"Key": "owner", "Value": "fairlead-1"}])
+    def creating(number: int, *statements: dict[str, Any], **given: Any) -> None:
+        key = _key(cloud, f"AKIATAGGED{number:010}", policy={"Statement": statements})
+        Cloud(cloud.served, key).create(f"fl-{number}", DBParameterGroupName="own", **given)
+
+    assert refusal(lambda: creating(1, ours, name_it, tag_it)) == ("AccessDenied", 403)
+    assert refusal(lambda: creating(2, ours, name_it, Tags=tags)) == ("AccessDenied", 403)
+    assert refusal(lambda: creating(3, ours, tag_it, Tags=tags)) == ("AccessDenied", 403)
+    creating(4, ours, name_it, tag_it, Tags=tags)
 
 
 def test_a_role_is_assumed_by_whom_it_trusts_and_its_session_ends(cloud: Cloud) -> None:
