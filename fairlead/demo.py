@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 from fairlead import platform
 from fairlead.exits import CommandError
@@ -39,6 +39,26 @@ spec:
   size: medium
   deletionPolicy: Delete
 """
+_AWS_NAMESPACE_DOCUMENT = f"""\
+apiVersion: v1
+kind: Namespace
+metadata:
+  name: {NAMESPACE}-aws
+  labels:
+    cloud: aws
+    fairlead.dev/ephemeral: "true"
+"""
+_AWS_CLAIM = f"""\
+apiVersion: database.fairlead.dev/v1alpha1
+kind: PostgreSQLInstance
+metadata:
+  name: orders
+  namespace: {NAMESPACE}-aws
+spec:
+  version: "16"
+  size: small
+  deletionPolicy: Delete
+"""
 _BROKEN_CLAIM = f"""\
 apiVersion: database.fairlead.dev/v1alpha1
 kind: PostgreSQLInstance
@@ -55,32 +75,51 @@ spec:
 
 
 async def tell(clouds: tuple[str, ...]) -> None:
-    """Bring the platform up, if need be, and tell the story.
+    """Bring the platform up with these clouds, if need be, and tell the story of each.
 
     Raises CommandError when a step was not seen to happen, and DevcloudError when the platform does not come up.
     """
+    clouds = clouds or tuple(_STORIES)[:1]
     environment = await platform.start(clouds)
     stage = Stage(environment)
+    for cloud, story in _STORIES.items():
+        if cloud in clouds:
+            await story(stage)
+    stage.chapter("Done: every step above was seen to happen")
+    us = platform.command()
+    stage.say("The platform stays up. Go on with")
+    stage.show(f'eval "$({us} env)"\nkubectl get pgi -A\n{us} psql orders -n {stage.namespace}', prefix="      ")
+    stage.say("and stop it, with all its data, with")
+    stage.show(f"{us} down", prefix="      ")
+
+
+async def _onprem(stage: Stage) -> None:
     await _clear(stage)
     await _claims_become_databases(stage)
     await _psql_answers(stage)
     await _drift_is_repaired(stage)
     await _a_lost_database_is_reported(stage)
     await _a_broken_claim_says_why(stage)
-    stage.chapter("Done: every step above was seen to happen")
-    us = platform.command()
-    stage.say("The platform stays up. Go on with")
-    stage.show(f'eval "$({us} env)"\nkubectl get pgi -A\n{us} psql orders -n {NAMESPACE}', prefix="      ")
-    stage.say("and stop it, with all its data, with")
-    stage.show(f"{us} down", prefix="      ")
+
+
+async def _aws(stage: Stage) -> None:
+    stage.namespace = f"{NAMESPACE}-aws"
+    await _clear(stage)
+    stage.chapter("The same claim in a namespace labelled cloud=aws becomes an RDS instance (simulated, sped up)")
+    await stage.kubectl("apply", "--filename=-", document=_AWS_NAMESPACE_DOCUMENT)
+    await stage.kubectl("apply", "--filename=-", document=_AWS_CLAIM)
+    await stage.until("orders is Ready", lambda: _ready(stage, "orders"), limit_s=120.0)
+    await stage.trace("orders")
+    await stage.kubectl("get", "rdsinstances", f"--namespace={stage.namespace}")
+    await _psql_answers(stage)
 
 
 async def _clear(stage: Stage) -> None:
     """Take away what an earlier telling left, its databases too: the namespace is marked ephemeral."""
-    left = await stage.quietly("get", "namespace", NAMESPACE, "--ignore-not-found", "--output=name")
+    left = await stage.quietly("get", "namespace", stage.namespace, "--ignore-not-found", "--output=name")
     if left:
-        platform.talk(f"demo: removing namespace {NAMESPACE} of an earlier run")
-        await stage.quietly("delete", "namespace", NAMESPACE, "--wait", "--timeout=90s")
+        platform.talk(f"demo: removing namespace {stage.namespace} of an earlier run")
+        await stage.quietly("delete", "namespace", stage.namespace, "--wait", "--timeout=90s")
 
 
 async def _claims_become_databases(stage: Stage) -> None:
@@ -196,3 +235,7 @@ async def _drift_told(stage: Stage, child: Object, repairs: Sequence[str]) -> li
 def _demand(holds: bool, otherwise: str) -> None:  # noqa: FBT001 - reads as a sentence at each call
     if not holds:
         raise CommandError(otherwise)
+
+
+_STORIES: dict[str, Callable[[Stage], Awaitable[None]]] = {"onprem": _onprem, "aws": _aws}
+"""What is told of each cloud, in this order."""

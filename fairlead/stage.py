@@ -25,10 +25,15 @@ Found = TypeVar("Found")
 
 
 class Stage:
-    """One telling of the demo on one platform."""
+    """One telling of the demo on one platform.
+
+    Attributes:
+        namespace: Where the story plays now.
+    """
 
     def __init__(self, environment: Environment) -> None:
         self._environment = environment
+        self.namespace = NAMESPACE
         self._screen = console()
         self._start = time.monotonic()
         self._chapter = 0
@@ -66,9 +71,9 @@ class Stage:
         return await self._environment.plane.kubectl.run(*arguments, limit_s=120.0)
 
     async def find(self, kind: str, name: str) -> Object | None:
-        """Read one object of the demo's namespace, None when it is absent."""
+        """Read one object of the namespace, None when it is absent."""
         answer = await self.quietly(
-            "get", kind, name, f"--namespace={NAMESPACE}", "--ignore-not-found", "--output=json"
+            "get", kind, name, f"--namespace={self.namespace}", "--ignore-not-found", "--output=json"
         )
         return loads(answer.encode()) if answer else None
 
@@ -95,7 +100,7 @@ class Stage:
 
         Raises CommandError when psql fails.
         """
-        self.show(f'$ fairlead psql {claim} -n {NAMESPACE} -- -c "{statement}"', prefix="   ")
+        self.show(f'$ fairlead psql {claim} -n {self.namespace} -- -c "{statement}"', prefix="   ")
         answer, errors, code = await self.try_psql(claim, statement)
         self.show(answer)
         if code != 0:
@@ -105,14 +110,14 @@ class Stage:
     async def try_psql(self, claim: str, statement: str) -> tuple[str, str, int]:
         """Run psql without a word; return its output, its errors and its exit code."""
         kubeconfig = self._environment.plane.kubeconfig
-        login = await psql.login_of(claim, namespace=NAMESPACE, kubeconfig=kubeconfig)
+        login = await psql.login_of(claim, namespace=self.namespace, kubeconfig=kubeconfig)
         ended = await asyncio.to_thread(psql.capture, login, ["--tuples-only", "--no-align", "--command", statement])
         return ended.stdout, ended.stderr, ended.returncode
 
     async def trace(self, claim: str) -> None:
         """Type `fairlead trace` and show its tree."""
-        self.show(f"$ fairlead trace {claim} -n {NAMESPACE}", prefix="   ")
-        tree = await trace(claim, namespace=NAMESPACE, kubeconfig=self._environment.plane.kubeconfig)
+        self.show(f"$ fairlead trace {claim} -n {self.namespace}", prefix="   ")
+        tree = await trace(claim, namespace=self.namespace, kubeconfig=self._environment.plane.kubeconfig)
         for line, is_cause in lines_of(tree):
             self.show(line, style="bold red" if is_cause else "")
 
@@ -128,6 +133,7 @@ class Stage:
                 self.say(f"seen after {time.monotonic() - begin:.1f} s: {what}")
                 return found
             if time.monotonic() - begin > limit_s:
-                logs = ", ".join(str(self._environment.logs[name]) for name in ("composer", "provider-onprem"))
+                ours = (name for name in self._environment.logs if name == "composer" or name.startswith("provider-"))
+                logs = ", ".join(str(self._environment.logs[name]) for name in ours)
                 raise CommandError(f"not seen within {limit_s:g} s: {what}; the logs are {logs}")
             await asyncio.sleep(_POLL_S)

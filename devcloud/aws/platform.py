@@ -68,7 +68,7 @@ def _launch(folder: Path, lease: Lease) -> Daemon:
     arguments = daemons.python(
         *("-m", "devcloud.aws", f"--listen={lease.address(1)}:{_PORT}", f"--account={ACCOUNT}"),
         *(f"--access-key={ACCESS_KEY}", f"--secret-key-file={_secret_file(folder)}"),
-        f"--durations={_DURATIONS:g}",
+        *(f"--durations={_DURATIONS:g}", f"--state={folder / 'state.json'}"),
         *(f"--databases={_databases(folder)}", f"--octet={lease.octet}", "--durable"),
     )
     # It inherits the lease: the addresses stay ours for as long as it listens.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import boto3
 import pytest
 
 from devcloud.controlplane import Programs
@@ -82,3 +84,31 @@ def test_the_story_is_interrupted_told_again_and_the_platform_taken_down(shell: 
 
     assert shell.fairlead("down").returncode == 0
     assert "not up" in shell.fairlead("env").stderr
+
+
+def test_a_claim_becomes_a_simulated_rds_instance_that_outlives_its_platform(shell: Shell) -> None:
+    told = shell.fairlead("demo", "--clouds", "aws")
+    assert told.returncode == 0, told.stdout + told.stderr
+    assert "Done: every step above was seen to happen" in told.stdout
+    assert "RDSInstance/orders-instance" in told.stdout
+
+    variables = dict(re.findall(r"export (\w+)='?([^'\n]*)'?", shell.fairlead("env").stdout))
+    client = boto3.client(
+        "rds",
+        endpoint_url=variables["AWS_ENDPOINT_URL"],
+        region_name=variables["AWS_REGION"],
+        aws_access_key_id=variables["AWS_ACCESS_KEY_ID"],
+        aws_secret_access_key=variables["AWS_SECRET_ACCESS_KEY"],
+    )
+    (instance,) = client.describe_db_instances()["DBInstances"]
+    assert instance["DBInstanceStatus"] == "available"
+
+    assert shell.fairlead("down", "--keep-data").returncode == 0
+    again = shell.fairlead("up")
+    assert again.returncode == 0, again.stderr
+    assert "simulated RDS at" in again.stderr
+    assert client.describe_db_instances()["DBInstances"][0]["DbiResourceId"] == instance["DbiResourceId"]
+    client.close()
+    question = ("psql", "orders", "-n", "demo-aws", "--kubeconfig", variables["KUBECONFIG"])
+    answer = shell.fairlead(*question, "--", "-Atc", "SELECT count(*) FROM invoice")
+    assert (answer.returncode, answer.stdout) == (0, "3\n"), answer.stderr

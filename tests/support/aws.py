@@ -242,6 +242,7 @@ async def simulated_rds(system: System, *flags: str) -> AsyncIterator[Aws]:
     arguments = (
         *("devcloud.aws", f"--listen={host}:{_PORT}", f"--account={ACCOUNT}", f"--access-key={ACCESS_KEY}"),
         *(f"--secret-key-file={folder / 'key'}", f"--durations={DURATIONS:g}"),
+        f"--state={folder / 'state.json'}",
         *(f"--databases={databases}", f"--octet={system.lease.octet}"),
     )
     simulator = Program((*arguments, *flags), log=folder / "simulator.log")
