@@ -64,7 +64,7 @@ async def test_a_claim_is_served_changed_and_taken_away(fenced: Aws) -> None:
     system = fenced.system
     async with fenced.namespace() as namespace:
         since = await fenced.mark()
-        spec: dict[str, Any] = {"parameters": {"work_mem": "8MB"}, "deletionPolicy": "Delete"}
+        spec: dict[str, Any] = {"parameters": {"work_mem": "8MB"}, "deletionPolicy": "Snapshot"}
         await system.create(CLAIM, claim(namespace, "orders", **spec))
         made = await system.until(CLAIM, namespace, "orders", is_ready, limit_s=120)
 
@@ -80,7 +80,7 @@ async def test_a_claim_is_served_changed_and_taken_away(fenced: Aws) -> None:
         assert (binding["provider"], binding["database"], binding["username"]) == ("aws", "orders", "orders_app")
         assert made["status"]["endpoint"] == binding["host"]
         async with await system.login(namespace, "orders") as connection:
-            await connection.execute("CREATE TABLE goods (id integer)")
+            await connection.execute("CREATE TABLE goods AS SELECT 'canary' AS name")
         made_of_it = await fenced.child(namespace, "orders")
         network, parameters = (
             await _group(fenced, namespace, "network"),
@@ -97,6 +97,7 @@ async def test_a_claim_is_served_changed_and_taken_away(fenced: Aws) -> None:
 
         await _edits_go_to_the_group(fenced, namespace, parameters["status"]["externalName"])
         await _teardown_is_in_order(fenced, namespace)
+        await _a_row_is_read_back(fenced, namespace)
 
 
 async def _edits_go_to_the_group(aws: Aws, namespace: str, name: str) -> None:
@@ -131,6 +132,17 @@ async def _teardown_is_in_order(aws: Aws, namespace: str) -> None:
     assert sorted(deleted[1:]) == ["DeleteDBParameterGroup", "DeleteDBSubnetGroup"]
     for kind in (DB_SUBNET_GROUP, DB_PARAMETER_GROUP):
         assert await aws.system.api.items(kind.path(namespace)) == []
+
+
+async def _a_row_is_read_back(aws: Aws, namespace: str) -> None:
+    """What the deleted claim held comes back into a new one, out of the final snapshot."""
+    spec = {"restoreFrom": {"claim": "orders"}, "databaseName": "orders", "username": "orders_app"}
+    await aws.system.create(CLAIM, claim(namespace, "again", deletionPolicy="Delete", **spec))
+    await aws.system.until(CLAIM, namespace, "again", is_ready, limit_s=120)
+    async with await aws.system.login(namespace, "again") as connection:
+        rows = await (await connection.execute("SELECT name FROM goods")).fetchall()
+    assert rows == [("canary",)]
+    await aws.system.delete(CLAIM, namespace, "again")
 
 
 async def test_the_shipped_policies_leave_what_is_not_ours_alone(fenced: Aws) -> None:
