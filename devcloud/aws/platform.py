@@ -168,7 +168,10 @@ CLOUD = Cloud(
     name="aws",
     # What takes minutes there takes seconds here, so it is looked at more often.
     program=Program(
-        "provider-aws", ("providers", "aws", "--sweep=5", "--grace=15"), _NAMESPACE, "fairlead-provider-aws"
+        "provider-aws",
+        ("providers", "aws", "--sweep=5", "--grace=15", "--settle=10"),
+        _NAMESPACE,
+        "fairlead-provider-aws",
     ),
     start=_start,
     find=_find,
