@@ -122,6 +122,7 @@ class CompositionReconciler:
         rules = _rules(revision)
         accepted = self._condition(composition, "Ready", "True", "Accepted", "checked; claims may use it")
         past = self._condition(composition, "Synced", "True", "InSync", "a copy of the past")
+        await self._revisions.retire(revision, [accepted, past])
         if rules is None:
             await self._revisions.tell(revision.name, [accepted, past], None)
             return None, [], SETTLED
@@ -149,7 +150,7 @@ class CompositionReconciler:
                 self._events.emit(composition, type_="Normal", reason="RolloutFinished", message=sentence(state))
             case "Halted" | "Reverted":
                 self._events.emit(composition, type_="Warning", reason="RolloutHalted", message=sentence(state))
-            case "Progressing" | "Soaking":
+            case "Progressing" | "Soaking" | "Superseded":
                 pass
             case _:
                 assert_never(state.phase)

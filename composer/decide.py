@@ -114,7 +114,7 @@ class Plan:
 
 def decide(view: View, rendered: Rendered, *, now: str) -> Plan:
     """Decide every step of a pass. `now` is RFC 3339 in UTC, for fields that rest until an instant."""
-    known = {each.entry.place: each for each in view.known}
+    known = {(each.entry.place, each.entry.name): each for each in view.known}
     steps: list[Step] = []
     causes: list[Cause] = []
     held = _unwanted(view, rendered)
@@ -122,7 +122,7 @@ def decide(view: View, rendered: Rendered, *, now: str) -> Plan:
     for child in rendered.children:
         if child.slot in blocked:
             continue
-        mine = known.get(child.place)
+        mine = known.get((child.place, child.name))
         outcome = _wanted(view, child, mine, now)
         if isinstance(outcome, Cause):
             causes.append(outcome)
@@ -269,8 +269,12 @@ def _mirrored(view: View, live: Object) -> dict[str, str | None]:
 def _unwanted(view: View, rendered: Rendered) -> list[tuple[Known, Cause | None]]:
     """Return what is not wanted any more, each with why it is held, or None when it may go."""
     waiting = {each.resource for each in rendered.waiting}
-    wanted = {child.place for child in rendered.children}
-    gone = [each for each in view.known if each.entry.place not in wanted and each.entry.resource not in waiting]
+    wanted = {(child.place, child.name) for child in rendered.children}
+    gone = [
+        each
+        for each in view.known
+        if (each.entry.place, each.entry.name) not in wanted and each.entry.resource not in waiting
+    ]
     if not gone:
         return []
     consents = consents_of(view.annotations)

@@ -12,7 +12,7 @@ from composer.inventory import Entry
 DeletionPolicy = Literal["Orphan", "Snapshot", "Delete"]
 Size = Literal["small", "medium", "large", "xlarge"]
 Day = Literal["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
-RolloutPhase = Literal["Progressing", "Soaking", "Finished", "Halted", "Reverted"]
+RolloutPhase = Literal["Progressing", "Soaking", "Finished", "Halted", "Reverted", "Superseded"]
 Expressions = dict[str, Any]
 """A tree whose texts may hold expressions; checked by `composer.template`."""
 

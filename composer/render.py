@@ -74,6 +74,11 @@ class Child(msgspec.Struct, frozen=True):
         return self.resource, self.key
 
     @property
+    def name(self) -> str:
+        """Name of the object."""
+        return str(self.object["metadata"]["name"])
+
+    @property
     def group_kind(self) -> str:
         """`Kind.group` of the object."""
         return _group_kind(self.object)

@@ -16,7 +16,7 @@ from composer.gather import Cluster
 from composer.hashes import content_hash
 from composer.library import REVISIONS, Library
 from composer.models import RolloutStatus
-from composer.rollout import Member, member_of
+from composer.rollout import Member, member_of, superseded
 from runtime.cache import Informer
 from runtime.conditions import Condition, merge
 from runtime.errors import AlreadyExists, Conflict, NotFound
@@ -92,6 +92,12 @@ class Revisions:
         made = await write_status(self._cluster.kube, REVISIONS, revision, status, manager=manager)
         if made:
             self._library.revision_informer.store.remember(made)
+
+    async def retire(self, newest: Revision, conditions: list[Condition]) -> None:
+        """Say of all revisions before the newest that nothing moves to them any more."""
+        for each in self._library.revisions(newest.composition_name):
+            if each.number < newest.number:
+                await self.tell(each.name, conditions, superseded(each.rollout, self._clock.now()))
 
     async def prune(self, composition: str, limit: int) -> None:
         """Delete the oldest revisions beyond `limit` that no claim uses, came from, or is pinned to."""

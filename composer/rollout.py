@@ -79,9 +79,19 @@ def is_well(claim: Object) -> bool:
     return is_true(claim, "Ready") and not is_true(claim, "Stalled")
 
 
+def is_under_way(state: RolloutStatus) -> bool:
+    """Tell whether a rollout moves by itself."""
+    return state.phase in ("Progressing", "Soaking")
+
+
+def superseded(state: RolloutStatus | None, now: datetime) -> RolloutStatus | None:
+    """Return the state of a revision that is not the newest any more: nothing moves to it."""
+    return _in_phase(state, "Superseded", now) if state is not None and is_under_way(state) else state
+
+
 def is_included(state: RolloutStatus, place: str, *, well: bool) -> bool:
     """Tell whether the revision has come to this place; a claim that is not well goes with the last wave alone."""
-    if state.phase not in ("Progressing", "Soaking"):
+    if not is_under_way(state):
         return False
     return state.everyone or (well and place <= state.through)
 
@@ -115,7 +125,7 @@ def advance(course: Course, before: RolloutStatus | None, members: Sequence[Memb
     """
     state = before if before is not None and before.revision == course.number else _begun(course, now)
     match state.phase, course.is_resumed:
-        case ("Finished", _) | ("Halted", False):
+        case ("Finished" | "Superseded", _) | ("Halted", False):
             return state
         case "Reverted", False:
             return _counted(state, course, members)
@@ -170,6 +180,8 @@ def sentence(state: RolloutStatus) -> str:
             return f"{where}: {state.updated} of {state.total} claims have it and are watched for a while"
         case "Finished":
             return f"revision {state.revision} has come to all claims"
+        case "Superseded":
+            return f"revision {state.revision} gave way to a newer one in wave {state.wave} of {state.waves}"
         case "Halted" | "Reverted":
             first = state.failures[0]
             what = "stopped" if state.phase == "Halted" else "stopped, and its claims go back"
@@ -183,7 +195,7 @@ def sentence(state: RolloutStatus) -> str:
 def conditions_of(state: RolloutStatus) -> tuple[Condition, ...]:
     """Return what a rollout under way or stopped adds to the conditions of Composition and revision."""
     match state.phase:
-        case "Finished":
+        case "Finished" | "Superseded":
             return ()
         case "Progressing" | "Soaking":
             reason, abnormal = "RollingOut", "Reconciling"

@@ -253,6 +253,15 @@ def test_most_of_the_children_do_not_go_at_once() -> None:
     assert _reasons(view(*known), kept) == ["HeldDeletion", "HeldDeletion"]
 
 
+def test_data_under_another_object_name_is_held_and_nothing_takes_its_place() -> None:
+    known = Known(entry(name="orders-database-former"), live(desired()), DATABASE)
+
+    plan = decide(view(known), rendered(child(desired())), now=NOW)
+
+    assert [each.reason for each in plan.causes] == ["HeldDeletion"]
+    assert [type(step) for step in plan.steps] == [Keep]
+
+
 def test_nothing_goes_while_something_else_fails() -> None:
     settings = desired("settings", SETTINGS)
     known = Known(entry("settings", SETTINGS), live(settings), SETTINGS)

@@ -26,6 +26,7 @@ from composer.rollout import (
     member_of,
     place_of,
     sentence,
+    superseded,
 )
 from tests.composer.factories import claim
 
@@ -162,6 +163,20 @@ def test_a_person_may_ask_to_go_on_after_a_halt() -> None:
 
     assert advance(_course(course.rules, resumed=True), halted, ill, NOW).phase == "Halted"
     assert advance(_course(course.rules, resumed=True), halted, members, NOW).wave == 2
+
+
+def test_a_newer_revision_ends_what_is_under_way_and_leaves_what_has_ended() -> None:
+    under_way = advance(_course(_rules("1", "100%")), None, _members(3), NOW)
+    ended = [RolloutStatus(revision=1, phase=phase) for phase in ("Finished", "Halted", "Reverted")]
+
+    found = superseded(under_way, NOW)
+
+    assert found is not None
+    assert found.phase == "Superseded"
+    assert conditions_of(found) == ()
+    assert "gave way" in sentence(found)
+    assert [superseded(each, NOW) for each in ended] == ended
+    assert superseded(None, NOW) is None
 
 
 def test_content_that_comes_back_is_rolled_out_anew() -> None:

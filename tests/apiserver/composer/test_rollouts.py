@@ -97,6 +97,9 @@ async def test_a_rollout_halts_at_an_unhealthy_claim_of_its_first_wave_and_leave
         await _until_values(composing, namespace, "c", "c", "c", "c", "c")
         healed = await composing.until(COMPOSITION, "", name, is_ready)
         assert {condition(healed, each).get("status") for each in ("Stalled", "Reconciling")} <= {None, "False"}
+        left = await composing.api.get(REVISION.path("", halted["status"]["revision"]))
+        assert left["status"]["rollout"]["phase"] == "Halted"
+        assert condition(left, "Synced")["status"] == "True"
         for each in CLAIMS:
             await composing.delete(CLAIM, namespace, each)
         await composing.delete(CLAIM, namespace, "five")
