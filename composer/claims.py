@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 import msgspec
+import structlog
 
 from composer import names
 from composer.act import Actor, annotation_patch
@@ -45,6 +46,8 @@ from runtime.kube import Kube
 from runtime.objects import Key, Object, key_of, uid_of
 from runtime.results import SETTLED, Result
 from runtime.status import write_status
+
+_log = structlog.get_logger("composer.claims")
 
 _EARLY = timedelta(seconds=1)
 _LIMIT_PACE = timedelta(minutes=1)
@@ -107,7 +110,7 @@ class ClaimReconciler:
         text = f"{', '.join(view.unlisted)} cannot be listed: is it served, and may the composer read it?"
         why = cause("KindNotAllowed", text, gravity_as=Gravity.WAITING)
         if view.deleting:
-            await self._write(view, teardown_status(view, (why,), self._tools.now()))
+            await self._tell_end(view, teardown_status(view, (why,), self._tools.now()))
         else:
             await self._publish(view, untouched(view, why), ())
         return Result(requeue_after=_BLIND_PACE)
@@ -219,11 +222,11 @@ class ClaimReconciler:
         status = teardown_status(live, plan.causes, self._tools.now())
         pause = self._words_wait(live, status)
         # What is about to be done is written down first; that it is the same in other words is not.
-        live = live if pause else await self._write(live, status)
+        live = live if pause else await self._tell_end(live, status)
         outcomes = await self._tools.actor.act(live, plan.steps)
         causes = (*plan.causes, *causes_of(outcomes))
         if len(causes) > len(plan.causes):
-            await self._write(live, teardown_status(live, causes, self._tools.now()))
+            await self._tell_end(live, teardown_status(live, causes, self._tools.now()))
         self._teller.tell(live, causes, notes_of(outcomes))
         raise_first(outcomes)
         return Result(requeue_after=pause)
@@ -274,6 +277,14 @@ class ClaimReconciler:
 
     def _words_wait(self, view: View, status: Object) -> timedelta | None:
         return self._pace.words_wait(view.key, view.status, status, self._tools.monotonic())
+
+    async def _tell_end(self, view: View, status: Object) -> View:
+        """Write the status of a claim that goes; a schema that refuses it, changed since, must not keep the claim."""
+        try:
+            return await self._write(view, status)
+        except Invalid as error:
+            _log.warning("a deletion goes on untold: its status is refused", claim=str(view.key), error=error.message)
+            return view
 
     async def _write(self, view: View, status: Object) -> View:
         """Write the status when it differs; return the claim as it is then."""
