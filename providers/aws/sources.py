@@ -5,7 +5,7 @@ A backup holds another's data. Without `allowAdoption` only what carries our tag
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -27,63 +27,74 @@ async def resolved(account: AwsAccount, target: Where) -> Where:
 
     Raises:
         Blocked: `ReferenceNotFound`: there is no such source, or nothing is kept of the claim.
-        Terminal: `AdoptionRefused`: it is another namespace's, or nobody's.
+        Terminal: `AdoptionRefused`: it is another namespace's, or nobody's. `InvalidValue`: its login is another one.
     """
     source = target.spec.restore_from
     if source is None:
         return target
     if source.point_in_time is not None and source.point_in_time.source_claim is not None:
-        source = await _of_claim(account, target.owner, source.point_in_time)
-    elif not account.config.allow_adoption:
-        found, what = await _named(account, source)
-        _admit(target.owner, found, what)
+        source, found = await _of_claim(account, target.owner, source.point_in_time)
+    else:
+        found = await _named(account, source)
+        if not account.config.allow_adoption and not _is_neighbour(target.owner, found):
+            raise Terminal(
+                "AdoptionRefused",
+                f"{_name_of(found)} carries no tag of this namespace, and the ProviderConfig has no allowAdoption; ask"
+                " the platform team",
+            )
+    _same_login(target.spec, found)
     return replace(target, spec=msgspec.structs.replace(target.spec, restore_from=source))
 
 
-async def _named(account: AwsAccount, source: RestoreFrom) -> tuple[list[Answer], str]:
+def _same_login(spec: RDSInstanceParameters, found: Answer) -> None:
+    """Refuse a login that the restored instance would not have: RDS keeps the administrator's name."""
+    kept = found.get("MasterUsername")
+    if kept is not None and kept != spec.master_username:
+        raise Terminal(
+            "InvalidValue",
+            f"the login of {_name_of(found)} is {kept}, and a restore keeps it, but masterUsername is"
+            f" {spec.master_username}; make it anew with {kept} (in a claim: username)",
+        )
+
+
+def _name_of(found: Answer) -> str:
+    snapshot = found.get("DBSnapshotIdentifier")
+    return f"snapshot {snapshot}" if snapshot else f"instance {found.get('DBInstanceIdentifier', '')}"
+
+
+async def _named(account: AwsAccount, source: RestoreFrom) -> Answer:
     """Read what a source names, wherever RDS keeps it."""
     moment = source.point_in_time
     if moment is None:
         name = source.db_snapshot_identifier or ""
         answer = await account.call("describe_db_snapshots", f"look at snapshot {name}", DBSnapshotIdentifier=name)
-        return answer.get("DBSnapshots") or [], f"snapshot {name}"
-    name = moment.source_db_instance_identifier or moment.source_dbi_resource_id or ""
-    kept = [*await _instances(account), *await _backups(account)]
-    key = "DBInstanceIdentifier" if moment.source_db_instance_identifier is not None else "DbiResourceId"
-    return [one for one in kept if one.get(key) == name], f"instance {name}"
+        found: list[Answer] = answer.get("DBSnapshots") or []
+    else:
+        name = moment.source_db_instance_identifier or moment.source_dbi_resource_id or ""
+        key = "DBInstanceIdentifier" if moment.source_db_instance_identifier is not None else "DbiResourceId"
+        kept = [*await _instances(account), *await _backups(account)]
+        found = [one for one in kept if one.get(key) == name]
+    if not found:
+        raise Blocked("ReferenceNotFound", f"there is no {name} to restore from")
+    return found[0]
 
 
-def _admit(owner: Owner, found: Iterable[Answer], what: str) -> None:
-    present = list(found)
-    if not present:
-        raise Blocked("ReferenceNotFound", f"there is no {what} to restore from")
-    if not all(_is_neighbour(owner, one) for one in present):
-        raise Terminal(
-            "AdoptionRefused",
-            f"{what} carries no tag of this namespace, and the ProviderConfig has no allowAdoption; ask the platform"
-            " team",
-        )
-
-
-async def _of_claim(account: AwsAccount, owner: Owner, moment: PointInTime) -> RestoreFrom:
+async def _of_claim(account: AwsAccount, owner: Owner, moment: PointInTime) -> tuple[RestoreFrom, Answer]:
     """Find what is kept of a claim: its instance, the automated backups of a deleted one, a snapshot."""
     claim = moment.source_claim or ""
     for kept in (await _instances(account), await _backups(account)):
         theirs = [one for one in kept if _is_of(owner, claim, one)]
         if theirs:
             newest = max(theirs, key=lambda one: str(one.get("InstanceCreateTime", "")))
-            return RestoreFrom(
-                point_in_time=PointInTime(
-                    source_dbi_resource_id=str(newest["DbiResourceId"]), restore_time=moment.restore_time
-                )
-            )
+            instant = PointInTime(source_dbi_resource_id=str(newest["DbiResourceId"]), restore_time=moment.restore_time)
+            return RestoreFrom(point_in_time=instant), newest
     snapshots = await account.pages("describe_db_snapshots", f"list the snapshots of claim {claim}", "DBSnapshots")
     ready = [one for one in snapshots if one.get("Status") == "available" and _is_of(owner, claim, one)]
     if not ready or moment.restore_time is not None:
         when = "" if moment.restore_time is None else f" of {moment.restore_time}"
         raise Blocked("ReferenceNotFound", f"no instance and no backup{when} of claim {claim} is kept to restore from")
     newest = max(ready, key=lambda one: str(one.get("SnapshotCreateTime", "")))
-    return RestoreFrom(db_snapshot_identifier=str(newest["DBSnapshotIdentifier"]))
+    return RestoreFrom(db_snapshot_identifier=str(newest["DBSnapshotIdentifier"])), newest
 
 
 async def _instances(account: AwsAccount) -> list[Answer]:

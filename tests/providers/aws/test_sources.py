@@ -118,3 +118,15 @@ async def test_what_is_not_there_is_waited_for(resolve: Resolve, source: Restore
         await resolve(source)
 
     assert caught.value.reason == "ReferenceNotFound"
+
+
+async def test_a_login_that_a_restore_would_not_keep_is_refused(account: AwsAccount) -> None:
+    await _instance(account, "fl-login", replace(OURS, name="login"))
+    spec = RDSInstanceParameters(
+        db_instance_class="db.t4g.micro", allocated_storage=20, master_username="other", restore_from=_claim("login")
+    )
+
+    with pytest.raises(Terminal, match="the login of instance fl-login is app, and a restore keeps it") as caught:
+        await resolved(account, Target("fl-new", spec, OURS, "hash"))
+
+    assert caught.value.reason == "InvalidValue"
