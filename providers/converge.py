@@ -18,7 +18,8 @@ def converge(scene: Scene[SpecT], observed: Observed[SpecT]) -> Plan:
     if bounds.refusal is not None:
         return Refuse(*bounds.refusal, held=scene.changes)
     if not scene.changes:
-        return Rest("PendingRestart", observed.restart) if observed.restart else Settled()
+        restart = Rest("PendingRestart", observed.restart) if observed.restart else None
+        return _unusable(observed, ()) or restart or Settled()
     known = scene.marks.converged
     edited = known is None or known.spec_hash != desired.spec_hash
     if known is not None and not edited and _only_we_changed(scene):
@@ -27,11 +28,19 @@ def converge(scene: Scene[SpecT], observed: Observed[SpecT]) -> Plan:
     due = tuple(change for change in scene.changes if change.veto is None and _due(scene, change, edited=edited))
     now, in_the_way = _past_the_queue(due, observed.pending)
     held = tuple(change for change in scene.changes if change not in now)
-    why = _why_held(held, in_the_way, edited=edited)
+    losses = tuple(one for one in held if one.kind is Class.LOSS and one.veto is None and not _agreed(scene, one))
+    why = _why_held(held, in_the_way, losses, edited=edited)
     queued = tuple(change for change in held if _may_queue(scene, change))
     if now or queued:
         return Update(now, why, drift=not edited, queued=queued)
-    return why or Settled()
+    return _unusable(observed, held) or why or Settled()
+
+
+def _unusable(observed: Observed[SpecT], held: tuple[Change, ...]) -> Refuse | None:
+    """Say that nobody can use it although it takes changes: none of those that are left would help."""
+    if observed.usable:
+        return None
+    return Refuse("DatabaseFailed", f"{observed.name} is {observed.state or 'unusable'}; nobody can use it", held)
 
 
 def _only_we_changed(scene: Scene[SpecT]) -> bool:
@@ -81,11 +90,12 @@ def _may_queue(scene: Scene[SpecT], change: Change) -> bool:
     return change.kind is not Class.LOSS or _agreed(scene, change)
 
 
-def _why_held(held: tuple[Change, ...], in_the_way: tuple[str, ...], *, edited: bool) -> Rest | Refuse | Wait | None:
+def _why_held(
+    held: tuple[Change, ...], in_the_way: tuple[str, ...], losses: tuple[Change, ...], *, edited: bool
+) -> Rest | Refuse | Wait | None:
     if not held:
         return None
     vetoed = [change.veto for change in held if change.veto is not None]
-    losses = [change for change in held if change.kind is Class.LOSS and change.veto is None]
     waiting = tuple(change for change in held if change.veto is None)
     if in_the_way:
         text = (
@@ -93,7 +103,7 @@ def _why_held(held: tuple[Change, ...], in_the_way: tuple[str, ...], *, edited: 
             f" {', '.join(in_the_way)}"
         )
         return Wait("PendingChangesInTheWay", text, _LATER, held=held)
-    if losses and any(change.queue is not Queue.WAITING for change in losses):
+    if losses:
         consent = ", ".join(f"{change.path}={describe(change.want)}" for change in losses)
         return Refuse("HeldChange", f"this would lose data; to agree set fairlead.dev/consent to {consent}", held)
     if vetoed:

@@ -129,6 +129,8 @@ class Reconciler(Generic[SpecT, ConfigT]):
 
     def _not_sent_again(self, snapshot: Snapshot[SpecT], plan: Update) -> Plan:
         """Leave out what a slow cloud accepted lately, and what it accepts and never shows."""
+        if _asked_anew(snapshot.obj):
+            self._sent.pop(key_of(snapshot.obj), None)
         sent = self._sent.setdefault(key_of(snapshot.obj), Sent())
         sifted = sent.sift(plan, snapshot.scene.changes, snapshot.scene.now, self._settings.settle)
         if sifted.plan.changes or sifted.plan.queued:
@@ -215,7 +217,15 @@ class Reconciler(Generic[SpecT, ConfigT]):
             return Result(_SOON)
         if isinstance(plan, Wait) and self._unknowns.get(key_of(snapshot.obj)):
             return self._next_look(key_of(snapshot.obj), plan)
-        return Result(requeue_after(snapshot, plan, status, now))
+        return Result(self._sooner(key_of(snapshot.obj), requeue_after(snapshot, plan, status, now)))
+
+    def _sooner(self, key: Key, after: timedelta | None) -> timedelta | None:
+        """Look again once what was sent last has settled, if nothing else asks for an earlier look."""
+        sent = self._sent.get(key)
+        left = sent.look_again(self._settings.now(), self._settings.settle) if sent is not None else None
+        if left is None or not self._provider.slow:
+            return after
+        return left + _SOON if after is None else min(after, left + _SOON)
 
     def _after(self, snapshot: Snapshot[SpecT], plan: Plan, outcome: Outcome[SpecT]) -> tuple[Snapshot[SpecT], Plan]:
         """Decide once more on what was seen after the last call, for the report alone."""
@@ -285,6 +295,12 @@ class Reconciler(Generic[SpecT, ConfigT]):
         self._unknowns.pop(key, None)
         self._futile.pop(key, None)
         self._sent.pop(key, None)
+
+
+def _asked_anew(obj: Object) -> bool:
+    """Tell whether a person asked for a pass that was not reported yet."""
+    asked = annotations_of(obj).get(reading.REQUESTED_AT, "")[:256]
+    return bool(asked) and asked != reading.status_of(obj).get("lastHandledReconcileAt", "")
 
 
 def _work(snapshot: Snapshot[SpecT], plan: Create | Update) -> str:

@@ -12,6 +12,7 @@ from providers.managed import Change, Value
 from providers.plan import Update
 
 MOST_TRIES = 3
+_FORGOTTEN_AFTER = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,7 @@ class Sifted:
 
 @dataclass(slots=True)
 class Sent:
-    """What was sent for one resource; a path that shows as wanted is forgotten."""
+    """What was sent for one resource; what was sent long ago, or differs no more beside what does, is forgotten."""
 
     tries: dict[str, Try] = field(default_factory=dict)
 
@@ -47,10 +48,20 @@ class Sent:
                 count = known.count + 1 if known is not None else 1
                 self.tries[change.path] = Try(change.want, deferred, now, count)
 
+    def look_again(self, now: datetime, settle: timedelta) -> timedelta | None:
+        """Return when what was sent last has had its time; None when nothing is that new.
+
+        A list shows only what differs from the list before: what was undone between two of them is not among it.
+        """
+        left = [one.at + settle - now for one in self.tries.values() if now - one.at <= settle]
+        return max(left, default=None)
+
     def sift(self, plan: Update, differing: tuple[Change, ...], now: datetime, settle: timedelta) -> Sifted:
         """Leave out of a plan what is not to be sent now; `differing` is the whole difference."""
         paths = {change.path for change in differing}
-        self.tries = {path: one for path, one in self.tries.items() if path in paths}
+        self.tries = {
+            path: one for path, one in self.tries.items() if path in paths and now - one.at <= settle * _FORGOTTEN_AFTER
+        }
         waiting: list[str] = []
         futile: list[Change] = []
         kept: dict[bool, list[Change]] = {False: [], True: []}

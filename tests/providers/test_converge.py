@@ -1,0 +1,156 @@
+"""What waits in the cloud's own queue, what is in its way, what a state forbids; and what a slow cloud was sent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+import pytest
+
+from providers.converge import converge
+from providers.identity import Owner
+from providers.managed import Change, Class, Converged, Marks, Observed, Phase, Present, Queue
+from providers.plan import Bounds, Consent, Desired, Plan, Refuse, Rest, Scene, Settled, Update, Wait
+from providers.sent import MOST_TRIES, Sent
+
+
+class Spec(msgspec.Struct, frozen=True):
+    size: int | None = None
+
+
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+OWNER = Owner("home", "uid-1", "claim-1")
+SEEN = Observed("db", "one", OWNER, Phase.READY, Spec(), None, {}, state="available")
+DESIRED = Desired(Spec(), "edited", 2, OWNER)
+MARKS = Marks("db", "one", "account", Converged(1, "before", "seen", 1))
+DRIFTED = replace(MARKS, converged=Converged(1, "edited", "seen", 1))
+
+STORAGE = Change("storage", 40, 20, Class.ONLINE, Queue.OPEN)
+CLASS = Change("class", "large", "small", Class.RESTART, Queue.OPEN)
+QUEUED_CLASS = replace(CLASS, queue=Queue.WAITING)
+REVERT = Change("class", "small", "large", Class.ONLINE, Queue.CANCEL)
+PORT = Change("port", 5433, 5432, Class.LOCKOUT)
+MAJOR = Change("version", "17", "16.4", Class.LOSS, Queue.OPEN)
+WINDOW = Change("window", "a", "b")
+BUSY = replace(STORAGE, veto=("CloudBusy", "being optimized"))
+OLDER = Change("version", "15", "16.4", Class.LOSS, Queue.OPEN, ("InvalidValue", "no downgrade"))
+
+
+@dataclass(frozen=True)
+class Case:
+    """A difference, what the queue holds, and what follows: made now, handed to the queue, the reason of the rest."""
+
+    changes: tuple[Change, ...]
+    now: tuple[Change, ...] = ()
+    queued: tuple[Change, ...] = ()
+    reason: str = ""
+    pending: tuple[str, ...] = ()
+    usable: bool = True
+    desired: dict[str, Any] | None = None
+    bounds: dict[str, Any] | None = None
+    marks: Marks = MARKS
+
+
+CASES = {
+    "a restart waits in the queue": Case((CLASS,), queued=(CLASS,), reason="WaitingForWindow"),
+    "what waits there is not sent again": Case((QUEUED_CLASS,), reason="WaitingForWindow", pending=("class",)),
+    "drift that restarts waits there too": Case((CLASS,), queued=(CLASS,), reason="DriftHeld", marks=DRIFTED),
+    "an immediate edit makes what waits": Case(
+        (QUEUED_CLASS,), (QUEUED_CLASS,), pending=("class",), desired={"apply_now": True}
+    ),
+    "growth is made at once": Case((STORAGE,), (STORAGE,)),
+    "growth does not take others along": Case(
+        (STORAGE,), queued=(STORAGE,), reason="PendingChangesInTheWay", pending=("class",)
+    ),
+    "what touches no queue goes beside it": Case(
+        (STORAGE, WINDOW), (WINDOW,), (STORAGE,), "PendingChangesInTheWay", pending=("class",)
+    ),
+    "a reverted edit leaves the queue and makes room": Case((REVERT, STORAGE), (REVERT, STORAGE), pending=("class",)),
+    "an edit that waits stands in the way of growth": Case(
+        (QUEUED_CLASS, STORAGE), queued=(STORAGE,), reason="PendingChangesInTheWay", pending=("class",)
+    ),
+    "the window sends what the queue cannot hold": Case(
+        (PORT, CLASS), (PORT,), (CLASS,), "WaitingForWindow", bounds={"window_open": True}
+    ),
+    "a brake keeps the queue as it is": Case((CLASS,), reason="WaitingForWindow", bounds={"brake": "too many"}),
+    "a loss is neither made nor queued": Case((MAJOR,), reason="HeldChange", desired={"apply_now": True}),
+    "an agreed loss that restarts waits in the queue": Case(
+        (MAJOR,), queued=(MAJOR,), reason="WaitingForWindow", desired={"consent": Consent((("version", "17"),))}
+    ),
+    "an agreed loss is made when asked for now": Case(
+        (MAJOR,), (MAJOR,), desired={"consent": Consent((("version", "17"),)), "apply_now": True}
+    ),
+    "what the state forbids waits beside the rest": Case((BUSY, WINDOW), (WINDOW,), reason="CloudBusy"),
+    "what can never be is refused": Case((OLDER,), reason="InvalidValue"),
+    "nobody can use it and nothing is left to do": Case((), reason="DatabaseFailed", usable=False),
+    "nobody can use it and a change may help": Case((STORAGE,), (STORAGE,), usable=False),
+    "nobody can use it and what is left does not help": Case((BUSY,), reason="DatabaseFailed", usable=False),
+}
+
+
+def _reason(plan: Plan) -> str:
+    match plan:
+        case Update(held=Rest() | Refuse() | Wait() as held):
+            return held.reason
+        case Rest(reason=reason) | Refuse(reason=reason) | Wait(reason=reason):
+            return reason
+        case _:
+            return ""
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_what_is_made_and_what_waits(case: Case) -> None:
+    seen = replace(SEEN, pending=case.pending, usable=case.usable)
+    desired = replace(DESIRED, **(case.desired or {}))
+    bounds = replace(Bounds(), **(case.bounds or {}))
+    plan = converge(Scene(desired, Present(seen), case.marks, bounds, NOW, case.changes), seen)
+    made = (plan.changes, plan.queued) if isinstance(plan, Update) else ((), ())
+    assert (made, _reason(plan)) == ((case.now, case.queued), case.reason)
+
+
+def test_static_parameters_are_told_once_nothing_else_is_left() -> None:
+    seen = replace(SEEN, restart="static parameters wait")
+    plan = converge(Scene(DESIRED, Present(seen), MARKS, Bounds(), NOW), seen)
+    assert plan == Rest("PendingRestart", "static parameters wait")
+    assert isinstance(converge(Scene(DESIRED, Present(SEEN), MARKS, Bounds(), NOW), SEEN), Settled)
+
+
+SETTLE = timedelta(seconds=60)
+
+
+def test_what_was_sent_is_not_sent_again_before_it_had_its_time() -> None:
+    sent, plan = Sent(), Update((WINDOW,), queued=(CLASS,))
+    sent.note(plan, NOW)
+    sifted = sent.sift(plan, (WINDOW, CLASS), NOW + SETTLE / 2, SETTLE)
+    assert (sifted.plan.changes, sifted.plan.queued, sifted.waiting) == ((), (), ("window", "class"))
+    assert sent.look_again(NOW + SETTLE / 2, SETTLE) == SETTLE / 2
+    assert sent.sift(plan, (WINDOW, CLASS), NOW + SETTLE, SETTLE).plan == plan
+    assert sent.look_again(NOW + 2 * SETTLE, SETTLE) is None
+
+
+def test_another_wish_or_an_earlier_time_is_sent_at_once() -> None:
+    sent = Sent()
+    sent.note(Update((), queued=(CLASS,)), NOW)
+    now = Update((CLASS,))
+    assert sent.sift(now, (CLASS,), NOW, SETTLE).plan == now
+    other = Update((), queued=(replace(CLASS, want="huge"),))
+    assert sent.sift(other, other.queued, NOW, SETTLE).plan == other
+
+
+def test_what_never_shows_is_given_up_and_named_until_much_later() -> None:
+    sent, plan, at = Sent(), Update((WINDOW,)), NOW
+    for _ in range(MOST_TRIES):
+        assert sent.sift(plan, plan.changes, at, SETTLE).plan == plan
+        sent.note(plan, at)
+        at += SETTLE
+    assert sent.sift(plan, plan.changes, at, SETTLE).futile == (WINDOW,)
+    assert sent.sift(plan, plan.changes, at + 10 * SETTLE, SETTLE).plan == plan
+
+
+def test_what_showed_beside_a_difference_is_forgotten() -> None:
+    sent, plan = Sent(), Update((WINDOW, STORAGE))
+    sent.note(plan, NOW)
+    sent.sift(Update((STORAGE,)), (STORAGE,), NOW, SETTLE)
+    assert list(sent.tries) == ["storage"]
