@@ -37,7 +37,7 @@ _PORT = 8000
 _PERSON_KEY = "AKIAALICEATTHECONSOLE"
 DURATIONS = 0.005
 """What takes four minutes at AWS takes 1.2 seconds here."""
-QUICK = ("--sweep=1", "--grace=3", "--resync=600")
+QUICK = ("--sweep=1", "--grace=3", "--settle=2", "--resync=600")
 """Flags of a provider that looks often."""
 
 

@@ -1,31 +1,247 @@
 """An RDSInstance over the wire: made, changed, let go, taken away, all by the provider's own process."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from tests.support.api import JsonObject
-from tests.support.aws import NAMESPACE, RDS_INSTANCE, Aws, instance
+from tests.support.aws import AWS_CONFIG, RDS_INSTANCE, Aws, instance
 from tests.support.kinds import SECRET, condition, is_ready
-from tests.support.system import System, decoded
+from tests.support.system import decoded
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-
-def synced(obj: JsonObject) -> bool:
-    found = condition(obj, "Synced")
-    return found.get("status") == "True" and is_ready(obj)
+NAME = "orders"
 
 
-async def name_of(aws: Aws, namespace: str, name: str) -> str:
-    obj = await aws.system.api.get(RDS_INSTANCE.path(namespace, name))
-    return str(obj["metadata"]["annotations"]["fairlead.dev/external-name"])
+def reason_is(reason: str, type_: str = "Synced") -> Callable[[JsonObject], bool]:
+    """Return what holds of an object that gives this reason for its newest generation."""
+
+    def holds(obj: JsonObject) -> bool:
+        found = condition(obj, type_)
+        return found.get("reason") == reason and found.get("observedGeneration") == obj["metadata"]["generation"]
+
+    return holds
 
 
-async def test_an_instance_is_made_by_one_call_and_published(aws_at_work: Aws, namespace: str) -> None:
-    aws, system = aws_at_work, aws_at_work.system
-    since = await aws.mark()
-    await system.create(RDS_INSTANCE, instance(namespace, "orders"))
-    made = await system.until(RDS_INSTANCE, namespace, "orders", synced, limit_s=90)
-    print(made)
-    assert [one["action"] for one in await aws.changes(since)] == ["CreateDBInstance"]
+class Instance:
+    """One RDSInstance and what RDS knows of it."""
+
+    def __init__(self, aws: Aws, namespace: str, name: str = NAME) -> None:
+        self.aws, self.system, self.namespace, self.name = aws, aws.system, namespace, name
+
+    async def create(self, **spec: Any) -> JsonObject:
+        await self.system.create(RDS_INSTANCE, instance(self.namespace, self.name, **spec))
+        return await self.until()
+
+    async def edit(self, **changes: object) -> None:
+        await self.patch({"spec": {"forProvider": changes}})
+
+    async def patch(self, patch: JsonObject) -> None:
+        await self.system.edit(RDS_INSTANCE, self.namespace, self.name, patch)
+
+    async def annotate(self, **annotations: str) -> None:
+        await self.patch(
+            {"metadata": {"annotations": {f"fairlead.dev/{key}": one for key, one in annotations.items()}}}
+        )
+
+    async def until(self, reason: str = "InSync") -> JsonObject:
+        holds = is_ready if reason == "InSync" else reason_is(reason)
+        return await self.system.until(RDS_INSTANCE, self.namespace, self.name, holds, limit_s=90)
+
+    async def external(self) -> str:
+        obj = await self.system.api.get(RDS_INSTANCE.path(self.namespace, self.name))
+        return str(obj["metadata"]["annotations"]["fairlead.dev/external-name"])
+
+    async def password(self) -> str:
+        found = decoded(await self.system.api.get(SECRET.path(self.namespace, f"{self.name}-credentials")))
+        return found["current"]
+
+
+@pytest.fixture
+def orders(aws_at_work: Aws, namespace: str) -> Instance:
+    return Instance(aws_at_work, namespace)
+
+
+def actions(calls: list[JsonObject]) -> list[str]:
+    return [str(one["action"]) for one in calls]
+
+
+async def test_an_instance_is_made_by_one_call_and_published(orders: Instance) -> None:
+    since = await orders.aws.mark()
+    made = await orders.create()
+    assert actions(await orders.aws.changes(since)) == ["CreateDBInstance"]
+    assert made["status"]["connection"]["host"]
+
+
+async def test_an_edit_that_restarts_waits_in_the_queue_and_a_reverted_one_leaves_it(orders: Instance) -> None:
+    await orders.create()
+    since = await orders.aws.mark()
+    await orders.edit(dbInstanceClass="db.t4g.small")
+    held = await orders.until("WaitingForWindow")
+    assert condition(held, "Ready")["status"] == "True"
+    held = await orders.system.until(
+        RDS_INSTANCE, orders.namespace, NAME, lambda obj: bool(obj["status"]["atProvider"].get("pendingModifiedValues"))
+    )
+    assert held["status"]["atProvider"]["pendingModifiedValues"] == {"DBInstanceClass": "db.t4g.small"}
+    await orders.edit(dbInstanceClass="db.t4g.micro")
+    await orders.until()
+    calls = await orders.aws.changes(since)
+    assert actions(calls) == ["ModifyDBInstance", "ModifyDBInstance"]
+    assert [one["params"]["ApplyImmediately"] for one in calls] == [False, False]
+    await orders.patch(
+        {
+            "spec": {
+                "maintenance": {"apply": "Immediate"},
+                "forProvider": {"dbInstanceClass": "db.t4g.small", "allocatedStorage": 30},
+            }
+        }
+    )
+    await orders.until()
+    found = await orders.aws.instance(await orders.external())
+    assert found is not None
+    assert (found["DBInstanceClass"], found["AllocatedStorage"]) == ("db.t4g.small", 30)
+    assert actions(await orders.aws.changes(since)) == ["ModifyDBInstance"] * 3
+
+
+async def test_a_password_rotates_by_token(orders: Instance) -> None:
+    await orders.create()
+    before, since = await orders.password(), await orders.aws.mark()
+    await orders.patch({"spec": {"passwordRotation": {"token": "2"}}})
+
+    async def rotated() -> bool:
+        return await orders.password() != before
+
+    await eventually(rotated, "another password", limit_s=60)
+    await orders.until()
+    assert actions(await orders.aws.changes(since)) == ["ModifyDBInstance"]
+
+
+async def test_a_deletion_leaves_a_final_snapshot(orders: Instance) -> None:
+    await orders.create(deletionPolicy="Snapshot")
+    name, since = await orders.external(), await orders.aws.mark()
+    await orders.system.delete(RDS_INSTANCE, orders.namespace, NAME)
+    listed = (await orders.aws.person("describe_db_snapshots", DBInstanceIdentifier=name))["DBSnapshots"]
+    assert [(one["SnapshotType"], one["Status"]) for one in listed if one["SnapshotType"] == "manual"] == [
+        ("manual", "available")
+    ]
+    assert actions(await orders.aws.changes(since)) == ["DeleteDBInstance"]
+    assert await orders.aws.instance(name) is None
+
+
+async def test_a_lost_instance_is_told_and_not_made_anew(orders: Instance) -> None:
+    await orders.create()
+    name, since = await orders.external(), await orders.aws.mark()
+    await orders.aws.strike(name, vanish=True)
+    lost = await orders.until("DatabaseLost")
+    assert condition(lost, "Ready")["status"] == "False"
+    assert await orders.aws.changes(since) == []
+
+
+async def test_drift_is_put_back_by_its_class(orders: Instance) -> None:
+    await orders.create(forProvider={"preferredBackupWindow": "03:00-04:00", "publiclyAccessible": False})
+    name, since = await orders.external(), await orders.aws.mark()
+    await orders.aws.strike(name, set={"PreferredBackupWindow": "05:00-06:00", "TagList": []})
+    await orders.aws.until(name, lambda one: one["PreferredBackupWindow"] == "03:00-04:00")
+    await orders.aws.until(name, lambda one: len(one["TagList"]) == 6)
+    await orders.until()
+    assert sorted(actions(await orders.aws.changes(since))) == ["AddTagsToResource", "ModifyDBInstance"]
+
+
+async def test_what_a_person_queued_is_not_flushed(orders: Instance) -> None:
+    await orders.create()
+    name = await orders.external()
+    await orders.aws.person("modify_db_instance", DBInstanceIdentifier=name, MultiAZ=True, ApplyImmediately=False)
+    since = await orders.aws.mark()
+    await orders.edit(allocatedStorage=40)
+    held = await orders.until("PendingChangesInTheWay")
+    assert "multiAZ" in condition(held, "Synced")["message"]
+    found = await orders.aws.until(name, lambda one: "AllocatedStorage" in one["PendingModifiedValues"])
+    assert found["MultiAZ"] is False
+    assert [one["params"]["ApplyImmediately"] for one in await orders.aws.changes(since)] == [False]
+    await orders.edit(multiAZ=True)
+    await orders.until()
+
+
+async def test_states_that_take_no_change_are_waited_out_or_told(orders: Instance) -> None:
+    await orders.create()
+    name, since = await orders.external(), await orders.aws.mark()
+    await orders.aws.strike(name, status="rewiring-the-flux")
+    await orders.edit(preferredBackupWindow="01:00-02:00")
+    held = await orders.until("CloudBusy")
+    assert "rewiring-the-flux" in condition(held, "Synced")["message"]
+    assert await orders.aws.changes(since) == []
+    await orders.aws.strike(name, status="storage-full")
+    held = await orders.until("DatabaseFailed")
+    await orders.edit(allocatedStorage=40)
+    await orders.until()
+    assert actions(await orders.aws.changes(since))[0] == "ModifyDBInstance"
+    await orders.aws.strike(name, status="stopped")
+    held = await orders.until("DatabaseStopped")
+    assert condition(held, "Ready")["status"] == "False"
+    await orders.aws.strike(name, status="available")
+    await orders.until()
+
+
+async def test_another_instance_of_that_name_is_only_read(orders: Instance) -> None:
+    await orders.create()
+    name, since = await orders.external(), await orders.aws.mark()
+    await orders.aws.strike(name, replace=True)
+    await orders.until("Replaced")
+    assert await orders.aws.changes(since) == []
+
+
+async def test_a_protected_instance_stays_until_its_protection_is_lifted(orders: Instance) -> None:
+    await orders.create(forProvider={"deletionProtection": True})
+    name = await orders.external()
+    await orders.system.api.delete(RDS_INSTANCE.path(orders.namespace, NAME))
+    held = await orders.until("DeleteBlocked")
+    assert "deletionProtection" in condition(held, "Synced")["message"]
+    await orders.edit(deletionProtection=False)
+    await orders.aws.until_gone(name)
+    await orders.system.api.until_gone(RDS_INSTANCE.path(orders.namespace, NAME))
+
+
+async def test_an_orphan_stays_and_says_so_and_is_adopted(orders: Instance) -> None:
+    await orders.create(deletionPolicy="Orphan")
+    name = await orders.external()
+    await orders.system.delete(RDS_INSTANCE, orders.namespace, NAME)
+    found = await orders.aws.instance(name)
+    assert found is not None
+    assert "fairlead-released" in {one["Key"] for one in found["TagList"]}
+    other = Instance(orders.aws, orders.namespace, "heir")
+    obj = instance(orders.namespace, "heir")
+    obj["metadata"]["annotations"] = {"fairlead.dev/external-name": name, "fairlead.dev/adopt": found["DbiResourceId"]}
+    await orders.system.edit(AWS_CONFIG, "", "default", {"spec": {"allowAdoption": True}})
+    await orders.system.create(RDS_INSTANCE, obj)
+    await other.until("PasswordUnknown")
+    await other.patch({"spec": {"passwordRotation": {"token": "1"}}})
+    await other.until()
+
+
+async def test_a_list_without_tags_and_a_slow_view_change_nothing(orders: Instance) -> None:
+    await orders.aws.behave(list_without_tags=["*"], get_lag_s=2, list_lag_s=2)
+    try:
+        await orders.create()
+        since = await orders.aws.mark()
+        await orders.edit(preferredBackupWindow="01:00-02:00")
+        await orders.until()
+        assert actions(await orders.aws.changes(since)) == ["ModifyDBInstance"]
+    finally:
+        await orders.aws.behave(list_without_tags=[], get_lag_s=0, list_lag_s=0)
+
+
+async def test_a_robot_that_strips_tags_is_named(orders: Instance) -> None:
+    await orders.create()
+    since = await orders.aws.mark()
+    await orders.aws.behave(tag_robot={"strip": ["fairlead-*"], "every_s": 0.2})
+    try:
+        held = await orders.until("InvalidValue")
+        assert "fairlead-installation" in condition(held, "Synced")["message"]
+        assert set(actions(await orders.aws.changes(since))) == {"AddTagsToResource"}
+    finally:
+        await orders.aws.behave(tag_robot=None)
+    await orders.annotate(**{"reconcile-requested-at": "now"})
+    await orders.until()

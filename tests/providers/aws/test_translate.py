@@ -1,0 +1,285 @@
+"""RDS's answers in the spec's model, classes of change, requests, states, windows: each a row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+import pytest
+
+from providers.aws import PROVIDER, states
+from providers.aws.changes import requests
+from providers.aws.final import name_for, stem_of
+from providers.aws.models import RDSInstanceParameters, RDSInstanceSpec
+from providers.aws.names import tags_of
+from providers.aws.translate import login_versions, mark_of, observed, tags_mark
+from providers.cloud import Target
+from providers.identity import Owner
+from providers.managed import Change, Class, Phase, Queue
+from providers.snapshot import differences
+
+OWNER = Owner("home", "uid-1", "0123456789abcdef", "team", "orders", "db")
+BASE = RDSInstanceParameters(db_instance_class="db.t4g.micro", allocated_storage=100, master_username="boss")
+ANSWER: dict[str, Any] = {
+    "DBInstanceIdentifier": "fl-orders-aaaaaaaaaa",
+    "DbiResourceId": "db-ONE",
+    "DBInstanceArn": "arn:aws:rds:eu-central-1:123456789012:db:fl-orders-aaaaaaaaaa",
+    "DBInstanceStatus": "available",
+    "DBInstanceClass": "db.t4g.micro",
+    "AllocatedStorage": 100,
+    "MasterUsername": "boss",
+    "EngineVersion": "16.4",
+    "StorageType": "gp3",
+    "Iops": 3000,
+    "MultiAZ": False,
+    "BackupRetentionPeriod": 7,
+    "PreferredMaintenanceWindow": "sun:05:00-sun:06:00",
+    "PreferredBackupWindow": "03:00-04:00",
+    "PubliclyAccessible": False,
+    "DeletionProtection": False,
+    "Endpoint": {"Address": "x.rds.example", "Port": 5432, "HostedZoneId": "Z1"},
+    "DbInstancePort": 0,
+    "VpcSecurityGroups": [
+        {"VpcSecurityGroupId": "sg-b", "Status": "active"},
+        {"VpcSecurityGroupId": "sg-a", "Status": "adding"},
+        {"VpcSecurityGroupId": "sg-c", "Status": "removing"},
+    ],
+    "DBSubnetGroup": {"DBSubnetGroupName": "orders-net"},
+    "DBParameterGroups": [{"DBParameterGroupName": "orders-pg", "ParameterApplyStatus": "in-sync"}],
+    "PendingModifiedValues": {},
+}
+TAGS = {one["Key"]: one["Value"] for one in tags_of(OWNER)}
+STATIC = [{"DBParameterGroupName": "orders-pg", "ParameterApplyStatus": "pending-reboot"}]
+
+
+def target(**spec: Any) -> Target[RDSInstanceParameters]:
+    return Target("fl-orders-aaaaaaaaaa", msgspec.structs.replace(BASE, **spec), OWNER, "aaaaaaaaaa")
+
+
+def changes(spec: dict[str, Any], answer: dict[str, Any], tags: dict[str, str] | None = None) -> tuple[Change, ...]:
+    where = target(**spec)
+    seen = observed({**ANSWER, **answer}, TAGS if tags is None else tags, where)
+    return differences(PROVIDER, RDSInstanceSpec(for_provider=where.spec), where, seen)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A spec, an answer, and the one difference (path, class, queue, reason of its veto); None is no difference."""
+
+    spec: dict[str, Any] = field(default_factory=dict)
+    answer: dict[str, Any] = field(default_factory=dict)
+    path: str | None = None
+    kind: Class = Class.ONLINE
+    queue: Queue = Queue.NONE
+    veto: str = ""
+
+
+def waiting(**values: Any) -> dict[str, Any]:
+    return {"PendingModifiedValues": values}
+
+
+ROWS = {
+    "nothing is asked for": Row(),
+    "a major covers its minors": Row({"engine_version": "16"}),
+    "a dotted prefix is no prefix of digits": Row(
+        {"engine_version": "1"}, path="engineVersion", kind=Class.LOSS, queue=Queue.OPEN, veto="InvalidValue"
+    ),
+    "a later minor is no drift": Row({"engine_version": "16.2"}),
+    "a minor upgrade restarts": Row(
+        {"engine_version": "16.9"}, path="engineVersion", kind=Class.RESTART, queue=Queue.OPEN
+    ),
+    "a major upgrade is a loss that must be allowed": Row(
+        {"engine_version": "17"}, path="engineVersion", kind=Class.LOSS, queue=Queue.OPEN, veto="HeldChange"
+    ),
+    "an allowed major upgrade": Row(
+        {"engine_version": "17", "allow_major_version_upgrade": True},
+        path="engineVersion", kind=Class.LOSS, queue=Queue.OPEN,
+    ),
+    "a downgrade is refused": Row(
+        {"engine_version": "15"}, path="engineVersion", kind=Class.LOSS, queue=Queue.OPEN, veto="InvalidValue"
+    ),
+    "an upgrade that waits": Row(
+        {"engine_version": "16.9"}, waiting(EngineVersion="16.9"),
+        path="engineVersion", kind=Class.RESTART, queue=Queue.WAITING,
+    ),
+    "storage that has grown by itself": Row({"allocated_storage": 100}, {"AllocatedStorage": 140}),
+    "storage to grow": Row({"allocated_storage": 200}, path="allocatedStorage", queue=Queue.OPEN),
+    "storage that waits, rounded up": Row(
+        {"allocated_storage": 105}, waiting(AllocatedStorage=110), path="allocatedStorage", queue=Queue.WAITING
+    ),
+    "storage under optimization": Row(
+        {"allocated_storage": 200}, {"DBInstanceStatus": "storage-optimization"},
+        path="allocatedStorage", queue=Queue.OPEN, veto="CloudBusy",
+    ),
+    "another class under optimization": Row(
+        {"db_instance_class": "db.m7g.large"}, {"DBInstanceStatus": "storage-optimization"},
+        path="dbInstanceClass", kind=Class.RESTART, queue=Queue.OPEN,
+    ),
+    "a full storage grows": Row(
+        {"allocated_storage": 200}, {"DBInstanceStatus": "storage-full"}, path="allocatedStorage", queue=Queue.OPEN
+    ),
+    "a full storage takes nothing else": Row(
+        {"multi_az": True}, {"DBInstanceStatus": "storage-full"}, path="multiAZ", queue=Queue.OPEN, veto="CloudBusy"
+    ),
+    "a reverted edit leaves the queue": Row(
+        {}, waiting(DBInstanceClass="db.m7g.large"), path="dbInstanceClass", queue=Queue.CANCEL
+    ),
+    "what is not managed may wait": Row({}, waiting(MultiAZ=True, LicenseModel="x")),
+    "a window in other letters": Row({"preferred_maintenance_window": "Sun:05:00-Sun:06:00"}),
+    "groups in another order": Row({"vpc_security_group_ids": ("sg-b", "sg-a")}),
+    "another network": Row({"db_subnet_group_name": "other"}, path="dbSubnetGroupName", kind=Class.RESTART,
+                           queue=Queue.OPEN),
+    "names in other letters": Row({"db_subnet_group_name": "Orders-Net", "db_parameter_group_name": "ORDERS-PG"}),
+    "another port locks out": Row({"port": 6432}, path="port", kind=Class.LOCKOUT),
+    "security groups lock out": Row({"vpc_security_group_ids": ("sg-a",)}, path="vpcSecurityGroupIds",
+                                    kind=Class.LOCKOUT),
+    "no more backups is a loss": Row({"backup_retention_period": 0}, path="backupRetentionPeriod", kind=Class.LOSS,
+                                     queue=Queue.OPEN),
+    "the first backups restart": Row({"backup_retention_period": 7}, {"BackupRetentionPeriod": 0},
+                                     path="backupRetentionPeriod", kind=Class.RESTART, queue=Queue.OPEN),
+    "more days of backups": Row({"backup_retention_period": 14}, path="backupRetentionPeriod"),
+    "backups that AWS Backup owns": Row({"backup_retention_period": 14, "preferred_backup_window": "01:00-02:00"},
+                                        {"AwsBackupRecoveryPointArn": "arn"}),
+    "logs that are being switched on": Row(
+        {"enable_cloudwatch_logs_exports": ("postgresql",)},
+        waiting(PendingCloudwatchLogsExports={"LogTypesToEnable": ["postgresql"]}),
+    ),
+    "logs to export": Row({"enable_cloudwatch_logs_exports": ("postgresql",)}, path="enableCloudwatchLogsExports"),
+    "no monitoring has no role": Row({"monitoring_interval": 0, "monitoring_role_arn": "arn:role"}),
+    "a password under way is in nobody's way": Row({}, waiting(MasterUserPassword="****")),
+    "what was said at birth is not compared": Row({"kms_key_id": "alias/x", "db_name": "other", "tags": {}}),
+    "a tag to add": Row({"tags": {"team": "red"}}, path="tags.team"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("row", ROWS.values(), ids=ROWS)
+def test_what_differs_and_how_it_changes(row: Row) -> None:
+    found = changes(row.spec, row.answer)
+    if row.path is None:
+        assert found == ()
+        return
+    assert [
+        (one.path, one.kind, one.queue, one.veto[0] if one.veto is not None else "") for one in found
+    ] == [(row.path, row.kind, row.queue, row.veto)]  # fmt: skip
+
+
+def test_lost_tags_of_ours_are_drift_and_tags_of_others_are_not() -> None:
+    found = changes({}, {}, {key: value for key, value in TAGS.items() if key != "fairlead-claim"} | {"mine": "x"})
+    assert [(one.path, one.want) for one in found] == [("tags.fairlead-claim", OWNER.claim)]
+    seen = observed(ANSWER, {"fairlead-claim": OWNER.claim}, target())
+    assert seen.owner is None
+
+
+def test_who_when_and_where() -> None:
+    seen = observed(
+        {**ANSWER, "DBParameterGroups": STATIC, **waiting(MasterUserPassword="****", Iops=1)}, TAGS, target()
+    )
+    assert (seen.incarnation, seen.owner, seen.phase, seen.usable) == ("db-ONE", OWNER, Phase.READY, True)
+    assert (seen.password_pending, seen.pending) == (True, ("iops",))
+    assert "orders-pg" in seen.restart
+    assert seen.at_provider["pendingModifiedValues"] == {"Iops": "1", "MasterUserPassword": "****"}
+    assert seen.at_provider["endpoint"] == {"address": "x.rds.example", "port": 5432, "hostedZoneId": "Z1"}
+    moved = observed({**ANSWER, "Endpoint": {"Address": "y", "Port": 1}}, TAGS, target())
+    assert login_versions(seen) != login_versions(moved)
+    assert login_versions(observed({**ANSWER, "Endpoint": None}, TAGS, target())) == {}
+
+
+STATES = {
+    "available": (Phase.READY, True),
+    "storage-optimization": (Phase.READY, True),
+    "storage-full": (Phase.READY, False),
+    "backing-up": (Phase.BUSY, True),
+    "modifying": (Phase.BUSY, True),
+    "configuring-log-exports": (Phase.BUSY, True),
+    "resetting-master-credentials": (Phase.BUSY, True),
+    "what-nobody-knows": (Phase.BUSY, True),
+    "creating": (Phase.BUSY, False),
+    "rebooting": (Phase.BUSY, False),
+    "upgrading": (Phase.BUSY, False),
+    "deleting": (Phase.BUSY, False),
+    "stopped": (Phase.STOPPED, False),
+    "failed": (Phase.FAILED, False),
+    "incompatible-parameters": (Phase.FAILED, False),
+    "inaccessible-encryption-credentials-recoverable": (Phase.FAILED, False),
+}
+
+
+@pytest.mark.parametrize("status", STATES)
+def test_what_a_status_lets_us_do(status: str) -> None:
+    assert (states.phase_of(status), states.usable(status)) == STATES[status]
+
+
+WINDOWS = {
+    ("sun:05:00-sun:06:00", "2026-11-22T05:00"): True,
+    ("Sun:05:00-Sun:06:00", "2026-11-22T05:59"): True,
+    ("sun:05:00-sun:06:00", "2026-11-22T06:00"): False,
+    ("sun:05:00-sun:06:00", "2026-11-21T05:30"): False,
+    ("sun:23:30-mon:00:30", "2026-11-23T00:10"): True,
+    ("sun:23:30-mon:00:30", "2026-11-22T23:40"): True,
+    ("sun:23:30-mon:00:30", "2026-11-23T00:30"): False,
+    ("", "2026-11-22T05:00"): False,
+    ("whenever", "2026-11-22T05:00"): False,
+}
+
+
+@pytest.mark.parametrize(("window", "at"), WINDOWS)
+def test_when_a_window_is_open(window: str, at: str) -> None:
+    assert states.window_open(window, datetime.fromisoformat(at).replace(tzinfo=UTC)) is WINDOWS[window, at]
+
+
+def modifications(spec: dict[str, Any], answer: dict[str, Any], *changed: Change) -> list[dict[str, Any]]:
+    where = target(**spec)
+    found = requests(where.spec, observed({**ANSWER, **answer}, TAGS, where), changed)
+    return [{key: value for key, value in one.items() if key != "DBInstanceIdentifier"} for one in found]
+
+
+def test_what_is_due_goes_by_itself_and_what_waits_after_it() -> None:
+    storage = Change("allocatedStorage", 200, 100, Class.ONLINE, Queue.OPEN)
+    window = Change("preferredBackupWindow", "a", "b")
+    later = Change("dbInstanceClass", "big", "small", Class.RESTART, Queue.OPEN, deferred=True)
+    assert modifications({}, {}, storage, window, later) == [
+        {"ApplyImmediately": True, "AllocatedStorage": 200, "PreferredBackupWindow": "a"},
+        {"ApplyImmediately": False, "DBInstanceClass": "big"},
+    ]
+    assert modifications({}, {}, window, later) == [
+        {"ApplyImmediately": False, "PreferredBackupWindow": "a", "DBInstanceClass": "big"}
+    ]
+    revert = Change("dbInstanceClass", "small", "big", Class.ONLINE, Queue.CANCEL)
+    assert modifications({}, {}, revert) == [{"ApplyImmediately": False, "DBInstanceClass": "small"}]
+    assert modifications({}, {}, Change("tags.team", "red", None)) == []
+
+
+def test_what_rds_wants_together_goes_together() -> None:
+    storage = Change("allocatedStorage", 500, 400, Class.ONLINE, Queue.OPEN)
+    large = {"AllocatedStorage": 400, "Iops": 12_000}
+    assert modifications({}, large, storage)[0]["Iops"] == 12_000
+    assert "Iops" not in modifications({}, {}, storage)[0]
+    rate = Change("iops", 13_000, 12_000, Class.ONLINE, Queue.OPEN)
+    assert modifications({"allocated_storage": 300}, large, rate)[0]["AllocatedStorage"] == 400
+    role = {"monitoring_interval": 60, "monitoring_role_arn": "arn:role"}
+    assert modifications(role, {}, Change("monitoringInterval", 60, 0))[0]["MonitoringRoleArn"] == "arn:role"
+    major = Change("engineVersion", "17", "16.4", Class.LOSS, Queue.OPEN)
+    spec = {"engine_version": "17", "allow_major_version_upgrade": True}
+    assert modifications(spec, {}, major)[0]["AllowMajorVersionUpgrade"] is True
+    logs = Change("enableCloudwatchLogsExports", ("postgresql",), ("upgrade",))
+    assert modifications({}, {}, logs)[0]["CloudwatchLogsExportConfiguration"] == {
+        "EnableLogTypes": ["postgresql"], "DisableLogTypes": ["upgrade"],
+    }  # fmt: skip
+
+
+def test_final_snapshots_are_named_by_incarnation_and_never_twice() -> None:
+    stem = stem_of("fl-orders-aaaaaaaaaa", "db-ONE", None)
+    assert stem == stem_of("fl-orders-aaaaaaaaaa", "db-ONE", None) != stem_of("fl-orders-aaaaaaaaaa", "db-TWO", None)
+    assert name_for(stem, ()) == stem
+    assert name_for(stem, (stem, f"{stem}-2")) == f"{stem}-3"
+    assert len(name_for(stem_of("x" * 63, "db-ONE", "p" * 250), ("a",))) <= 255
+    assert "--" not in stem_of("fl-a", "db-ONE", "mine-")
+
+
+def test_a_list_marks_what_changed_and_knows_no_tags_when_it_holds_none() -> None:
+    assert mark_of(ANSWER) == mark_of({**ANSWER, "LatestRestorableTime": datetime(2026, 1, 1, tzinfo=UTC)})
+    assert mark_of(ANSWER) != mark_of({**ANSWER, "AllocatedStorage": 101})
+    assert tags_mark(ANSWER) is None
+    assert tags_mark({"TagList": []}) != tags_mark({"TagList": [{"Key": "a", "Value": "b"}]}) is not None
