@@ -35,7 +35,8 @@ from tests.support.waiting import eventually
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
 
 _REVISION = Kind("fairlead.dev", "v1alpha1", "CompositionRevision", "compositionrevisions", namespaced=False)
-_CRDS = Path(__file__).resolve().parents[2] / "crds"
+_ROOT = Path(__file__).resolve().parents[2]
+_CRDS, _BASE = _ROOT / "crds", _ROOT / "deploy" / "kustomize" / "base"
 _LIMIT_S = 120.0
 
 
@@ -172,6 +173,37 @@ async def test_a_paused_claim_is_left_alone_and_says_who_why_and_until_when(staf
     await system.edit(CLAIM, namespace, home.name, {"metadata": {"annotations": ended}})
     await until_gone(system, home.path)
     assert home.drops() == 1
+
+
+# The last test: all that is installed goes.
+
+
+async def test_an_uninstall_destroys_nothing_and_a_new_install_goes_on(staff: Staff, namespace: str) -> None:
+    system = staff.system
+    kept, doomed = await asyncio.gather(
+        *(move_in(system, claim(namespace, name, deletionPolicy="Delete")) for name in ("kept", "doomed"))
+    )
+    installation = await system.api.get(CONFIG_MAP.path("fairlead-system", "fairlead-installation"))
+    await system.kubectl.run("delete", "--kustomize", str(_BASE), limit_s=_LIMIT_S)
+    await system.api.delete(doomed.path)
+    for program in (staff.composer, staff.provider):
+        await program.kill9()
+    for home in (kept, doomed):
+        await home.untouched()
+        assert (await system.api.get(home.path))["metadata"]["finalizers"] == ["fairlead.dev/teardown"]
+
+    await system.kubectl.run("apply", "--server-side", "--kustomize", str(_BASE))
+    await system.create(
+        CONFIG_MAP, CONFIG_MAP.new("fairlead-system", "fairlead-installation", data=installation["data"])
+    )
+    login = {"username": system.server.username, "password": system.server.password}
+    await system.create(SECRET, SECRET.new("fairlead-onprem", ADMIN_SECRET, stringData=login))
+    await staff.complete()
+
+    await until_gone(system, doomed.path)
+    assert doomed.drops() == 1
+    await kept.until_home()
+    await kept.untouched()
 
 
 def _doomed(name: str) -> JsonObject:
