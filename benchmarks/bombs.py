@@ -1,0 +1,161 @@
+"""What templates that use up their limits cost the others: the loop that waits for renders, and neighbours' claims."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from functools import partial
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from benchmarks import loop_stall
+from benchmarks.report import Figure
+from composer.problems import CompositionError
+from composer.workshop import Workshop
+from devcloud.controlplane import ensure
+from runtime.errors import Transient
+from tests.composer.bombs import BOMBS, request_of
+from tests.composer.factories import claim as claim_of
+from tests.support.api import ApiError
+from tests.support.kinds import CLAIM, COMPOSITION, claim, composition
+from tests.support.system import System, allow_composer, rig
+from tests.support.waiting import eventually
+
+_STALL_AIM_MS = 50.0
+# No API server keeps a larger object.
+_OBJECT_LIMIT_BYTES = 3 << 19
+_SLOWER_AIM_PERCENT = 10.0
+_NEIGHBOURS = 100
+_EDITED_EVERY_S = 0.2
+_TWICE = {f"v{n}": f"{{{{ [vars.v{n - 1}] * 100 }}}}" for n in range(1, 9)}
+
+
+def figures() -> list[Figure]:
+    """Measure the loop with every bomb of the tests, then claims beside bombs on a real control plane."""
+    stall_ms = asyncio.run(_stall_ms())
+    with tempfile.TemporaryDirectory(prefix="fairlead-bombs-") as folder:
+        quiet, beside, bombs = asyncio.run(_neighbours(Path(folder)))
+    slower = (statistics.median(beside) / statistics.median(quiet) - 1) * 100
+    return [
+        Figure("longest stall of a loop beside bombs", stall_ms, "ms", aim=_STALL_AIM_MS),
+        Figure("a neighbour's claim, median, alone", statistics.median(quiet) * 1000, "ms"),
+        Figure("a neighbour's claim, median, beside bombs", statistics.median(beside) * 1000, "ms"),
+        Figure("a neighbour's claim beside bombs is slower by", slower, "%", aim=_SLOWER_AIM_PERCENT),
+        Figure("bombs edited meanwhile", bombs, "edits"),
+    ]
+
+
+async def _stall_ms() -> float:
+    """Return the longest time in which bombs kept the loop of this process, which only waits for them."""
+    workshop = Workshop(workers=2)
+    await asyncio.to_thread(workshop.prove)
+    requests = [
+        msgspec.structs.replace(request_of(bomb), identity=f"uid@bombs-{number}/a")
+        for number, bomb in enumerate(BOMBS.values())
+        if len(msgspec.json.encode(request_of(bomb))) <= _OBJECT_LIMIT_BYTES
+    ]
+    await _go_off(workshop, msgspec.structs.replace(request_of(BOMBS["a range"]), claim=claim_of(size="warm")))
+    async with loop_stall.measured() as stalls:
+        await asyncio.gather(*(_go_off(workshop, request) for request in requests))
+    await workshop.close()
+    return stalls.longest_ms
+
+
+async def _go_off(workshop: Workshop, request: Any) -> None:
+    with suppress(CompositionError, Transient):
+        await workshop.render(request)
+
+
+async def _neighbours(folder: Path) -> tuple[list[float], list[float], int]:
+    """Return the seconds of neighbours' claims until they have their child, alone and beside bombs."""
+    programs = await ensure(print)
+    async with rig(folder, programs) as system, system.namespace() as home, system.namespace() as other:
+        await allow_composer(system, "", "configmaps")
+        await system.start_composer("--no-elect")
+        settings = {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "data": {"token": "{{ claim.spec.passwordRotation.token }}"},
+        }
+        good = composition(f"{home}-good", {"name": "settings", "template": settings})
+        bomb = composition(
+            f"{other}-bomb",
+            {"name": "settings", "template": {"apiVersion": "v1", "kind": "ConfigMap", "data": {"x": "{{ vars.v8 }}"}}},
+            variables={"v0": "{{ claim.spec.passwordRotation.token }}", **_TWICE},
+        )
+        for each in (good, bomb):
+            await system.create(COMPOSITION, each)
+        # The first ones pay for informers and compilation.
+        await _births(system, home, good)
+        quiet = await _births(system, home, good)
+        async with _bombs(system, other, bomb) as edited:
+            beside = await _births(system, home, good)
+        return quiet, beside, edited[0]
+
+
+def _claim(namespace: str, name: str, of: Any, token: str) -> Any:
+    ref = {"name": of["metadata"]["name"]}
+    return claim(namespace, name, compositionRef=ref, passwordRotation={"token": token})
+
+
+async def _births(system: System, namespace: str, of: Any) -> list[float]:
+    """Make claims one after the other; return the seconds until each has its child."""
+    took: list[float] = []
+    for _ in range(_NEIGHBOURS):
+        name = f"neighbour-{secrets.token_hex(4)}"
+        began = time.perf_counter()
+        await system.create(CLAIM, _claim(namespace, name, of, name))
+        await eventually(partial(_has_child, system, namespace, name), "the child is made", every_s=0.001)
+        took.append(time.perf_counter() - began)
+    return took
+
+
+async def _has_child(system: System, namespace: str, name: str) -> bool:
+    found = await system.api.get(CLAIM.path(namespace, name))
+    return any("uid" in entry for entry in (found.get("status") or {}).get("inventory") or ())
+
+
+@asynccontextmanager
+async def _bombs(system: System, namespace: str, of: Any) -> AsyncIterator[list[int]]:
+    """Make three claims that are bombs, and edit each again and again: no two are the same."""
+    edited = [0]
+
+    async def edit(name: str) -> None:
+        for number in count(1):
+            await asyncio.sleep(_EDITED_EVERY_S)
+            token = {"spec": {"passwordRotation": {"token": f"{name}-{number}"}}}
+            with suppress(ApiError):
+                await system.edit(CLAIM, namespace, name, token)
+                edited[0] += 1
+
+    names = [f"bomb-{number}" for number in range(3)]
+    for name in names:
+        await system.create(CLAIM, _claim(namespace, name, of, name))
+    editing = [asyncio.create_task(edit(name)) for name in names]
+    await asyncio.sleep(5)
+    try:
+        yield edited
+    finally:
+        for task in editing:
+            task.cancel()
+
+
+def main() -> int:
+    """Print all figures; return 1 when an aim is missed."""
+    found = figures()
+    for figure in found:
+        print(figure.line(), flush=True)
+    return 0 if all(figure.met for figure in found) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
