@@ -117,9 +117,11 @@ class AuditLog:
     def requests(self, match: Match | None = None) -> list[Request]:
         """Return finished requests since the start, in order; a watch is finished when it ends."""
         with self.path.open("rb") as file:
-            file.seek(self._start)
-            # A line that is being written has no end yet.
-            whole = file.read().rpartition(b"\n")[0]
+            file.seek(max(0, self._start - 1))
+            content = file.read()
+        # A line that was being written at the start is of before; one that is being written now has no end yet.
+        later = content.partition(b"\n")[2] if self._start else content
+        whole = later.rpartition(b"\n")[0]
         lines = (msgspec.json.decode(line, type=_Line) for line in whole.splitlines())
         found = (_request(line) for line in lines if line.stage in {"ResponseComplete", "Panic"})
         return [request for request in found if match is None or match(request)]
