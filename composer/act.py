@@ -16,8 +16,8 @@ import msgspec
 import structlog
 
 from composer import names, ownership
-from composer.decide import Annotate, Apply, Create, Effect, Keep, LetGo, Release, Remove, Step
-from composer.hashes import digest, live_hash
+from composer.decide import Annotate, Apply, Create, Effect, Keep, LetGo, Release, Remove, Step, not_owned
+from composer.hashes import digest, has_fields_of, live_hash, sent_hash
 from composer.inventory import Entry
 from composer.kinds import KindFacts
 from composer.outcomes import Note, Outcome, release_note, word_note
@@ -132,15 +132,14 @@ class Actor:
         except AlreadyExists:
             live = await self._kube.get(step.facts.resource, key_of(step.object))
             if labels_of(live).get(names.CLAIM_LABEL) != view.identity.uid:
-                text = f"{what} exists and is not this claim's; rename or remove it"
-                return Outcome(None, cause=cause("NotOwned", text, resource=step.entry.resource))
+                return Outcome(None, cause=not_owned(step.entry.resource, live))
             # An earlier pass made it and could not say so: the next one applies.
             entry = msgspec.structs.replace(step.entry, uid=uid_of(live), applied=False, desired="", live="")
             return Outcome(entry, written=live, facts=step.facts)
         entry = msgspec.structs.replace(
             step.entry,
             uid=uid_of(made),
-            desired=digest(_unmarked(step)),
+            desired=sent_hash(_unmarked(step)),
             live=live_hash(made, _unmarked(step), step.facts.schema),
             applied=False,
             resting=(),
@@ -151,9 +150,9 @@ class Actor:
     async def _apply(self, view: View, step: Apply) -> Outcome:
         key, resource = key_of(step.live), step.facts.resource
         entry = step.entry
-        # What was born as it is wanted lacks no field: who owns it matters first where one is left out.
-        is_as_born = not entry.applied and entry.desired == digest(step.object)
-        if not entry.applied and not is_as_born:
+        # Who owns a newborn's fields matters first when one is left out.
+        is_whole = not entry.applied and has_fields_of(step.object, entry.desired)
+        if not entry.applied and not is_whole:
             current = await self._kube.get(resource, key)
             keeps = names.TEARDOWN_FINALIZER in step.object["metadata"].get("finalizers", ())
             operations = ownership.upgrade(current, view.manager, keeps_finalizer=keeps)
@@ -172,9 +171,9 @@ class Actor:
         entry = msgspec.structs.replace(
             entry,
             uid=uid_of(made),
-            desired=digest(body),
+            desired=sent_hash(body),
             live=live_hash(made, body, step.facts.schema),
-            applied=not is_as_born,
+            applied=not is_whole,
             resting=resting,
             floors=step.floors,
         )

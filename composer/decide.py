@@ -13,7 +13,7 @@ from typing import TypeAlias
 import msgspec
 
 from composer import names
-from composer.hashes import digest, live_hash
+from composer.hashes import live_hash, sent_hash
 from composer.inventory import Entry
 from composer.kinds import KindFacts, is_managed
 from composer.reasons import Cause, Gravity, cause
@@ -27,6 +27,7 @@ from runtime.objects import (
     finalizers_of,
     key_of,
     labels_of,
+    metadata,
     uid_of,
 )
 
@@ -168,7 +169,7 @@ def _wanted(  # noqa: PLR0911 - one return for each row of the table
         return Annotate(entry, facts, live, corrections)
     entry = msgspec.structs.replace(entry, resting=tuple(rest for rest in entry.resting if rest.until > now))
     sent = without(child.object, entry.resting)
-    if entry.desired == digest(sent) and entry.live == live_hash(live, sent, facts.schema):
+    if entry.desired == sent_hash(sent) and entry.live == live_hash(live, sent, facts.schema):
         return Keep(msgspec.structs.replace(entry, floors=child.floors))
     return Apply(entry, facts, sent, live, child.floors)
 
@@ -206,8 +207,18 @@ def reborn(obj: Object, entry: Entry) -> Object:
 def _not_ours(view: View, child: Child, entry: Entry, live: Object) -> Cause | None:
     if labels_of(live).get(names.CLAIM_LABEL) == view.identity.uid or (entry.uid and entry.uid == uid_of(live)):
         return None
-    what = f"{live['kind']} {key_of(live).name} exists and is not this claim's; rename or remove it"
-    return cause("NotOwned", what, resource=child.resource)
+    return not_owned(child.resource, live)
+
+
+def not_owned(resource: str, live: Object) -> Cause:
+    """Say that somebody else's object has the name of a child, and whose it is as far as it says."""
+    owners = metadata(live).get("ownerReferences") or ()
+    owner = next((each for each in owners if each.get("controller")), next(iter(owners), None))
+    whose = f"it belongs to {owner.get('kind')} {owner.get('name')}" if owner else "it names no owner"
+    claim = annotations_of(live).get(names.CLAIM_NAME)
+    whose = f"it belongs to claim {claim}" if claim else whose
+    what = f"{live['kind']} {key_of(live).name} exists and is not this claim's ({whose}); rename or remove it"
+    return cause("NotOwned", what, resource=resource)
 
 
 def _rebirth(view: View, entry: Entry, facts: KindFacts, live: Object) -> Step:

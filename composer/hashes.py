@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -28,6 +29,23 @@ def digest(value: Any) -> str:
 def content_hash(composition: Any) -> str:
     """Hash the content of a Composition in full: 64 hexadecimal digits."""
     return hashlib.sha256(msgspec.json.encode(composition, order="sorted")).hexdigest()
+
+
+def sent_hash(body: Object) -> str:
+    """Hash what is sent: its digest, and behind a dash 16 hexadecimal digits of its fields, whatever their values."""
+    return f"{digest(body)}-{digest(_fields(body))[:16]}"
+
+
+def has_fields_of(body: Object, sent: str) -> bool:
+    """Tell whether a body has exactly the fields of what was sent: none is new, none is left out."""
+    return sent_hash(body).partition("-")[2] == sent.partition("-")[2]
+
+
+def _fields(value: Any) -> Any:
+    # An item of a list may be all that is sent of it, so it counts as a field.
+    if isinstance(value, Mapping):
+        return {name: _fields(below) for name, below in value.items()}
+    return value if isinstance(value, list) else None
 
 
 def live_hash(live: Object, desired: Object, schema: Schema | None) -> str:

@@ -9,7 +9,7 @@ import pytest
 
 from composer import names
 from composer.decide import Annotate, Apply, Create, Keep, LetGo, Release, Remove, Step, decide, mirrored_pause
-from composer.hashes import digest, live_hash
+from composer.hashes import live_hash, sent_hash
 from composer.inventory import Entry, Resting
 from composer.render import Rendered, Waiting
 from composer.view import Known, View
@@ -36,7 +36,7 @@ MARKED = annotated(LIVE, external_name="orders_x", incarnation="16400", account=
 
 
 def _sent(obj: Object, stored: Object, **fields: Any) -> Entry:
-    return entry(desired=digest(obj), live=live_hash(stored, obj, None), applied=True, **fields)
+    return entry(desired=sent_hash(obj), live=live_hash(stored, obj, None), applied=True, **fields)
 
 
 def _one(known: View, what: Rendered) -> Step:
@@ -227,7 +227,7 @@ def test_an_old_and_a_new_kind_in_one_place_are_told_apart() -> None:
     """After a switch with consent: the old one goes, the new one stays as it is."""
     wanted = desired("database", SETTINGS)
     stored = live(wanted, uid="new-uid")
-    new = entry("database", SETTINGS, uid="new-uid", desired=digest(wanted), live=live_hash(stored, wanted, None))
+    new = entry("database", SETTINGS, uid="new-uid", desired=sent_hash(wanted), live=live_hash(stored, wanted, None))
     owner = claim(annotations={names.CONSENT: "database=child-uid"}, deletionPolicy="Delete")
     for known in ((DATABASE_KNOWN, Known(new, stored, SETTINGS)), (Known(new, stored, SETTINGS), DATABASE_KNOWN)):
         plan = decide(view(*known, of=owner), rendered(child(wanted)), now=NOW)

@@ -9,7 +9,7 @@ import pytest
 
 from composer.decide import Apply, Create, Keep, decide
 from composer.floors import Floor, Kept, faults, floors_of, raised, reached
-from composer.hashes import digest, live_hash
+from composer.hashes import live_hash, sent_hash
 from composer.models import CompositionSpec
 from composer.outcomes import larger_of
 from composer.render import Request, render
@@ -110,7 +110,7 @@ def _rendered(size: int) -> Any:
 def test_a_floor_holds_once_it_is_applied() -> None:
     (born,) = decide(view(), _rendered(100), now=NOW).steps
     (changed,) = decide(view(Known(entry(floors={PATH: 50}), STORED, DATABASE)), _rendered(100), now=NOW).steps
-    at_rest = entry(desired=digest(_sized(50)), live=live_hash(STORED, _sized(50), None), applied=True)
+    at_rest = entry(desired=sent_hash(_sized(50)), live=live_hash(STORED, _sized(50), None), applied=True)
     (kept,) = decide(view(Known(at_rest, STORED, DATABASE)), _rendered(50), now=NOW).steps
 
     assert isinstance(born, Create)

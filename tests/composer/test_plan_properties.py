@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from composer import names
 from composer.decide import Annotate, Create, Keep, LetGo, Plan, Release, Remove, decide
-from composer.hashes import digest, live_hash
+from composer.hashes import live_hash, sent_hash
 from composer.kinds import KindFacts
 from composer.models import DeletionPolicy
 from composer.render import Rendered, Waiting
@@ -56,7 +56,7 @@ def _known(draw: st.DrawFn, resource: str) -> Known | None:
     in_sync = stored is not None and draw(st.booleans())
     fields: dict[str, Any] = {"uid": uid, "depends_on": depends_on}
     if in_sync and stored is not None:
-        fields |= {"desired": digest(obj), "live": live_hash(stored, obj, None), "applied": True}
+        fields |= {"desired": sent_hash(obj), "live": live_hash(stored, obj, None), "applied": True}
     return Known(entry(resource, facts, **fields), stored, facts)
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from composer import names
 from composer.act import annotation_patch
-from composer.hashes import digest, live_hash
+from composer.hashes import digest, has_fields_of, live_hash, sent_hash
 from composer.inventory import Resting
 from composer.ownership import upgrade
 from composer.resting import Conflict, conflicts, settle, without
@@ -48,6 +48,23 @@ def test_the_order_of_fields_is_no_difference(value: Any) -> None:
         return [turned(each) for each in item] if isinstance(item, list) else item
 
     assert digest(value) == digest(turned(value))
+
+
+@pytest.mark.parametrize(
+    ("body", "same"),
+    [
+        pytest.param({"spec": {"size": 2, "names": ["a"]}}, True, id="another value"),
+        pytest.param({"spec": {"names": ["a"], "size": 1}}, True, id="another order"),
+        pytest.param({"spec": {"names": ["a"]}}, False, id="a field left out"),
+        pytest.param({"spec": {"size": 1, "names": ["a"], "new": 1}}, False, id="a field more"),
+        pytest.param({"spec": {"size": 1, "names": []}}, False, id="an item left out"),
+        pytest.param({"spec": {"size": 1, "names": ["b"]}}, False, id="another item"),
+    ],
+)
+def test_fields_are_told_from_values(body: dict[str, Any], *, same: bool) -> None:
+    sent = sent_hash({"spec": {"size": 1, "names": ["a"]}})
+
+    assert has_fields_of(body, sent) is same
 
 
 def test_a_map_list_is_projected_by_its_keys() -> None:
