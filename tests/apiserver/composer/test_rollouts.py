@@ -8,7 +8,18 @@ import pytest
 
 from tests.support.api import JsonObject
 from tests.support.audit import WRITES, Match
-from tests.support.kinds import CLAIM, COMPOSITION, CONFIG_MAP, Kind, claim, composition, condition, is_ready, trouble
+from tests.support.kinds import (
+    CLAIM,
+    COMPOSITION,
+    CONFIG_MAP,
+    Kind,
+    claim,
+    composition,
+    condition,
+    in_trouble,
+    is_ready,
+    trouble,
+)
 from tests.support.system import COMPOSER, System
 from tests.support.waiting import eventually
 
@@ -89,6 +100,17 @@ async def test_a_rollout_halts_at_an_unhealthy_claim_of_its_first_wave_and_leave
         assert (state["phase"], state["wave"], state["total"], state["updated"]) == ("Halted", 1, 4, 1)
         assert [each["claim"] for each in state["failures"]] == [f"{namespace}/{failed}"]
 
+        # How far it has come is no process's memory.
+        (composer,) = [one for one in composing.started if one.is_running]
+        await composer.kill9()
+        restarted = composing.audit()
+        await composing.start_composer("--no-elect", "--resync", "5")
+        await composing.at_rest(for_s=1.0)
+        writes = restarted.requests(Match(user=COMPOSER, verbs=WRITES, namespace=namespace))
+        # A new process tries once what was refused.
+        assert {each.name.partition(".")[0] for each in writes} <= {failed, child["metadata"]["name"]}
+        assert await _values(composing, namespace) == ["a", "a", "a", "a"]
+
         await composing.create(CLAIM, claim(namespace, "five", compositionRef={"name": name}))
         new = await composing.until(CLAIM, namespace, "five", is_ready)
         assert new["status"]["composition"]["revision"] != halted["status"]["revision"]
@@ -128,6 +150,28 @@ async def test_a_rollback_takes_the_first_wave_back(composing: System, namespace
         revision = await composing.api.get(REVISION.path("", first))
         assert again["status"]["revision"] == first
         assert revision["spec"]["revision"] == 3
+
+
+async def test_a_way_back_that_would_cost_data_is_held_until_consent(composing: System, namespace: str) -> None:
+    rules = _waves("1", "100%", onFailure="Rollback", progressDeadlineSeconds=1)
+    async with composing.composition(composition(f"{namespace}-c", _config("a"), rollout=rules)) as name:
+        await composing.until(COMPOSITION, "", name, is_ready)
+        await composing.create(CLAIM, claim(namespace, "torn", deletionPolicy="Delete", compositionRef={"name": name}))
+        await composing.until(CLAIM, namespace, "torn", is_ready)
+        await composing.until(COMPOSITION, "", name, is_ready)
+
+        extra = _config("x", name="extra", stateful=True, readyWhen="{{ false }}")
+        await _change(composing, composition(name, _config("b"), extra, rollout=rules))
+        await composing.until(COMPOSITION, "", name, _is_halted)
+        held = await composing.until(CLAIM, namespace, "torn", in_trouble("HeldDeletion"))
+
+        assert "the way back to revision" in condition(held, "Synced")["message"]
+        assert await _values(composing, namespace) == ["b", "x"]
+        (uid,) = [each["uid"] for each in held["status"]["inventory"] if each["resource"] == "extra"]
+        consent = {"fairlead.dev/consent": f"extra={uid}"}
+        await composing.edit(CLAIM, namespace, "torn", {"metadata": {"annotations": consent}})
+        await _until_values(composing, namespace, "a")
+        await composing.delete(CLAIM, namespace, "torn")
 
 
 async def test_a_renamed_resource_keeps_its_object(composing: System, namespace: str) -> None:
