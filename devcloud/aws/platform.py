@@ -4,6 +4,7 @@ The one account has one region that people use and a key that only this platform
 """
 
 import asyncio
+import importlib.util
 import secrets
 import signal
 from collections.abc import Mapping
@@ -35,6 +36,8 @@ _POLL_S = 0.05
 
 
 async def _start(folder: Path, lease: Lease) -> Standing:
+    if importlib.util.find_spec("botocore") is None:
+        raise DevcloudError("the simulated RDS needs boto3, which is not installed: install fairlead[cli,devcloud,aws]")
     private_folder(folder)
     host = lease.address(1)
     # Here and not there: who is told of it need not wait for who uses it.
