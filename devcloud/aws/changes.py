@@ -5,10 +5,11 @@ says `available` and shows the former values. Pure.
 """
 
 from collections.abc import Iterator, Mapping
+from datetime import datetime, timedelta
 
 import msgspec
 
-from devcloud.aws import catalog
+from devcloud.aws import catalog, windows
 from devcloud.aws.model import (
     NOTHING_PENDING,
     Asked,
@@ -82,6 +83,19 @@ def modified(
         next_subnet_group=subnet_group or record.next_subnet_group,
     )
     return changed, shown
+
+
+def rescheduled(record: Record, asked: Asked, now: datetime) -> Record:
+    """Return the record with windows that are not yet over where the request moves them.
+
+    A new maintenance window that is open now applies what waits at once; one that was open earlier does not.
+    """
+    window = asked.preferred_maintenance_window
+    if window is not None:
+        began = windows.last_maintenance_start(window, now)
+        seen = began - timedelta(seconds=1) if windows.is_open(window, now) else now
+        record = msgspec.structs.replace(record, window_seen=seen)
+    return record if asked.preferred_backup_window is None else msgspec.structs.replace(record, backup_seen=now)
 
 
 def _queued(shown: Instance, asked: Asked) -> dict[str, object]:

@@ -8,7 +8,13 @@ from devcloud.aws import catalog, lifecycle, rules, windows
 from devcloud.aws.births import Resolved, record_of, storage_type
 from devcloud.aws.calls import Action, Call, converted
 from devcloud.aws.lifecycle import STOPPED_AT_MOST
-from devcloud.aws.lookups import found_parameter_group, found_security_groups, found_subnet_group
+from devcloud.aws.lookups import (
+    found_parameter_group,
+    found_security_groups,
+    found_subnet_group,
+    refuse_exposure,
+    refuse_option_group,
+)
 from devcloud.aws.model import Asked
 from devcloud.aws.refusals import Refusal, invalid_combination
 from devcloud.aws.region import DEFAULT_KEY_ID, resource_id, visible
@@ -57,6 +63,10 @@ def resolve(call: Call, asked: Asked, name: str) -> Resolved:
         raise Refusal("InvalidVPCNetworkStateFault", f"No subnet of {group.db_subnet_group_name} is in that zone.")
     if asked.db_parameter_group_name is not None:
         found_parameter_group(region, asked.db_parameter_group_name, f"{catalog.ENGINE}{catalog.major(version)}")
+    if asked.option_group_name is not None:
+        refuse_option_group(asked.option_group_name, version)
+    if asked.publicly_accessible:
+        refuse_exposure(group)
     refuse_windows(asked.preferred_backup_window, asked.preferred_maintenance_window)
     refuse_quota(call, asked.allocated_storage or 0)
     return Resolved(

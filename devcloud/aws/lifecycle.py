@@ -108,6 +108,9 @@ def _end(record: Record, step: Step, at: datetime, durations: float, outputs: li
             break
         moved = _apply(moved, end, at, durations, outputs)
     outputs.extend(Emit(number, at) for number in step.ended)
+    if moved is not None and isinstance(step.work, Start):
+        # Windows that passed while it was stopped are gone.
+        moved = msgspec.structs.replace(moved, window_seen=at, backup_seen=at)
     return moved if moved is None or not isinstance(step.work, Reboot | Start) else _restarted(moved)
 
 

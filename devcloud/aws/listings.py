@@ -3,6 +3,8 @@
 from datetime import timedelta
 from fnmatch import fnmatchcase
 
+import msgspec
+
 from devcloud.aws.calls import Action, Call, filters, page
 from devcloud.aws.model import AutomatedBackup, Instance
 from devcloud.aws.refusals import Refusal
@@ -96,7 +98,21 @@ def _living_backups(call: Call) -> list[AutomatedBackup]:
     return found
 
 
+def delete_automated_backup(call: Call) -> Tree:
+    """DeleteDBInstanceAutomatedBackup, of an instance that is gone."""
+    resource = call.given("DbiResourceId")
+    arn = call.given("DBInstanceAutomatedBackupsArn")
+    for key, backup in call.region.retained.items():
+        if resource == key or arn == backup.db_instance_automated_backups_arn:
+            call.region.drop_retained(key)
+            return {"DBInstanceAutomatedBackup": tree_of(msgspec.structs.replace(backup, status="deleting"))}
+    if any(record.shown.dbi_resource_id == resource for record in call.region.instances.values()):
+        raise Refusal("InvalidDBInstanceAutomatedBackupState", "Only retained automated backups can be deleted.")
+    raise Refusal("DBInstanceAutomatedBackupNotFound", "The automated backup of that resource was not found.")
+
+
 ACTIONS: dict[str, Action] = {
+    "DeleteDBInstanceAutomatedBackup": delete_automated_backup,
     "DescribeDBInstances": describe,
     "DescribeDBInstanceAutomatedBackups": describe_automated_backups,
 }

@@ -50,6 +50,29 @@ def default_groups(region: Region) -> dict[str, ParameterGroup]:
     return found
 
 
+def refuse_option_group(name: str, version: str) -> None:
+    """Refuse an option group but the version's own: PostgreSQL has no options.
+
+    Raises:
+        Refusal: `OptionGroupNotFoundFault`.
+    """
+    if name != f"default:{catalog.ENGINE}-{catalog.major(version)}":
+        raise Refusal("OptionGroupNotFoundFault", f"Specified OptionGroupName: {name} not found.")
+
+
+def refuse_exposure(group: SubnetGroup) -> None:
+    """Refuse a public address in a VPC without internet gateway, which every VPC but the default one is here.
+
+    Raises:
+        Refusal: `InvalidVPCNetworkStateFault`.
+    """
+    if group.vpc_id != DEFAULT_VPC:
+        raise Refusal(
+            "InvalidVPCNetworkStateFault",
+            "Cannot create a publicly accessible DBInstance. The specified VPC has no internet gateway attached.",
+        )
+
+
 def found_security_groups(asked: tuple[str, ...] | None, group: SubnetGroup) -> tuple[str, ...]:
     """Return the security groups asked for, else the VPC's default one.
 

@@ -8,7 +8,13 @@ from devcloud.aws import catalog, changes, rules
 from devcloud.aws.births import master_user_secret
 from devcloud.aws.calls import Action, Call, converted
 from devcloud.aws.instances import offered_version, refuse_storage_quota, refuse_windows
-from devcloud.aws.lookups import found_parameter_group, found_security_groups, found_subnet_group
+from devcloud.aws.lookups import (
+    found_parameter_group,
+    found_security_groups,
+    found_subnet_group,
+    refuse_exposure,
+    refuse_option_group,
+)
 from devcloud.aws.model import Asked, Instance
 from devcloud.aws.refusals import Refusal, invalid_combination
 from devcloud.aws.states import refuse_modify
@@ -38,9 +44,14 @@ def modify(call: Call) -> Tree:
         asked.preferred_backup_window or record.shown.preferred_backup_window,
         asked.preferred_maintenance_window or record.shown.preferred_maintenance_window,
     )
+    if asked.option_group_name is not None:
+        refuse_option_group(asked.option_group_name, asked.engine_version or record.shown.engine_version)
+    if asked.publicly_accessible:
+        refuse_exposure(group or record.shown.db_subnet_group)
     if asked.manage_master_user_password is not None:
         secret = master_user_secret(asked, record.shown.db_instance_arn)
         record = msgspec.structs.replace(record, shown=msgspec.structs.replace(record.shown, master_user_secret=secret))
+    record = changes.rescheduled(record, asked, region.now())
     changed, reply = changes.modified(record, asked, groups=groups, subnet_group=group)
     status = record.status
     region.put(changed)

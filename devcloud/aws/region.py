@@ -51,6 +51,10 @@ class Desk(Protocol):
         """Drop a snapshot's data."""
         ...
 
+    def delete(self, resource_id: str) -> None:
+        """Drop an instance's data."""
+        ...
+
 
 class Region:
     """The state of an account in a region.
@@ -138,6 +142,12 @@ class Region:
         self.changes += 1
         del self.snapshots[name]
         self._desk.forget(self.data_keys.pop(name))
+
+    def drop_retained(self, resource_id: str) -> None:
+        """Forget an instance's retained backups and let its data go."""
+        self.changes += 1
+        del self.retained[resource_id]
+        self._desk.delete(resource_id)
 
     def failed(self, resource_id: str) -> None:
         """Take down that the databases could not do their work: the instance is `failed`."""

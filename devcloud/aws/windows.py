@@ -77,6 +77,12 @@ def last_maintenance_start(window: str, now: datetime) -> datetime:
     return found if found <= now else found - timedelta(weeks=1)
 
 
+def is_open(window: str, now: datetime) -> bool:
+    """Tell whether the maintenance window is open."""
+    _, minutes = maintenance_window(window)
+    return now < last_maintenance_start(window, now) + timedelta(minutes=minutes)
+
+
 def far_windows(now: datetime) -> tuple[str, str]:
     """Choose windows for an instance that names none: half a day and three days away, so that none opens by chance."""
     backup = (now + timedelta(hours=12)).replace(minute=0)

@@ -89,7 +89,7 @@ class Works:
         self._queue(record.shown.dbi_resource_id, told)
 
     def delete(self, resource_id: str) -> None:
-        """Drop the data of an instance that vanished without a lifecycle."""
+        """Drop the data of an instance."""
         self._queue(resource_id, lambda: self.databases.deleted(resource_id))
 
     async def close(self) -> None:
@@ -105,7 +105,10 @@ class Works:
         async def in_turn() -> None:
             if before is not None:
                 await asyncio.gather(before, return_exceptions=True)
-            await job()
+            try:
+                await job()
+            except DevcloudError as error:
+                print(f"aws: {chain}: {error}", file=sys.stderr, flush=True)
 
         task = asyncio.get_running_loop().create_task(in_turn())
         self._last[chain] = task

@@ -99,6 +99,12 @@ def test_automated_backups_outlive_the_instance_when_asked(cloud: Cloud) -> None
         SourceDbiResourceId=before["DbiResourceId"], TargetDBInstanceIdentifier="db-2", UseLatestRestorableTime=True
     )
     assert cloud.rest("db-2")["MasterUsername"] == before["MasterUsername"]
+    cloud.rds.delete_db_instance_automated_backup(DbiResourceId=before["DbiResourceId"])
+    found = cloud.rds.describe_db_instance_automated_backups()["DBInstanceAutomatedBackups"]
+    assert [each["DBInstanceIdentifier"] for each in found] == ["db-2"]
+    living = {"DbiResourceId": found[0]["DbiResourceId"]}
+    code, _ = refusal(lambda: cloud.rds.delete_db_instance_automated_backup(**living))
+    assert code == "InvalidDBInstanceAutomatedBackupState"
 
 
 def test_automated_backups_go_with_the_instance_by_default(cloud: Cloud) -> None:

@@ -126,6 +126,18 @@ def test_there_is_only_so_much(behaviour: dict[str, Any], code: str, cloud: Clou
     assert refusal(lambda: cloud.create("db-2")) == (code, 400)
 
 
+def test_there_are_only_so_many_groups(cloud: Cloud) -> None:
+    cloud.control("POST", "behaviour", {"quotas": {"subnet_groups": 1, "parameter_groups": 0}})
+    subnets = ["subnet-0a1b2c3d4e5f6000a", "subnet-0a1b2c3d4e5f6000b"]
+    subnet_group = {"DBSubnetGroupName": "g", "DBSubnetGroupDescription": "d", "SubnetIds": subnets}
+    parameter_group = {"DBParameterGroupName": "g", "DBParameterGroupFamily": "postgres16", "Description": "d"}
+
+    # Whoever lists is told of the default one, which counts.
+    assert refusal(lambda: cloud.rds.create_db_subnet_group(**subnet_group)) == ("DBSubnetGroupQuotaExceeded", 400)
+    found = refusal(lambda: cloud.rds.create_db_parameter_group(**parameter_group))
+    assert found == ("DBParameterGroupQuotaExceeded", 400)
+
+
 def test_a_deletion_waits_for_room_for_its_snapshot(cloud: Cloud) -> None:
     cloud.born()
     cloud.control("POST", "behaviour", {"quotas": {"snapshots": 0}})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from typing import Any
 
 from tests.devcloud.aws.conftest import Cloud, refusal
@@ -68,6 +69,23 @@ def test_a_window_brings_no_version_that_was_not_wanted(cloud: Cloud) -> None:
     assert after["EngineVersion"] == "16.4"
     assert after["SecondaryAvailabilityZone"] != after["AvailabilityZone"]
     assert cloud.rds.describe_pending_maintenance_actions(ResourceIdentifier=arn)["PendingMaintenanceActions"] == []
+
+
+def test_a_window_moved_over_now_applies_what_waits_and_one_moved_into_the_past_does_not(cloud: Cloud) -> None:
+    cloud.born(AutoMinorVersionUpgrade=False, BackupRetentionPeriod=0)
+    cloud.advance(2 * DAY_S)
+    _change(cloud, MultiAZ=True)
+    now = datetime.fromisoformat(cloud.control("GET", "clock")["now"])
+
+    def window(begins: timedelta, ends: timedelta) -> str:
+        return "-".join(f"{now + moment:%a:%H:%M}".lower() for moment in (begins, ends))
+
+    past = window(timedelta(hours=-5), timedelta(hours=-4))
+    assert _change(cloud, PreferredMaintenanceWindow=past)["PendingModifiedValues"] == {"MultiAZ": True}
+    cloud.advance(600)
+    assert cloud.look()["PendingModifiedValues"] == {"MultiAZ": True}
+    _change(cloud, PreferredMaintenanceWindow=window(timedelta(hours=-1), timedelta(hours=2)))
+    cloud.until(lambda shown: shown["MultiAZ"])
 
 
 def test_apply_immediately_empties_the_whole_queue(cloud: Cloud) -> None:

@@ -130,6 +130,9 @@ CASES = (
            Tags=[{"Key": f"k{number}", "Value": ""} for number in range(51)]),
     create("a tag's value has few characters", "UG Tagging Amazon RDS resources", VALUE, Tags=[{"Key": "k",
            "Value": "a;b"}]),
+    create("an option group exists", "API CreateDBInstance", "OptionGroupNotFoundFault", OptionGroupName="none"),
+    create("a public address needs an internet gateway", "API CreateDBInstance", "InvalidVPCNetworkStateFault",
+           PubliclyAccessible=True, DBSubnetGroupName="elsewhere"),
     create("the network is IPv4 here", "API CreateDBInstance", "NetworkTypeNotSupported", NetworkType="DUAL"),
     # Changes.
     modify("a change changes something", CROSSPLANE, COMBINATION, ApplyImmediately=True),
@@ -277,7 +280,13 @@ def world() -> Iterator[Cloud]:
         rds.close()
 
 
-NOT_FOUND = {"DBInstanceNotFound", "DBSubnetGroupNotFoundFault", "DBParameterGroupNotFound", "CertificateNotFound"}
+NOT_FOUND = {
+    "DBInstanceNotFound",
+    "OptionGroupNotFoundFault",
+    "DBSubnetGroupNotFoundFault",
+    "DBParameterGroupNotFound",
+    "CertificateNotFound",
+}
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.says)
