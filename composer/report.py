@@ -17,6 +17,7 @@ from composer.view import View
 from runtime.conditions import Condition, find, is_true, merge, timestamp
 from runtime.objects import Object, deleting, generation_of, key_of
 
+_MESSAGE_LIMIT = 2_000
 MISSING_PATIENCE = timedelta(seconds=60)
 PROGRESS_DEADLINE = timedelta(hours=1)
 _UNTOLD = frozenset({"ProviderConfigNotFound", "NotAllowed"})
@@ -177,7 +178,14 @@ def _synced(found: Findings, generation: int, *, stalled: bool) -> Condition:
         return Condition("Synced", "True", "InSync", "everything is as the spec says", generation)
     if against.gravity is Gravity.NOTED:
         return Condition("Synced", "True", against.reason, against.message, generation)
-    return Condition("Synced", "False", against.reason, against.message, generation)
+    return Condition("Synced", "False", against.reason, _with_others(against, found.causes), generation)
+
+
+def _with_others(first: Cause, causes: tuple[Cause, ...]) -> str:
+    """Tell the first cause in full, and behind it every other fault: consequences follow by themselves."""
+    faults = (each.message for each in causes if each.gravity <= Gravity.MISSING)
+    others = [text for text in dict.fromkeys(faults) if text != first.message]
+    return "; also: ".join([first.message, *others])[:_MESSAGE_LIMIT]
 
 
 def child_cause(  # noqa: PLR0911 - one return for each thing that a child can say

@@ -11,6 +11,7 @@ from tests.support.kinds import CLUSTER_ROLE, COMPOSITION, CRD, Kind
 
 _ROOT = Path(__file__).resolve().parents[2]
 _SHIPPED = _ROOT / "crds" / "database.fairlead.dev_postgresqlinstances.yaml"
+_OPTIONS = ("compositionRef", "deletionPolicy")
 
 
 class SecondApi(NamedTuple):
@@ -35,7 +36,7 @@ class SecondApi(NamedTuple):
             "properties": {
                 "memoryMB": {"type": "integer", "minimum": 1},
                 "label": {"type": "string", "maxLength": 20},
-                "compositionRef": deepcopy(shipped["properties"]["spec"]["properties"]["compositionRef"]),
+                **{name: deepcopy(shipped["properties"]["spec"]["properties"][name]) for name in _OPTIONS},
             },
         }
         return _crd(self.cache, spec, deepcopy(shipped["properties"]["status"]))

@@ -153,7 +153,7 @@ async def test_a_composed_kind_changes_its_schema_leaves_the_list_and_goes(compo
     await composing.api.delete(COMPOSITION.path("", name))
 
 
-async def test_the_secret_of_a_foreign_kind_is_published_and_an_edited_one_is_put_back_at_once(
+async def test_a_connection_appears_whole_in_one_write_and_is_put_back_at_once_when_it_is_edited(
     composing: System,
 ) -> None:
     """Nobody asks for a pass here, and the next look at an unchanged Secret would be ten minutes away."""
@@ -169,10 +169,14 @@ async def test_the_secret_of_a_foreign_kind_is_published_and_an_edited_one_is_pu
         "host": "{{ resources.node.status.address }}",
         "caRef": {"kind": "ConfigMap", "name": "authority", "key": "ca.crt"},
     }
-    await composing.create(COMPOSITION, api.composition("secretive", connection=connection, appliesTo={}))
+    policies = ["Orphan", "Delete"]
+    body = api.composition("secretive", connection=connection, appliesTo={}, deletionPolicies=policies)
+    await composing.create(COMPOSITION, body)
     await composing.create(CONFIG_MAP, CONFIG_MAP.new(namespace, "authority", data={"ca.crt": "PEM"}))
-    await composing.create(api.cache, api.cache.new(namespace, "sessions", spec={"memoryMB": 64}))
+    spec = {"memoryMB": 64, "deletionPolicy": "Delete"}
+    claim = await composing.create(api.cache, api.cache.new(namespace, "sessions", spec=spec))
     await composing.until(api.cache, namespace, "sessions", lambda obj: "inventory" in obj.get("status", {}))
+    audit = composing.audit()
     await _make_ready(composing, api, namespace, address="cache.example")
     source = f"{(await _node_of(composing, api, namespace))['metadata']['name']}-auth"
     told = await composing.until(api.cache, namespace, "sessions", in_trouble("SecretNotFound"))
@@ -184,6 +188,9 @@ async def test_the_secret_of_a_foreign_kind_is_published_and_an_edited_one_is_pu
     path = SECRET.path(namespace, bound["status"]["binding"]["name"])
     made = await composing.api.get(path)
     assert made["type"] == "servicebinding.io/redis"
+    assert [one["uid"] for one in made["metadata"]["ownerReferences"]] == [claim["metadata"]["uid"]]
+    written = audit.requests(Match(user=COMPOSER, verbs=WRITES, resource="secrets", succeeded=True))
+    assert [one.verb for one in written] == ["create"]
     keys = {"type": "redis", "provider": api.group, "host": "cache.example", "username": "app", "certificates": "PEM"}
     assert decoded(made) == {**keys, "password": "first"}
 
@@ -198,7 +205,7 @@ async def test_the_secret_of_a_foreign_kind_is_published_and_an_edited_one_is_pu
     await composing.api.merge(SECRET.path(namespace, source), {"stringData": {"secret": "second"}})
     await eventually(lambda: holds("second"), "a new password of the foreign kind is published")
 
-    audit = composing.audit()
+    audit.rewind()
     await composing.at_rest(for_s=2.0)
     assert audit.writes(COMPOSER) == []
     await composing.delete(api.cache, namespace, "sessions")
