@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 from typing import Generic
 
 from providers import credentials, reading
@@ -15,6 +16,7 @@ from providers.passwords import (
     PasswordView,
     Stored,
     decide_password,
+    delivery_of,
     former_login,
     keyed_hash,
     refuse_password,
@@ -25,6 +27,9 @@ from providers.snapshot import Snapshot, proven_versions
 from runtime.errors import ApiError, NotFound, Terminal
 from runtime.kube import Kube
 from runtime.objects import SECRETS, Key, Object, annotations_of, key_of
+
+# What a cloud accepted and refuses at every login is sent again this rarely: it locks accounts out elsewhere.
+_SEND_AGAIN_AFTER = timedelta(minutes=10)
 
 
 class PasswordReader(Generic[SpecT, ConfigT]):
@@ -120,13 +125,8 @@ class PasswordReader(Generic[SpecT, ConfigT]):
         username = stored.kept.username or self._provider.logins(snapshot.target)[0]
         answer = await account.cloud.login(snapshot.target, Credential(username, stored.kept.pending))
         settled = sent and (sent_at is None or now - sent_at >= self._settings.settle)
-        match answer:
-            case Login.OK:
-                return Delivery.PROVEN
-            case Login.REFUSED if settled:
-                return Delivery.NONE
-            case _:
-                return Delivery.PROVEN if settled else Delivery.UNDER_WAY if sent else Delivery.NONE
+        lately = sent_at is not None and now - sent_at < _SEND_AGAIN_AFTER
+        return delivery_of(answer, sent=sent, settled=settled, lately=lately)
 
     async def _login(self, snapshot: Snapshot[SpecT]) -> Login:
         """Try the published login only where the server's row for it changed since it was last proven."""

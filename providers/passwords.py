@@ -29,9 +29,10 @@ class Login(Enum):
 
 
 class Delivery(Enum):
-    """What became of a pending password that the cloud accepted: proven, still on its way, or nothing is known."""
+    """What became of a pending password that the cloud accepted: proven, on its way, refused, or nothing is known."""
 
     NONE = "none"
+    REFUSED = "refused"
     UNDER_WAY = "under way"
     PROVEN = "proven"
 
@@ -136,12 +137,25 @@ class Retire:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """Nobody knows the password; only the rotation token makes a new one. `refused`: the published one fails."""
+    """Nobody knows the password; only the rotation token makes a new one. `refused`: one is known and fails."""
 
     refused: bool = False
 
 
 PasswordStep: TypeAlias = Keep | Introduce | PutBack | Await | Confirm | Restore | Retire | Missing
+
+
+def delivery_of(answer: Login, *, sent: bool, settled: bool, lately: bool) -> Delivery:
+    """Judge a pending password: `sent` and accepted, `settled` as far as the cloud shows, sent again `lately`."""
+    match answer:
+        case Login.OK:
+            return Delivery.PROVEN
+        case Login.REFUSED if settled:
+            return Delivery.REFUSED if lately else Delivery.NONE
+        case _ if settled:
+            return Delivery.PROVEN
+        case _:
+            return Delivery.UNDER_WAY if sent else Delivery.NONE
 
 
 def other(logins: tuple[str, str], username: str) -> str:
@@ -184,6 +198,10 @@ def _pending(view: PasswordView, kept: Kept) -> PasswordStep:
             return Confirm(target, kept.pending, replaces)
         case Delivery.UNDER_WAY:
             return Await()
+        case Delivery.REFUSED if _rotation_asked(view, kept) and not view.given:
+            return Introduce(target, "", replaces)
+        case Delivery.REFUSED:
+            return Missing(refused=True)
         case Delivery.NONE:
             return Introduce(target, kept.pending, replaces)
         case never:

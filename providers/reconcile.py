@@ -35,8 +35,10 @@ from runtime.store import Store
 _BEFORE_SAYING = 3
 _SOON = timedelta(seconds=2)
 _SETTLING = timedelta(seconds=5)
+_WHILE_BUSY = timedelta(seconds=10)
 _WHILE_IN_DOUBT = timedelta(seconds=30)
 _FUTILE_FOR = timedelta(hours=1)
+_REFUSALS = frozenset({"InvalidValue", "UnsupportedVersion"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,13 +191,9 @@ class Reconciler(Generic[SpecT, ConfigT]):
             await self._prove(snapshot, outcome)
             verdict = verdict_of(snapshot, plan)
         else:
-            unknown = unknown_of(failure)
-            verdict = Verdict(unknown.reason, unknown.message)
-            if isinstance(plan, Create | Update) and isinstance(failure, Terminal) and failure.reason == "InvalidValue":
-                refusal = (unknown.reason, unknown.message)
-                self._futile[key_of(snapshot.obj)] = _Futile(_work(snapshot, plan), now + _FUTILE_FOR, refusal)
-        if isinstance(plan, Destroy):
-            verdict = Verdict("Deleting", "the database is taken away") if failure is None else verdict
+            verdict = self._failed(snapshot, plan, failure)
+        if isinstance(plan, Destroy) and failure is None:
+            verdict = Verdict("Deleting", "the database is taken away")
         status = status_after(snapshot, verdict, outcome, self._settings, now)
         self._tell_stalled(snapshot, outcome.obj, verdict, status)
         written = await write_status(
@@ -205,6 +203,9 @@ class Reconciler(Generic[SpecT, ConfigT]):
             self._store.remember(written)
             outcome.obj = written
         self._tell(snapshot, outcome)
+        if isinstance(failure, Blocked) and failure.reason == "CloudBusy":
+            # It took no call between our look and our call: a matter of its next state, not of a slow poll.
+            return Result(_WHILE_BUSY)
         if failure is not None:
             raise failure
         if outcome.operation is not None or (self._provider.slow and outcome.acted):
@@ -218,6 +219,15 @@ class Reconciler(Generic[SpecT, ConfigT]):
         if isinstance(plan, Wait) and self._unknowns.get(key_of(snapshot.obj)):
             return self._next_look(key_of(snapshot.obj), plan)
         return Result(self._sooner(key_of(snapshot.obj), requeue_after(snapshot, plan, status, now)))
+
+    def _failed(self, snapshot: Snapshot[SpecT], plan: Plan, failure: Failure) -> Verdict:
+        """Return what a failure says; what the cloud refuses is remembered, so as not to repeat it."""
+        unknown = unknown_of(failure)
+        if isinstance(plan, Create | Update) and isinstance(failure, Terminal) and failure.reason in _REFUSALS:
+            until = self._settings.now() + _FUTILE_FOR
+            refusal = (unknown.reason, unknown.message)
+            self._futile[key_of(snapshot.obj)] = _Futile(_work(snapshot, plan), until, refusal)
+        return Verdict(unknown.reason, unknown.message)
 
     def _sooner(self, key: Key, after: timedelta | None) -> timedelta | None:
         """Look again once what was sent last has settled, if nothing else asks for an earlier look."""

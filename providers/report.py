@@ -60,8 +60,8 @@ def verdict_of(snapshot: Snapshot[Any], plan: Plan) -> Verdict:  # noqa: PLR0911
         case Settled() if snapshot.step == Missing(refused=True):
             return Verdict(
                 "PasswordUnknown",
-                "the server refuses the published password: somebody changed it; set passwordRotation.token to a new"
-                " value for a new password",
+                "the server refuses the password of the login that the spec names: somebody changed it, or there is no"
+                " such login; set passwordRotation.token to a new value for a new password",
             )
         case Settled() if isinstance(snapshot.step, Missing):
             return Verdict(
@@ -247,7 +247,8 @@ def _rotation(snapshot: Snapshot[Any], outcome: Outcome[Any], settings: Settings
     token = snapshot.envelope.password_rotation.token or ""
     rotation: Object
     if outcome.sent:
-        rotation = {"token": (old or {}).get("token", token), "sent": keyed_hash(settings.hash_key, outcome.sent)}
+        # Done from here on: the pending password is kept until it is proven, so no crash asks for a second one.
+        rotation = {"token": token, "sent": keyed_hash(settings.hash_key, outcome.sent)}
         return rotation | ({"sentAt": timestamp(now)} if outcome.resent else {})
     if outcome.rotated_from is not None:
         rotation = {"token": token}
@@ -274,6 +275,8 @@ def requeue_after(snapshot: Snapshot[Any], plan: Plan, status: Object, now: date
             return _until_unpaused(snapshot, now)
         case _ if isinstance(snapshot.step, Await):
             return _first(_FOLLOWED, _until_overdue(status, now))
+        case _ if snapshot.step == Missing(refused=True):
+            return timedelta(minutes=1)
         case _:
             retire_at = reading.instant(str((status.get("rotation") or {}).get("retireAt", "")))
             left = None if retire_at is None else max(timedelta(seconds=1), retire_at - now)

@@ -12,6 +12,9 @@ from hypothesis import strategies as st
 
 from providers.credentials import new_password
 from providers.passwords import (
+    Await,
+    Confirm,
+    Delivery,
     Introduce,
     Keep,
     Kept,
@@ -23,6 +26,7 @@ from providers.passwords import (
     Restore,
     Retire,
     decide_password,
+    delivery_of,
     former_login,
     keyed_hash,
     refuse_password,
@@ -41,6 +45,32 @@ class Row:
 
 
 ROWS: dict[str, Row] = {
+    "what the cloud accepted is waited for": Row(
+        replace(VIEW, kept=Kept("secret-1", "secret-2", "boss"), logins=("boss", "boss"), delivery=Delivery.UNDER_WAY),
+        Await(),
+    ),
+    "what the cloud accepted and shows as settled is published": Row(
+        replace(VIEW, kept=Kept("secret-1", "secret-2", "boss"), logins=("boss", "boss"), delivery=Delivery.PROVEN),
+        Confirm("boss", "secret-2", "boss"),
+    ),
+    "what was never sent is sent": Row(
+        replace(VIEW, kept=Kept("secret-1", "secret-2", "boss"), logins=("boss", "boss")),
+        Introduce("boss", "secret-2", "boss"),
+    ),
+    "what the cloud accepted and every login refuses is told": Row(
+        replace(VIEW, kept=Kept("", "secret-2", "boss"), logins=("boss", "boss"), delivery=Delivery.REFUSED),
+        Missing(refused=True),
+    ),
+    "another token tries another password": Row(
+        replace(
+            VIEW, kept=Kept("", "secret-2", "boss"), token="t2", delivery=Delivery.REFUSED, logins=("boss", "boss")
+        ),
+        Introduce("boss", ""),
+    ),
+    "the administrator's password is not set back": Row(
+        replace(VIEW, logins=("boss", "boss"), kept=Kept("secret-1", "", "boss"), login=Login.REFUSED),
+        Missing(refused=True),
+    ),
     "a working password is kept": Row(VIEW, Keep()),
     "an untried password is kept": Row(replace(VIEW, login=Login.NOT_TRIED), Keep()),
     "a login that cannot be tried changes nothing": Row(replace(VIEW, login=Login.UNKNOWN), Keep()),
@@ -172,3 +202,22 @@ def test_a_switch_that_was_not_reported_names_the_login_that_retires(
     published: str, kept: Kept | None, expected: str
 ) -> None:
     assert former_login(published, kept) == expected
+
+
+@pytest.mark.parametrize(
+    ("answer", "sent", "settled", "lately", "delivery"),
+    [
+        (Login.OK, False, False, False, Delivery.PROVEN),
+        (Login.REFUSED, False, False, False, Delivery.NONE),
+        (Login.REFUSED, True, False, True, Delivery.UNDER_WAY),
+        (Login.REFUSED, True, True, True, Delivery.REFUSED),
+        (Login.REFUSED, True, True, False, Delivery.NONE),
+        (Login.UNKNOWN, False, False, False, Delivery.NONE),
+        (Login.UNKNOWN, True, False, False, Delivery.UNDER_WAY),
+        (Login.UNKNOWN, True, True, True, Delivery.PROVEN),
+    ],
+)
+def test_what_became_of_a_pending_password(
+    answer: Login, *, sent: bool, settled: bool, lately: bool, delivery: Delivery
+) -> None:
+    assert delivery_of(answer, sent=sent, settled=settled, lately=lately) is delivery
