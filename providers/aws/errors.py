@@ -69,6 +69,7 @@ _ADVICE = {
     "KMSKeyNotAccessible": "the key is off, gone or closed to this account",
 }
 _PROTECTED = re.compile(r"deletion ?protection|protected DB ?instance", re.IGNORECASE)
+_OPTIMIZED = re.compile(r"storage.{0,80}being optimi[sz]ed|storage-optimization", re.IGNORECASE)
 _PASSWORD = re.compile(r"MasterUserPassword|master (user )?password", re.IGNORECASE)
 _VERSION = re.compile(r"cannot find version|cannot upgrade .* (from|to) ", re.IGNORECASE)
 _NO_ANSWER = (
@@ -166,6 +167,8 @@ def _invalid(said: str, text: str) -> Failure:
     """Tell apart what RDS says with one code for all: only its sentence names the cause."""
     if _PROTECTED.search(said):
         return Blocked("DeleteBlocked", f"{text}; turn deletionProtection off first")
+    if _OPTIMIZED.search(said):
+        return Blocked("CloudBusy", text)
     if _PASSWORD.search(said):
         return Terminal("InvalidPassword", text)
     if _VERSION.search(said):

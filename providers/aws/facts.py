@@ -20,6 +20,7 @@ class Facts:
     address: str
     port: int
     username: str
+    database: str
     engine_version: str
     allocated_storage: int
     window: str

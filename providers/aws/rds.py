@@ -35,10 +35,10 @@ class RdsInstances:
 
     def __init__(self, account: AwsAccount) -> None:
         self._account = account
-        self._endpoints: dict[str, tuple[str, int]] = {}
+        self._endpoints: dict[str, tuple[str, int, str]] = {}
         self._tag_marks: dict[str, str] = {}
         self._listed: tuple[float, list[dict[str, Any]]] = (float("-inf"), [])
-        self._unreachable: dict[tuple[str, int], float] = {}
+        self._unreachable: dict[tuple[str, int, str], float] = {}
 
     async def whoami(self) -> str:
         """Return the account that the credentials reach."""
@@ -57,7 +57,7 @@ class RdsInstances:
             raise Transient(f"cannot {what}: the answer names {len(found)} instances")
         seen = translate.observed(found[0], await self._tags(found[0]), target)
         if seen.facts.address:
-            self._endpoints[target.name] = (seen.facts.address, seen.facts.port)
+            self._endpoints[target.name] = (seen.facts.address, seen.facts.port, seen.facts.database)
         return Present(seen)
 
     async def _tags(self, instance: Mapping[str, Any]) -> dict[str, str]:
@@ -162,8 +162,8 @@ class RdsInstances:
             return Login.UNKNOWN
         if self._unreachable.get(where, float("-inf")) > time.monotonic():
             return Login.UNKNOWN
-        host, port = where
-        answer, code = await try_login(Server(host, port, self._account.ca), self._database(target), credential)
+        host, port, database = where
+        answer, code = await try_login(Server(host, port, self._account.ca), database, credential)
         if answer is Login.UNKNOWN and not code:
             self._unreachable[where] = time.monotonic() + _UNREACHABLE_FOR_SECONDS
         else:
@@ -260,13 +260,9 @@ class RdsInstances:
 
     def endpoint(self, target: Where) -> Endpoint:
         """Return how an application reaches the instance, without a host while RDS names none."""
-        host, port = self._endpoints.get(target.name, ("", 0))
+        host, port, database = self._endpoints.get(target.name, ("", 0, ""))
         ca = self._account.ca
-        return Endpoint(host, port, self._database(target), "verify-full" if ca else "require", ca)
-
-    @staticmethod
-    def _database(target: Where) -> str:
-        return target.spec.db_name or "postgres"
+        return Endpoint(host, port, database, "verify-full" if ca else "require", ca)
 
     def objection(self, spec: RDSInstanceParameters) -> tuple[str, str] | None:
         """Return why the ProviderConfig does not allow such an instance."""
