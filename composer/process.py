@@ -76,12 +76,18 @@ async def build(
     service = _Service(context, cluster, library, workshop, reconciler, settings, secrets)
     demand = Demand(cluster, library, service, idle=min(resync, _IDLE), heard=compositions.enqueue)
     reconciler.silent = demand.is_silent
+    kinds = kinds_controller(demand, cluster, library, settings)
+    demand.begin()
+    return [compositions, kinds]
+
+
+def kinds_controller(demand: Demand, cluster: Cluster, library: Library, settings: ControllerSettings) -> Controller:
+    """Wake the demand of a kind by its CRD, by Compositions that name it, and by a watch that begins."""
     kinds = Controller("kind", demand.reconcile, settings=settings)
     kinds.source(Source(cluster.crds, keys=lambda change: (Key("", kind_of(change)),)))
     kinds.source(Source(library.compositions, keys=_claim_kinds))
     cluster.watches.tell(lambda kind: kinds.enqueue(Key("", kind)))
-    demand.begin()
-    return [compositions, kinds]
+    return kinds
 
 
 def kind_of(change: Change) -> str:
