@@ -2,7 +2,7 @@
 
 `server` answers HTTP; `signatures`, `principals`, `policies` say who calls and what they may; `simulator` finds the
 action; `wire` speaks botocore's own service model. The actions stand in `instances`, `modifications`, `listings`,
-`snapshots`, `restores`, `subnet_groups`, `parameter_groups`, `tagging`, `offers` and `sts`. `lifecycle` and `changes`
-decide, without a clock, what becomes of an instance; `region` keeps it, `works` tells the databases. `control` is the
+`snapshots`, `restores`, `subnet_groups`, `parameter_groups`, `tagging`, `offers` and `sts`. `lifecycle`, `changes` and
+`pending` decide, without a clock, what becomes of an instance; `region` keeps it, `works` tells the databases. `control` is the
 tests' own door, with its calls described there.
 """

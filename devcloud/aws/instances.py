@@ -16,8 +16,9 @@ from devcloud.aws.lookups import (
     refuse_option_group,
 )
 from devcloud.aws.model import Asked
+from devcloud.aws.network import DEFAULT_KEY_ID
 from devcloud.aws.refusals import Refusal, invalid_combination
-from devcloud.aws.region import DEFAULT_KEY_ID, resource_id, visible
+from devcloud.aws.region import resource_id, visible
 from devcloud.aws.snapshots import begin_snapshot
 from devcloud.aws.states import (
     refuse_delete,

@@ -10,8 +10,9 @@ from typing import assert_never
 
 import msgspec
 
-from devcloud.aws import catalog, changes, windows
+from devcloud.aws import catalog, windows
 from devcloud.aws.model import NOTHING_PENDING, Endpoint
+from devcloud.aws.pending import flush
 from devcloud.aws.steps import (
     Addressed,
     Became,
@@ -125,7 +126,7 @@ def _restarted(record: Record) -> Record:
 def _apply(record: Record, end: End, at: datetime, durations: float, outputs: list[Output]) -> Record | None:
     match end:
         case Flush():
-            return msgspec.structs.replace(record, agenda=(*changes.flush(record), *record.agenda))
+            return msgspec.structs.replace(record, agenda=(*flush(record), *record.agenda))
         case Became():
             return _became(record, end, outputs)
         case Optimizing():
@@ -200,7 +201,7 @@ def _maintained(record: Record) -> Record:
         record = msgspec.structs.replace(record, shown=shown)
     if shown.pending_modified_values == NOTHING_PENDING:
         return record
-    return msgspec.structs.replace(record, agenda=changes.flush(record))
+    return msgspec.structs.replace(record, agenda=flush(record))
 
 
 def daily_backup(record: Record, at: datetime) -> Step:

@@ -10,10 +10,9 @@ from devcloud.aws.model import AutomatedBackup, Instance
 from devcloud.aws.refusals import Refusal
 from devcloud.aws.region import visible
 from devcloud.aws.snapshots_of import automated_backup_of
-from devcloud.aws.views import InstanceXml, latest_restorable, tree_of
+from devcloud.aws.views import latest_restorable, tree_of
 from devcloud.aws.wire import Tree
 
-_XML = InstanceXml()
 _FILTERS = {
     "db-instance-id": lambda shown: shown.db_instance_identifier,
     "dbi-resource-id": lambda shown: shown.dbi_resource_id,
@@ -35,7 +34,9 @@ def describe(call: Call) -> Tree:
     now = call.region.now()
     tagless = () if name else call.behaviour.list_without_tags
     listed = [
-        _XML.of(shown, now, with_tags=not any(fnmatchcase(shown.db_instance_identifier, each) for each in tagless))
+        call.region.xml.of(
+            shown, now, with_tags=not any(fnmatchcase(shown.db_instance_identifier, each) for each in tagless)
+        )
         for shown in found
         if passes(shown)
     ]

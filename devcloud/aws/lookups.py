@@ -2,8 +2,9 @@
 
 from devcloud.aws import catalog
 from devcloud.aws.model import ParameterGroup, SubnetGroup
+from devcloud.aws.network import DEFAULT_VPC, SECURITY_GROUPS
 from devcloud.aws.refusals import Refusal, invalid_combination, invalid_value
-from devcloud.aws.region import DEFAULT_VPC, SECURITY_GROUPS, Region
+from devcloud.aws.region import Region
 
 
 def found_subnet_group(region: Region, name: str) -> SubnetGroup:

@@ -22,14 +22,14 @@ from devcloud.aws.model import (
     Instance,
     ParameterGroup,
     Snapshot,
-    Subnet,
     SubnetGroup,
-    Zone,
 )
+from devcloud.aws.network import DEFAULT_VPC, SUBNETS, subnet
 from devcloud.aws.occurrences import OCCURRENCES
 from devcloud.aws.refusals import Refusal
 from devcloud.aws.snapshots_of import automated_backup_of, snapshot_of
 from devcloud.aws.steps import Do, Drop, Emit, Finish, Output, Record, Renamed, TakeSnapshot
+from devcloud.aws.views import InstanceXml
 
 _EVENTS_KEPT = 20_000  # the API shows fourteen days of them
 _VERSIONS_KEPT = 12
@@ -67,6 +67,7 @@ class Region:
         subnet_groups: By name.
         parameter_groups: Those that a user made, by name.
         events: Oldest first.
+        xml: Instances as lists show them.
         changes: How often something of it changed by itself or by a record.
     """
 
@@ -82,6 +83,7 @@ class Region:
         self.parameter_groups: dict[str, ParameterGroup] = {}
         self.events: deque[Event] = deque(maxlen=_EVENTS_KEPT)
         self.changes = 0
+        self.xml = InstanceXml()
         self._desk = desk
         self._looks: list[tuple[datetime, int, str]] = []
         self._order = itertools.count()
@@ -117,7 +119,9 @@ class Region:
     def remove(self, identifier: str) -> None:
         """Forget an instance, without any lifecycle."""
         self.changes += 1
-        self.instances.pop(identifier, None)
+        gone = self.instances.pop(identifier, None)
+        if gone is not None:
+            self.xml.forget(gone.shown.dbi_resource_id)
         self._versions[identifier].append((self.now(), None))
 
     def finished(self, resource_id: str, number: int, address: Endpoint | None = None) -> None:
@@ -198,15 +202,6 @@ class Region:
                 break
             found = shown
         return found
-
-    def seen_since(self, identifier: str) -> datetime:
-        """Return since when the present incarnation exists."""
-        since = self.now()
-        for at, shown in reversed(self._versions[identifier]):
-            if shown is None:
-                break
-            since = at
-        return since
 
     def identifiers(self) -> list[str]:
         """Return the identifiers of now and of lately, in order."""
@@ -296,26 +291,6 @@ class Region:
             subnets=tuple(subnet(self.name, name) for name, (vpc, _) in SUBNETS.items() if vpc == DEFAULT_VPC),
             db_subnet_group_arn=self.arn("subgrp", "default"),
         )
-
-
-DEFAULT_VPC = "vpc-0a1b2c3d4e5f60001"
-OTHER_VPC = "vpc-0a1b2c3d4e5f60002"
-SUBNETS = {
-    "subnet-0a1b2c3d4e5f6000a": (DEFAULT_VPC, "a"),
-    "subnet-0a1b2c3d4e5f6000b": (DEFAULT_VPC, "b"),
-    "subnet-0a1b2c3d4e5f6000c": (DEFAULT_VPC, "c"),
-    "subnet-0a1b2c3d4e5f6000d": (DEFAULT_VPC, "a"),
-    "subnet-0a1b2c3d4e5f6001a": (OTHER_VPC, "a"),
-    "subnet-0a1b2c3d4e5f6001b": (OTHER_VPC, "b"),
-}
-"""The subnets of every region: which VPC, which letter of the Availability Zone."""
-SECURITY_GROUPS = ("sg-0a1b2c3d4e5f60001", "sg-0a1b2c3d4e5f60002", "sg-0a1b2c3d4e5f60003")
-DEFAULT_KEY_ID = "0a1b2c3d-0000-4000-8000-00000000aaaa"
-
-
-def subnet(region: str, name: str) -> Subnet:
-    """Return a subnet as a subnet group shows it."""
-    return Subnet(subnet_identifier=name, subnet_availability_zone=Zone(name=f"{region}{SUBNETS[name][1]}"))
 
 
 def resource_id() -> str:

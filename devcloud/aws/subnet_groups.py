@@ -6,8 +6,8 @@ from devcloud.aws import rules
 from devcloud.aws.calls import Action, Call, page, tags_of
 from devcloud.aws.lookups import found_subnet_group
 from devcloud.aws.model import Subnet, SubnetGroup
+from devcloud.aws.network import SUBNETS, subnet
 from devcloud.aws.refusals import Refusal, invalid_value
-from devcloud.aws.region import SUBNETS, subnet
 from devcloud.aws.views import tree_of
 from devcloud.aws.wire import Tree
 

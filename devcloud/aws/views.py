@@ -51,3 +51,8 @@ class InstanceXml:
         xml = Rendered(wire.element(wire.service("rds").shape_for("DBInstance"), tree))
         self._made[key] = (shown, latest, xml)
         return xml
+
+    def forget(self, resource_id: str) -> None:
+        """Forget an instance that is gone."""
+        for with_tags in (True, False):
+            self._made.pop((resource_id, with_tags), None)

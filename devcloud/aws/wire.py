@@ -13,7 +13,7 @@ from xml.sax.saxutils import escape
 
 import msgspec
 from botocore.loaders import Loader
-from botocore.model import ListShape, OperationModel, ServiceModel, Shape, StringShape, StructureShape
+from botocore.model import ListShape, OperationModel, ServiceModel, Shape, StructureShape
 
 from devcloud.aws.refusals import COMMON_STATUS, Refusal, invalid_value, missing
 
@@ -193,17 +193,3 @@ def _model_status() -> dict[str, int]:
     models = [service(name) for name in ("rds", "sts")]
     faults = [model.shape_for(name).metadata.get("error") for model in models for name in model.shape_names]
     return {fault["code"]: int(fault["httpStatusCode"]) for fault in faults if fault and "httpStatusCode" in fault}
-
-
-__all__ = [
-    "Rendered",
-    "StringShape",
-    "Tree",
-    "answer",
-    "element",
-    "operation",
-    "parse",
-    "refusal",
-    "service",
-    "time_text",
-]
