@@ -242,7 +242,9 @@ class Instance:
                 await postgres.stop(self._folder)
                 pgcopies.erase_data(self._folder)
                 await pgcopies.copy(await self._site.blueprint(self._major), self._folder)
-            server = await postgres.start(self._site.options(self._folder, self._major))
+            # Data that were copied, or that an upgrade left as they are, keep their version.
+            major = postgres.major_of(self._folder) or self._major
+            server = await postgres.start(self._site.options(self._folder, major))
             if not self._record.is_born:
                 await server.execute(*self._site.flavour.admit(self._record))
                 self._remember(is_born=True)

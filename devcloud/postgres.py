@@ -15,7 +15,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 import psycopg
 import psycopg.conninfo
@@ -172,6 +172,15 @@ def socket_of(folder: Path) -> Path:
 def data_of(folder: Path) -> Path:
     """Return where a folder's server keeps its data, for those who copy them."""
     return accounts.home_for(folder / "home", accounts.choose()) / "data"
+
+
+def major_of(folder: Path) -> Major | None:
+    """Return the version that a folder's data were made by, None when there are none."""
+    path = data_of(folder) / "PG_VERSION"
+    if not path.exists():
+        return None
+    made_by = int(path.read_text())
+    return next((major for major in get_args(Major) if major == made_by), None)
 
 
 async def stop(folder: Path, *, grace_s: float = 20.0) -> None:

@@ -24,12 +24,12 @@ from devcloud.errors import DevcloudError
 from devcloud.instance import Flavour, Instance, Record, Site
 from devcloud.paths import private_folder, remove_tree, write_private
 from devcloud.pgprograms import Major
-from devcloud.postgres import Server
 from devcloud.scram import scram_verifier
 
 _FIRST = 257  # of the addresses of a /16; those before are other parts of the platform
 _LAST = 65_000
 _STARTS_AT_ONCE = 3
+_NEWEST: Major = 18
 _OURS = "fairlead-*"
 _BIRTH = (
     "CREATE ROLE rds_superuser NOLOGIN",
@@ -161,8 +161,10 @@ class Databases:
 
     async def deleted(self, resource_id: str) -> None:
         """See `DataPlane`."""
-        instance = self._instances.pop(resource_id, None)
-        if instance is not None:
+        # One that was kept for its backups may be of a former process's time.
+        if resource_id in self._instances or self.has_data(resource_id):
+            instance = self._instance(resource_id)
+            self._instances.pop(resource_id, None)
             await instance.erase()
 
     async def reach(self, identifiers: tuple[str, ...]) -> None:
@@ -170,10 +172,6 @@ class Databases:
         self._shut = identifiers
 
     # What judges ask
-
-    async def server(self, resource_id: str) -> Server:
-        """Return the server behind an instance, for its superuser."""
-        return await self._instance(resource_id).server()
 
     def has_data(self, resource_id: str) -> bool:
         """Tell whether anything of an instance's data is on this machine."""
@@ -217,9 +215,13 @@ class Databases:
 
     def _instance(self, resource_id: str) -> Instance:
         found = self._instances.get(resource_id)
-        if found is None:
+        if found is not None:
+            return found
+        record = self._remembered(resource_id)
+        if record is None:
             raise DevcloudError(f"instance {resource_id} has no database: it was not created here, or is deleted")
-        return found
+        folder = self._home(resource_id)
+        return Instance(self._site, folder, record, major=postgres.major_of(folder) or _NEWEST)
 
     def _home(self, resource_id: str) -> Path:
         return self._folder / "instances" / resource_id
@@ -295,4 +297,4 @@ def _next_number(folder: Path) -> int:
 
 def _major(version: str) -> Major:
     # The two that there are stand for the others.
-    return 18 if version.partition(".")[0] in {"17", "18"} else 16
+    return _NEWEST if version.partition(".")[0] in {"17", "18"} else 16
