@@ -2,7 +2,8 @@
 
 `server` answers HTTP; `signatures`, `principals`, `policies` say who calls and what they may; `simulator` finds the
 action; `wire` speaks botocore's own service model. The actions stand in `instances`, `modifications`, `listings`,
-`snapshots`, `restores`, `subnet_groups`, `parameter_groups`, `tagging`, `offers` and `sts`. `lifecycle`, `changes` and
-`pending` decide, without a clock, what becomes of an instance; `region` keeps it, `works` tells the databases. `control` is the
-tests' own door, with its calls described there.
+`snapshots`, `restores`, `subnet_groups`, `parameter_groups`, `tagging`, `offers` and `sts`; `permissions` says which
+rights they need. `lifecycle`, `changes` and `pending` decide, without a clock, what becomes of an instance; `region`
+keeps it, `state_file` saves it, `works` tells the databases. `control` is the tests' own door, with its calls described
+there.
 """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from devcloud.errors import DevcloudError
 REGION = "eu-west-1"
 PASSWORD = "Sufficient-1"
 QUICK = 0.0001  # four minutes of creation take 24 ms
+_LIMIT_S = 90.0
 _WAIT = {"Delay": 0.02, "MaxAttempts": 3000}
 
 
@@ -81,12 +83,10 @@ class Cloud:
 
     def until(self, holds: Callable[[dict[str, Any]], bool], name: str = "db-1") -> dict[str, Any]:
         """Wait until an instance shows something."""
-        found = self.look(name)
-        for _ in range(6000):
-            if holds(found):
-                return found
-            found = self.look(name)
-        raise AssertionError(f"never shown: {found}")
+        limit = time.monotonic() + _LIMIT_S
+        while not holds(found := self.look(name)):
+            assert time.monotonic() < limit, f"never shown: {found}"
+        return found
 
     def born(self, name: str = "db-1", **changed: Any) -> dict[str, Any]:
         """Create an instance and wait for it."""
