@@ -1,0 +1,165 @@
+"""The other side of the engine's benchmark: who makes claims, who answers for the provider, who watches the clock."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import partial
+from typing import Any, TypeVar
+
+from benchmarks import engine_objects as objects
+from runtime.conditions import find
+from runtime.kube import Kube, Selection
+from runtime.objects import SECRETS, Key, Object, Resource, generation_of, key_of, loads
+
+_AT_ONCE = 32
+_MANAGER = "kubectl-bench"
+_WATCH = timedelta(minutes=30)
+_LIMIT_SECONDS = 120.0
+_T = TypeVar("_T")
+
+
+@dataclass(slots=True)
+class Seen:
+    """What the watches have told, with the instant of each first."""
+
+    composed: dict[Key, float] = field(default_factory=dict)
+    ready: dict[Key, float] = field(default_factory=dict)
+    limits: dict[Key, int] = field(default_factory=dict)
+    overwritten: set[Key] = field(default_factory=set)
+    latest: str = ""
+    changed: asyncio.Condition = field(default_factory=asyncio.Condition)
+
+
+class Load:
+    """Makes claims and children's answers against one API server, with a bounded number of requests in flight."""
+
+    def __init__(self, kube: Kube) -> None:
+        self.kube = kube
+        self.seen = Seen()
+        self._children: dict[str, set[Key]] = {}
+        self._answers = asyncio.Semaphore(_AT_ONCE)
+        self._answering: set[asyncio.Task[None]] = set()
+
+    @asynccontextmanager
+    async def watching(self) -> AsyncIterator[None]:
+        """Watch claims and children, and answer for each new child, while the body runs."""
+        started = asyncio.Barrier(3)
+        watches = [
+            asyncio.create_task(self._watch(objects.CLAIMS, self._see_claim, started)),
+            asyncio.create_task(self._watch(objects.CHILDREN, self._see_child, started)),
+        ]
+        await started.wait()
+        try:
+            yield
+        finally:
+            for task in (*watches, *self._answering):
+                task.cancel()
+            await asyncio.gather(*watches, *self._answering, return_exceptions=True)
+
+    async def claim(self, key: Key) -> None:
+        """Make one claim."""
+        await self.kube.create(objects.CLAIMS, objects.claim(key), manager=_MANAGER)
+
+    async def claims(self, keys: Iterable[Key]) -> None:
+        """Make claims, many at once."""
+        await in_parallel([partial(self.claim, key) for key in keys])
+
+    async def overwrite(self, keys: Iterable[Key]) -> None:
+        """Set one field of children by hand."""
+        patch = objects.set_value(objects.LIMIT_PATH, objects.BY_HAND)
+
+        async def one(key: Key) -> None:
+            await self.kube.json_patch(objects.CHILDREN, key, patch, manager=_MANAGER)
+
+        await in_parallel([partial(one, key) for key in keys])
+
+    async def change_composition(self, limit: int) -> None:
+        """Set one constant of the Composition, for both children."""
+        patch = [
+            each
+            for number in range(len(objects.RESOURCES))
+            for each in objects.set_value(objects.CHANGED_PATH.format(number), limit)
+        ]
+        key = Key("", objects.COMPOSITION_NAME)
+        await self.kube.json_patch(objects.COMPOSITIONS, key, patch, manager=_MANAGER)
+
+    async def until(self, holds: Callable[[], bool], what: str) -> float:
+        """Wait for a state of what was seen; return the instant (monotonic seconds)."""
+        try:
+            async with asyncio.timeout(_LIMIT_SECONDS), self.seen.changed:
+                await self.seen.changed.wait_for(holds)
+        except TimeoutError:
+            counts = len(self.seen.composed), len(self.seen.ready)
+            raise RuntimeError(
+                f"{what}: not within {_LIMIT_SECONDS:g} s; composed, ready: {counts}; {self.seen.latest}"
+            ) from None
+        return time.monotonic()
+
+    def all_carry(self, keys: Iterable[Key], limit: int) -> bool:
+        """Tell whether all these children have a limit."""
+        return all(self.seen.limits.get(key) == limit for key in keys)
+
+    async def _watch(self, resource: Resource, see: Callable[[Object], None], started: asyncio.Barrier) -> None:
+        page = await self.kube.list_page(resource, Selection(), limit=1)
+        version = page.resource_version
+        await started.wait()
+        # The server ends the watch of whoever reads too slowly (the cacher's budget); it goes on where it ended.
+        while True:
+            events: Any = self.kube.watch(resource, Selection(), resource_version=version, timeout=_WATCH)
+            async with aclosing(events):
+                async for event in events:
+                    seen = loads(event.raw)
+                    version = seen["metadata"]["resourceVersion"]
+                    if event.kind in {"ADDED", "MODIFIED"}:
+                        see(seen)
+                        async with self.seen.changed:
+                            self.seen.changed.notify_all()
+
+    def _see_claim(self, claim: Object) -> None:
+        ready = find(claim, "Ready")
+        self.seen.latest = f"{key_of(claim)}: {ready and ready['message']}"
+        told = ready and (ready["status"], ready.get("observedGeneration")) == ("True", generation_of(claim))
+        if told:
+            self.seen.ready.setdefault(key_of(claim), time.monotonic())
+
+    def _see_child(self, child: Object) -> None:
+        key = key_of(child)
+        limit = self.seen.limits[key] = child["spec"]["forProvider"]["connectionLimit"]
+        if limit == objects.BY_HAND:
+            self.seen.overwritten.add(key)
+        owner = str(child["metadata"]["annotations"]["fairlead.dev/claim-name"])
+        siblings = self._children.setdefault(f"{key.namespace}/{owner}", set())
+        if key in siblings:
+            return
+        siblings.add(key)
+        if len(siblings) == len(objects.RESOURCES):
+            self.seen.composed[Key(key.namespace, owner)] = time.monotonic()
+        task = asyncio.create_task(self._answer(child))
+        self._answering.add(task)
+        task.add_done_callback(self._answering.discard)
+
+    async def _answer(self, child: Object) -> None:
+        async with self._answers:
+            if objects.is_for_connection(child):
+                await self.kube.create(SECRETS, objects.credentials(child), manager=_MANAGER)
+            await self.kube.apply(
+                objects.CHILDREN, objects.ready_child(child), manager=_MANAGER, force=True, subresource="status"
+            )
+
+
+async def in_parallel(calls: Iterable[Callable[[], Awaitable[_T]]], *, at_once: int = _AT_ONCE) -> None:
+    """Make calls, a bounded number at a time."""
+    waiting = iter(calls)
+
+    async def worker() -> None:
+        for call in waiting:
+            await call()
+
+    async with asyncio.TaskGroup() as group:
+        for _ in range(at_once):
+            group.create_task(worker())
