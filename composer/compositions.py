@@ -15,7 +15,7 @@ from composer.check import CheckRequest
 from composer.choose import Revision, readable
 from composer.gather import Cluster
 from composer.kinds import Catalog
-from composer.library import COMPOSITIONS, Library, claims_index
+from composer.library import COMPOSITIONS, Library, claim_kind
 from composer.models import Rollout, RolloutStatus
 from composer.prepare import kinds_of
 from composer.problems import Problem
@@ -109,7 +109,7 @@ class CompositionReconciler:
 
     def _silence(self, composition: Object) -> tuple[Problem, ...]:
         """Say that nobody hears of the claims; when they can be listed the Composition is looked at again."""
-        (kind,) = claims_index(composition)
+        kind = claim_kind(composition.get("spec") or {})
         if not self.silent(kind):
             return ()
         text = f"claims of {kind} cannot be listed: may the composer read them? (label {names.AGGREGATE_LABEL})"
@@ -205,8 +205,10 @@ class CompositionReconciler:
             return SETTLED
         name = key_of(composition).name
         users = sum(len(claims.store.by_index("composition", name)) for claims in self._revisions.claims)
-        if users:
-            text = f"{users} claims use this Composition; its deletion waits until they are gone"
+        is_known = self._revisions.knows_claims(composition.get("spec") or {})
+        if users or not is_known:
+            how_many = f"{users} claims use" if is_known else "nobody can list the claims that may use"
+            text = f"{how_many} this Composition; its deletion waits until they are gone"
             conditions = [
                 self._condition(composition, "Ready", "True", "Accepted", "checked; claims may use it"),
                 self._condition(composition, "Synced", "False", "InUse", text),

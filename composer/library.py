@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
+from typing import Any
 
 from composer.choose import Candidate, Revision, candidates, revisions
 from composer.gather import Cluster
@@ -16,11 +17,16 @@ COMPOSITIONS = Resource("fairlead.dev", "v1alpha1", "Composition", "compositions
 REVISIONS = Resource("fairlead.dev", "v1alpha1", "CompositionRevision", "compositionrevisions", namespaced=False)
 
 
+def claim_kind(spec: Mapping[str, Any]) -> str:
+    """Return the kind (`Kind.group`) of the claims that the spec of a Composition serves."""
+    named = spec.get("compositeTypeRef") or {}
+    group = str(named.get("apiVersion", "")).rpartition("/")[0]
+    return f"{named.get('kind')}.{group}"
+
+
 def claims_index(composition: Object) -> Iterable[str]:
     """Find Compositions by the kind of their claims."""
-    named = (composition.get("spec") or {}).get("compositeTypeRef") or {}
-    group = str(named.get("apiVersion", "")).rpartition("/")[0]
-    return (f"{named.get('kind')}.{group}",)
+    return (claim_kind(composition.get("spec") or {}),)
 
 
 def kinds_index(composition: Object) -> Iterable[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -14,7 +14,7 @@ from composer import names
 from composer.choose import Revision
 from composer.gather import Cluster
 from composer.hashes import content_hash
-from composer.library import REVISIONS, Library
+from composer.library import REVISIONS, Library, claim_kind
 from composer.models import RolloutStatus
 from composer.rollout import Member, member_of, superseded
 from runtime.cache import Informer
@@ -103,7 +103,7 @@ class Revisions:
         """Delete the oldest revisions beyond `limit` that no claim uses, came from, or is pinned to."""
         known = sorted(self._library.revisions(composition), key=lambda each: each.number)
         finished = [each.name for each in known if each.is_finished]
-        if len(known) <= limit + 1 or not all(claims.synced.is_set() for claims in self.claims):
+        if len(known) <= limit + 1 or not self.knows_claims(known[-1].composition):
             return
         kept = {known[-1].name, *finished[-1:]}
         async for claim in self._claims(composition):
@@ -119,7 +119,7 @@ class Revisions:
 
     async def members(self, revision: Revision) -> tuple[Member, ...] | None:
         """Read the claims that a rollout is about; None while not all are known."""
-        if not all(claims.synced.is_set() for claims in self.claims):
+        if not self.knows_claims(revision.composition):
             return None
         now, found = self._clock.now(), list[Member]()
         async for claim in self._claims(revision.composition_name, with_undecided=False):
@@ -127,6 +127,11 @@ class Revisions:
             if member is not None:
                 found.append(member)
         return tuple(found)
+
+    def knows_claims(self, composition: Mapping[str, Any]) -> bool:
+        """Tell whether all claims of the kind that a Composition serves are listed."""
+        kind = claim_kind(composition)
+        return all(claims.synced.is_set() for claims in self.claims if claims.resource.group_kind == kind)
 
     async def _claims(self, composition: str, *, with_undecided: bool = True) -> AsyncIterator[Object]:
         """Read claims from the caches, in parts, so that no other work waits for thousands of them."""
