@@ -78,6 +78,7 @@ PARAMETERS = {
         Parameter(
             name="rds.extensions", default="address_standardizer, pg_stat_statements, pgcrypto", modifiable=False
         ),
+        Parameter(name="rds.allowed_extensions", default="*"),
         _switch("rds.force_ssl", default="1"),
         _number("rds.log_retention_period", "1440-10080", default="4320"),
         _switch("rds.logical_replication", static=True, default="0"),
