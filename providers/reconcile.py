@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Generic
 
+import structlog
+
 from providers import reading
 from providers.accounts import Accounts
 from providers.cloud import ConfigT, Credential, Provider
@@ -24,13 +26,15 @@ from providers.sent import Sent
 from providers.settings import Settings
 from providers.snapshot import Snapshot, differences, unknown_of
 from runtime.conditions import find
-from runtime.errors import Blocked, Failure, NamespaceTerminating, Terminal
+from runtime.errors import Blocked, Failure, Invalid, NamespaceTerminating, Terminal
 from runtime.events import EventRecorder
 from runtime.kube import Kube
-from runtime.objects import Key, Object, annotations_of, generation_of, key_of
+from runtime.objects import Key, Object, annotations_of, deleting, generation_of, key_of
 from runtime.results import SETTLED, Result
 from runtime.status import write_status
 from runtime.store import Store
+
+_log = structlog.get_logger("providers.reconcile")
 
 _BEFORE_SAYING = 3
 _SOON = timedelta(seconds=2)
@@ -196,12 +200,7 @@ class Reconciler(Generic[SpecT, ConfigT]):
             verdict = Verdict("Deleting", "the database is taken away")
         status = status_after(snapshot, verdict, outcome, self._settings, now)
         self._tell_stalled(snapshot, outcome.obj, verdict, status)
-        written = await write_status(
-            self._kube, self._provider.resource, outcome.obj, status, manager=f"{self._settings.manager}/status"
-        )
-        if written is not None:
-            self._store.remember(written)
-            outcome.obj = written
+        await self._write(outcome, status)
         self._tell(snapshot, outcome)
         if isinstance(failure, Blocked) and failure.reason == "CloudBusy":
             # It took no call between our look and our call: a matter of its next state, not of a slow poll.
@@ -220,22 +219,21 @@ class Reconciler(Generic[SpecT, ConfigT]):
             return self._next_look(key_of(snapshot.obj), plan)
         return Result(self._sooner(key_of(snapshot.obj), requeue_after(snapshot, plan, status, now)))
 
-    def _failed(self, snapshot: Snapshot[SpecT], plan: Plan, failure: Failure) -> Verdict:
-        """Return what a failure says; what the cloud refuses is remembered, so as not to repeat it."""
-        unknown = unknown_of(failure)
-        if isinstance(plan, Create | Update) and isinstance(failure, Terminal) and failure.reason in _REFUSALS:
-            until = self._settings.now() + _FUTILE_FOR
-            refusal = (unknown.reason, unknown.message)
-            self._futile[key_of(snapshot.obj)] = _Futile(_work(snapshot, plan), until, refusal)
-        return Verdict(unknown.reason, unknown.message)
-
-    def _sooner(self, key: Key, after: timedelta | None) -> timedelta | None:
-        """Look again once what was sent last has settled, if nothing else asks for an earlier look."""
-        sent = self._sent.get(key)
-        left = sent.look_again(self._settings.now(), self._settings.settle) if sent is not None else None
-        if left is None or not self._provider.slow:
-            return after
-        return left + _SOON if after is None else min(after, left + _SOON)
+    async def _write(self, outcome: Outcome[SpecT], status: Object) -> None:
+        manager = f"{self._settings.manager}/status"
+        try:
+            written = await write_status(self._kube, self._provider.resource, outcome.obj, status, manager=manager)
+        except Invalid as error:
+            if not deleting(outcome.obj):
+                raise
+            # A schema that has changed since must not keep what goes.
+            _log.warning(
+                "a deletion goes on untold: its status is refused", key=str(key_of(outcome.obj)), error=error.message
+            )
+            return
+        if written is not None:
+            self._store.remember(written)
+            outcome.obj = written
 
     def _after(self, snapshot: Snapshot[SpecT], plan: Plan, outcome: Outcome[SpecT]) -> tuple[Snapshot[SpecT], Plan]:
         """Decide once more on what was seen after the last call, for the report alone."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
 from datetime import timedelta
 from typing import Any
 
@@ -13,7 +12,7 @@ from hypothesis import strategies as st
 from providers.identity import Owner
 from runtime.errors import Failure, Terminal, Throttled, Transient
 from runtime.objects import Key
-from tests.providers.toy import CONFIGS, Toy, ToyCloud
+from tests.providers.toy import Toy, ToyCloud
 from tests.providers.world import World
 
 SLOW = [0, 1, 3]
@@ -123,48 +122,6 @@ async def test_a_lost_answer_doubles_nothing_and_sticks_nowhere(slow: int, call:
     assert len(cloud.toys) == 1
     assert [toy.size for toy in cloud.toys.values()] == [2]
     world.delete()
-    await world.settle()
-    assert (world.get(), cloud.toys) == (None, {})
-
-
-async def test_a_pause_is_looked_at_again_when_it_ends() -> None:
-    world = World(cloud := ToyCloud())
-    world.ask()
-    world.annotate(paused="2026-11-21T12:05:00Z")
-
-    result = await world.step()
-
-    assert world.reason() == "Paused"
-    assert getattr(result, "requeue_after", None) == timedelta(minutes=5)
-    assert cloud.toys == {}
-    world.now += timedelta(minutes=5)
-    await world.settle()
-    assert world.reason("Ready") == "Available"
-
-
-async def test_a_paused_provider_config_pauses_all_that_it_serves() -> None:
-    world = World(cloud := ToyCloud())
-    world.ask()
-    await world.settle()
-    config = deepcopy(world.kube.objects[CONFIGS.plural, Key("", "default")])
-    config["metadata"]["annotations"] = {"fairlead.dev/paused": "true", "fairlead.dev/paused-reason": "a move"}
-    world.kube.put(CONFIGS, config)
-    cloud.calls.clear()
-
-    world.ask(size=20)
-    await world.settle()
-    world.ask("other")
-    await world.settle("other")
-    world.delete()
-    await world.settle()
-
-    assert [world.reason(), world.reason(name="other")] == ["Paused", "Paused"]
-    obj = world.get() or {}
-    told = [each["message"] for each in obj["status"]["conditions"] if each["reason"] == "Paused"]
-    assert ["a move (all of this ProviderConfig)" in each for each in told] == [True]
-    assert len(cloud.toys) == 1
-    del config["metadata"]["annotations"]
-    world.kube.put(CONFIGS, config)
     await world.settle()
     assert (world.get(), cloud.toys) == (None, {})
 

@@ -226,16 +226,15 @@ async def _vanish(system: System, kind: Kind, name: str) -> None:
 
 @asynccontextmanager
 async def _narrowed(system: System, *fields: tuple[Kind, str]) -> AsyncIterator[None]:
-    """Have schemas for the length of a block that refuse what is stored, and what is said of a claim."""
+    """Have schemas for the length of a block that refuse what is stored and said: texts of one character."""
     paths = [CRD.path("", f"{kind.plural}.{kind.group}") for kind, _ in fields]
-    for path, (kind, field) in zip(paths, fields, strict=True):
+    for path, (_, field) in zip(paths, fields, strict=True):
         definition = await system.api.get(path)
         schema = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]
         spec = schema["spec"]
         holder = spec["properties"].get("forProvider", spec)
         holder["properties"][field]["maxLength"] = 1
-        if kind is CLAIM:
-            schema["status"]["properties"]["conditions"]["items"]["properties"]["message"]["maxLength"] = 1
+        schema["status"]["properties"]["conditions"]["items"]["properties"]["message"]["maxLength"] = 1
         await system.api.merge(path, {"spec": {"versions": definition["spec"]["versions"]}})
     try:
         yield

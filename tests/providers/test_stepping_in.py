@@ -1,0 +1,80 @@
+"""What people do to a resource from outside: they pause it, or its ProviderConfig, or change the schema under it."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from datetime import timedelta
+
+from runtime.errors import Invalid
+from runtime.objects import Key, Object, Resource
+from tests.providers.toy import CONFIGS, ToyCloud
+from tests.providers.world import MemoryKube, World
+
+
+async def test_a_pause_is_looked_at_again_when_it_ends() -> None:
+    world = World(cloud := ToyCloud())
+    world.ask()
+    world.annotate(paused="2026-11-21T12:05:00Z")
+
+    result = await world.step()
+
+    assert world.reason() == "Paused"
+    assert getattr(result, "requeue_after", None) == timedelta(minutes=5)
+    assert cloud.toys == {}
+    world.now += timedelta(minutes=5)
+    await world.settle()
+    assert world.reason("Ready") == "Available"
+
+
+async def test_a_paused_provider_config_pauses_all_that_it_serves() -> None:
+    world = World(cloud := ToyCloud())
+    world.ask()
+    await world.settle()
+    config = deepcopy(world.kube.objects[CONFIGS.plural, Key("", "default")])
+    config["metadata"]["annotations"] = {"fairlead.dev/paused": "true", "fairlead.dev/paused-reason": "a move"}
+    world.kube.put(CONFIGS, config)
+    cloud.calls.clear()
+
+    world.ask(size=20)
+    await world.settle()
+    world.ask("other")
+    await world.settle("other")
+    world.delete()
+    await world.settle()
+
+    assert [world.reason(), world.reason(name="other")] == ["Paused", "Paused"]
+    obj = world.get() or {}
+    told = [each["message"] for each in obj["status"]["conditions"] if each["reason"] == "Paused"]
+    assert ["a move (all of this ProviderConfig)" in each for each in told] == [True]
+    assert len(cloud.toys) == 1
+    del config["metadata"]["annotations"]
+    world.kube.put(CONFIGS, config)
+    await world.settle()
+    assert (world.get(), cloud.toys) == (None, {})
+
+
+class _Narrowed(MemoryKube):
+    """An API server whose schema refuses every new word in a status."""
+
+    async def json_patch(
+        self, resource: Resource, key: Key, operations: list[Object], *, manager: str, subresource: str = ""
+    ) -> Object:
+        if subresource == "status":
+            stored = self.objects[resource.plural, key].get("status", {}).get("conditions")
+            if operations[-1]["value"].get("conditions") != stored:
+                raise Invalid("status.conditions[0].message: too long", status=422)
+        return await super().json_patch(resource, key, operations, manager=manager, subresource=subresource)
+
+
+async def test_a_schema_that_refuses_the_status_keeps_nothing_that_goes() -> None:
+    world = World(cloud := ToyCloud())
+    world.ask()
+    await world.settle()
+    narrowed = _Narrowed()
+    narrowed.objects, narrowed.version = world.kube.objects, world.kube.version
+    after = World(cloud, kube=narrowed)
+
+    after.delete()
+    await after.settle()
+
+    assert (after.get(), cloud.toys) == (None, {})
