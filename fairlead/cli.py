@@ -204,6 +204,41 @@ def validate(
     return verdict.exit_code(strict=strict)
 
 
+@app.command
+def plan(
+    *paths: Path,
+    namespace: Namespace = None,
+    kubeconfig: Path | None = None,
+    output: Annotated[Literal["text", "json"], Parameter(name=["--output", "-o"])] = "text",
+) -> Exit:
+    """Show what edited claims and Compositions would do to every child, and change nothing.
+
+    Args:
+        *paths: Files or folders with claims, Compositions or both.
+        namespace: Of claims that name none; of an edited Composition's claims. Default: the context's; all.
+        kubeconfig: Which API server. Default: $KUBECONFIG, then ~/.kube/config, then the platform of `up`.
+        output: `text` for people, `json` for programs.
+    """
+    import asyncio
+
+    from fairlead import plan as planning_run
+    from fairlead.exits import worst
+    from fairlead.planning import summary
+    from fairlead.show import show_json
+
+    if not paths:
+        raise CommandError("give files or folders with what is edited", exit_code=Exit.USAGE)
+    plans = asyncio.run(planning_run.plan(planning_run.Options(paths, namespace, kubeconfig)))
+    if output == "json":
+        show_json({"claims": plans})
+    else:
+        for each in plans:
+            for line in each.lines():
+                print(line)
+        print(summary(plans))
+    return worst(each.exit_code for each in plans)
+
+
 @app.command(name="test")
 def run_tests(path: Path, /, *, update: Annotated[bool, Parameter(negative="")] = False) -> Exit:
     """Run the tests that lie beside Compositions, in the folder `tests` below them.
