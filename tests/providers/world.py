@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from providers.accounts import Accounts
+from providers.cloud import Provider
 from providers.effects import Effects
 from providers.gather import Gatherer
 from providers.reconcile import Around, Reconciler
@@ -113,7 +114,14 @@ OWN = frozenset(f"fairlead.dev/{name}" for name in ("external-name", "incarnatio
 class World:
     """A reconciler between the two; `step` is one pass, `settle` as many as are asked for."""
 
-    def __init__(self, cloud: ToyCloud, *, process: str = "process-1", kube: MemoryKube | None = None) -> None:
+    def __init__(
+        self,
+        cloud: ToyCloud,
+        *,
+        process: str = "process-1",
+        kube: MemoryKube | None = None,
+        provider: Provider[Any, Any] | None = None,
+    ) -> None:
         self.cloud, self.now = cloud, START
         self.kube = kube or MemoryKube()
         port: Kube | Any = self.kube
@@ -122,7 +130,7 @@ class World:
             "home", process, "fairlead-toy", "fairlead.dev/provider-toy", b"key", now=lambda: self.now,
             grace=timedelta(seconds=60),
         )  # fmt: skip
-        provider = provider_of(cloud)
+        provider = provider or provider_of(cloud)
         accounts: Accounts[Any, Any] = Accounts(provider, self.cache, "fairlead-toy")
         gatherer: Gatherer[Any, Any] = Gatherer(provider, port, accounts, settings, self.cache)
         self.store = self.cache.informer(TOYS).store

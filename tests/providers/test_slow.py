@@ -1,0 +1,176 @@
+"""Passes of the generic reconciler over a cloud that answers first and acts later, with one login for all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from providers.cloud import Credential, Fence, Provider, Target
+from providers.identity import Owner
+from providers.managed import Absent, Change, Observed, Phase, Present
+from providers.passwords import Login
+from providers.plan import Policy
+from providers.reading import Operation
+from runtime.errors import Transient
+from tests.providers.toy import Toy, ToyCloud, ToyParameters, provider_of
+from tests.providers.world import World
+
+pytestmark = pytest.mark.asyncio
+
+
+@dataclass
+class LateCloud(ToyCloud):
+    """A toy cloud without operations: its databases' own state tells. `deaf` drops what it accepts."""
+
+    deaf: bool = False
+    reachable: bool = False
+    backups: tuple[str, ...] = ()
+
+    def _changed(self, kind: str, name: str) -> Operation | None:
+        del kind, name
+        return None
+
+    async def observe(self, target: Target[ToyParameters]) -> Present[ToyParameters] | Absent:
+        seen = await super().observe(target)
+        if isinstance(seen, Present):
+            return Present(replace(seen.observed, state="at work" if seen.observed.phase is Phase.BUSY else "fine"))
+        return seen
+
+    async def update(
+        self,
+        target: Target[ToyParameters],
+        observed: Observed[ToyParameters],
+        changes: tuple[Change, ...],
+        fence: Fence,
+    ) -> Operation | None:
+        if not self.deaf:
+            return await super().update(target, observed, changes, fence)
+        self.calls.append(f"update {[change.path for change in changes]}")
+        return None
+
+    async def login(self, target: Target[ToyParameters], credential: Credential) -> Login:
+        return await super().login(target, credential) if self.reachable else Login.UNKNOWN
+
+    async def delete(
+        self, target: Target[ToyParameters], observed: Observed[ToyParameters] | None, policy: Policy, fence: Fence
+    ) -> Operation | None:
+        await super().delete(target, observed, policy, fence)
+        self.backups = ()
+        return None
+
+    async def backup_of(self, target: Target[ToyParameters]) -> str:
+        assert target.name
+        return self.backups[-1] if self.backups else ""
+
+
+def late(cloud: LateCloud) -> Provider[Any, Any]:
+    return replace(provider_of(cloud), slow=True, logins=lambda _target: ("boss", "boss"))
+
+
+def world_of(cloud: LateCloud) -> World:
+    return World(cloud, provider=late(cloud))
+
+
+async def ready(world: World, **spec: Any) -> None:
+    world.ask(**spec)
+    await world.settle(most=40)
+    assert world.reason("Ready") == "Available"
+
+
+@pytest.mark.parametrize("reachable", [True, False])
+async def test_a_birth_is_one_call_and_its_password_counts_when_the_cloud_shows_it(*, reachable: bool) -> None:
+    cloud = LateCloud(slow=3, reachable=reachable)
+    world = world_of(cloud)
+    world.ask()
+    await world.step()
+    assert world.reason() == "Creating"
+    await world.settle(most=40)
+    assert (world.reason("Ready"), world.reason()) == ("Available", "InSync")
+    assert cloud.calls == ["create"]
+
+
+async def test_a_birth_whose_answer_was_lost_is_one_birth() -> None:
+    cloud = LateCloud(slow=2)
+    cloud.faults.append(("create", Transient("no answer"), True))
+    world = world_of(cloud)
+    await ready(world)
+    # Whether the password came with it is not known: where no login can tell, it is sent once more.
+    assert cloud.calls == ["create", "set_password boss"]
+
+
+async def test_a_rotation_is_sent_once_and_told_until_it_counts() -> None:
+    cloud = LateCloud(slow=1)
+    world = world_of(cloud)
+    await ready(world)
+    world.ask(passwordRotation={"token": "2"})
+    await world.step()
+    assert world.reason() == "Rotating"
+    await world.settle(most=40)
+    assert (world.reason(), cloud.calls) == ("InSync", ["create", "set_password boss"])
+    assert await world.settle() == 1
+
+
+async def test_what_the_cloud_accepts_and_never_shows_is_given_up_and_named() -> None:
+    cloud = LateCloud(slow=1)
+    world = world_of(cloud)
+    await ready(world)
+    cloud.deaf = True
+    world.ask(size=99)
+    for _ in range(100):
+        await world.step()
+        world.now += timedelta(seconds=5)
+        if world.reason() == "InvalidValue":
+            break
+    obj = world.get() or {}
+    assert "size is 10, wanted 99" in str(obj["status"]["conditions"])
+    assert cloud.calls == ["create", *["update ['size']"] * 3]
+
+
+async def test_a_deletion_waits_for_its_final_backup() -> None:
+    cloud = LateCloud(slow=2)
+    world = world_of(cloud)
+    await ready(world, deletionPolicy="Snapshot")
+    world.delete()
+    for _ in range(30):
+        await world.step()
+        world.now += timedelta(seconds=5)
+    assert (cloud.toys, world.reason()) == ({}, "Deleting")
+    cloud.backups = ("final-1",)
+    await world.settle(most=40)
+    assert world.get() is None
+    assert [call for call in cloud.calls if call.startswith("delete")] == ["delete Snapshot"]
+
+
+async def test_what_was_never_seen_may_still_appear_and_is_waited_for() -> None:
+    cloud = LateCloud(slow=2)
+    world = world_of(cloud)
+    world.ask()
+    await world.step()
+    hidden = cloud.toys.copy()
+    cloud.toys.clear()
+    world.delete()
+    await world.step()
+    assert world.get() is not None
+    cloud.toys.update(hidden)
+    world.now += timedelta(seconds=30)
+    await world.settle(most=40)
+    assert (world.get(), cloud.toys) == (None, {})
+
+
+async def test_a_lost_one_names_its_newest_backup() -> None:
+    cloud = LateCloud()
+    world = world_of(cloud)
+    await ready(world)
+    cloud.backups, name = ("nightly-7",), next(iter(cloud.toys))
+    del cloud.toys[name]
+    for _ in range(4):
+        await world.step()
+        world.now += timedelta(seconds=40)
+    assert world.reason() == "DatabaseLost"
+    assert "nightly-7" in str((world.get() or {})["status"]["conditions"])
+    cloud.toys[name] = Toy("another", Owner("home", "x", "y"), 10)
+    await world.step()
+    assert world.reason() == "Replaced"
