@@ -67,7 +67,10 @@ def restored(spec: RDSInstanceParameters) -> bool:
 def call_for(target: Target[RDSInstanceParameters], credential: Credential) -> tuple[str, dict[str, Any]]:
     """Return the operation and the parameters that make the instance, its owner's tags among them."""
     spec = target.spec
-    marked = {"DBInstanceIdentifier": target.name, "Tags": tags_of(target.owner, spec.tags)}
+    marked: dict[str, Any] = {"DBInstanceIdentifier": target.name, "Tags": tags_of(target.owner, spec.tags)}
+    if spec.copy_tags_to_snapshot is None:
+        # A snapshot without its owner's tags can be restored by nobody whom the platform did not name.
+        marked["CopyTagsToSnapshot"] = True
     source = spec.restore_from
     if source is None:
         login = {"MasterUserPassword": credential.password}
@@ -76,8 +79,8 @@ def call_for(target: Target[RDSInstanceParameters], credential: Credential) -> t
         snapshot = {"DBSnapshotIdentifier": source.db_snapshot_identifier}
         return "restore_db_instance_from_db_snapshot", {**_given(spec, _COMMON), **marked, **snapshot}
     moment = _moment(source.point_in_time or PointInTime())
-    named = {"TargetDBInstanceIdentifier": target.name, "Tags": marked["Tags"]}
-    return "restore_db_instance_to_point_in_time", {**_given(spec, _COMMON), **named, **moment}
+    marked["TargetDBInstanceIdentifier"] = marked.pop("DBInstanceIdentifier")
+    return "restore_db_instance_to_point_in_time", {**_given(spec, _COMMON), **marked, **moment}
 
 
 def _moment(source: PointInTime) -> dict[str, Any]:

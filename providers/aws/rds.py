@@ -226,6 +226,10 @@ class RdsInstances:
         }
         if policy is Policy.SNAPSHOT and not self._holds_nothing(target, observed):
             parameters |= await self._final(target, observed)
+            if not observed.spec.copy_tags_to_snapshot and target.spec.copy_tags_to_snapshot is None:
+                await self._modify(
+                    observed, fence, DBInstanceIdentifier=observed.name, CopyTagsToSnapshot=True, ApplyImmediately=False
+                )
         await self._account.call("delete_db_instance", f"delete instance {observed.name}", fence=fence, **parameters)
         return None
 
