@@ -219,6 +219,23 @@ class Reconciler(Generic[SpecT, ConfigT]):
             return self._next_look(key_of(snapshot.obj), plan)
         return Result(self._sooner(key_of(snapshot.obj), requeue_after(snapshot, plan, status, now)))
 
+    def _failed(self, snapshot: Snapshot[SpecT], plan: Plan, failure: Failure) -> Verdict:
+        """Return what a failure says; what the cloud refuses is remembered, so as not to repeat it."""
+        unknown = unknown_of(failure)
+        if isinstance(plan, Create | Update) and isinstance(failure, Terminal) and failure.reason in _REFUSALS:
+            until = self._settings.now() + _FUTILE_FOR
+            refusal = (unknown.reason, unknown.message)
+            self._futile[key_of(snapshot.obj)] = _Futile(_work(snapshot, plan), until, refusal)
+        return Verdict(unknown.reason, unknown.message)
+
+    def _sooner(self, key: Key, after: timedelta | None) -> timedelta | None:
+        """Look again once what was sent last has settled, if nothing else asks for an earlier look."""
+        sent = self._sent.get(key)
+        left = sent.look_again(self._settings.now(), self._settings.settle) if sent is not None else None
+        if left is None or not self._provider.slow:
+            return after
+        return left + _SOON if after is None else min(after, left + _SOON)
+
     async def _write(self, outcome: Outcome[SpecT], status: Object) -> None:
         manager = f"{self._settings.manager}/status"
         try:
