@@ -5,9 +5,9 @@ from datetime import datetime, timedelta
 import msgspec
 
 from devcloud.aws import catalog, windows
+from devcloud.aws.asked import Asked
 from devcloud.aws.lifecycle import daily_backup
 from devcloud.aws.model import (
-    Asked,
     CertificateDetails,
     Instance,
     MasterUserSecret,

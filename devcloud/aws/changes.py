@@ -10,9 +10,9 @@ from datetime import datetime, timedelta
 import msgspec
 
 from devcloud.aws import windows
+from devcloud.aws.asked import Asked
 from devcloud.aws.model import (
     NOTHING_PENDING,
-    Asked,
     Instance,
     LogExports,
     OptionStatus,

@@ -5,6 +5,7 @@ import secrets
 import msgspec
 
 from devcloud.aws import catalog, lifecycle, rules, windows
+from devcloud.aws.asked import Asked
 from devcloud.aws.births import Resolved, record_of, storage_type
 from devcloud.aws.calls import Action, Call, converted
 from devcloud.aws.lifecycle import STOPPED_AT_MOST
@@ -15,7 +16,6 @@ from devcloud.aws.lookups import (
     refuse_exposure,
     refuse_option_group,
 )
-from devcloud.aws.model import Asked
 from devcloud.aws.network import DEFAULT_KEY_ID
 from devcloud.aws.refusals import Refusal, invalid_combination
 from devcloud.aws.region import resource_id, visible

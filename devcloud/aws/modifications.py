@@ -5,6 +5,7 @@ import secrets
 import msgspec
 
 from devcloud.aws import catalog, changes, rules
+from devcloud.aws.asked import Asked
 from devcloud.aws.births import master_user_secret
 from devcloud.aws.calls import Action, Call, converted
 from devcloud.aws.instances import offered_version, refuse_storage_quota, refuse_windows
@@ -15,7 +16,7 @@ from devcloud.aws.lookups import (
     refuse_exposure,
     refuse_option_group,
 )
-from devcloud.aws.model import Asked, Instance
+from devcloud.aws.model import Instance
 from devcloud.aws.refusals import Refusal, invalid_combination
 from devcloud.aws.states import refuse_modify
 from devcloud.aws.steps import Became, Optimizing, Record, Step

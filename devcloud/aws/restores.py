@@ -5,10 +5,11 @@ from datetime import datetime
 import msgspec
 
 from devcloud.aws import rules
+from devcloud.aws.asked import Asked
 from devcloud.aws.births import record_of
 from devcloud.aws.calls import Action, Call, converted
 from devcloud.aws.instances import replied, resolve
-from devcloud.aws.model import NOTHING_PENDING, Asked, AutomatedBackup, Instance, Snapshot, Wire
+from devcloud.aws.model import NOTHING_PENDING, AutomatedBackup, Instance, Snapshot, Wire
 from devcloud.aws.refusals import Refusal, invalid_combination, invalid_value
 from devcloud.aws.snapshots import found_snapshot
 from devcloud.aws.steps import Copy, Restore, Work

@@ -8,7 +8,8 @@ import re
 from collections.abc import Iterable
 
 from devcloud.aws import catalog, windows
-from devcloud.aws.model import Asked, Tag
+from devcloud.aws.asked import Asked
+from devcloud.aws.model import Tag
 from devcloud.aws.refusals import Refusal, invalid_combination, invalid_value, missing
 
 _IDENTIFIER = re.compile(r"[A-Za-z](?:[A-Za-z0-9]|-(?!-))*(?<!-)")

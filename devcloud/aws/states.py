@@ -6,7 +6,7 @@ storage" of the User Guide, and the pages of the actions in the API Reference.
 
 from collections.abc import Set as AbstractSet
 
-from devcloud.aws.model import Asked
+from devcloud.aws.asked import Asked
 from devcloud.aws.refusals import Refusal, invalid_combination
 from devcloud.aws.steps import Record
 
