@@ -4,6 +4,7 @@ import argparse
 import asyncio
 import contextlib
 import signal
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -12,6 +13,7 @@ from devcloud.aws import databases
 from devcloud.aws.dataplane import DataPlane, NoDatabases
 from devcloud.aws.principals import ACCESS_KEY, ACCOUNT, SECRET_KEY
 from devcloud.aws.server import Options, serving
+from devcloud.errors import DevcloudError
 
 
 def _parsed() -> argparse.Namespace:
@@ -70,4 +72,7 @@ async def _serve(given: argparse.Namespace) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(_serve(_parsed()))
+    try:
+        asyncio.run(_serve(_parsed()))
+    except (OSError, DevcloudError) as error:
+        sys.exit(f"aws: {error}")

@@ -133,6 +133,8 @@ CASES = (
     create("an option group exists", "API CreateDBInstance", "OptionGroupNotFoundFault", OptionGroupName="none"),
     create("a public address needs an internet gateway", "API CreateDBInstance", "InvalidVPCNetworkStateFault",
            PubliclyAccessible=True, DBSubnetGroupName="elsewhere"),
+    create("DB security groups are of the time before VPCs", "API CreateDBInstance", COMBINATION,
+           DBSecurityGroups=["default"]),
     create("tags have a key each", "UG Tagging Amazon RDS resources", VALUE, Tags=[{"Key": "k", "Value": "v"}] * 2),
     create("a network type exists", "API CreateDBInstance", VALUE, NetworkType="IPV5"),
     create("the network is IPv4 here", "API CreateDBInstance", "NetworkTypeNotSupported", NetworkType="DUAL"),
