@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -14,6 +14,7 @@ from composer import names
 from composer.choose import Revision
 from composer.gather import Cluster
 from composer.hashes import content_hash
+from composer.kinds import KindFacts
 from composer.library import REVISIONS, Library, claim_kind
 from composer.models import RolloutStatus
 from composer.rollout import Member, member_of, superseded
@@ -131,7 +132,8 @@ class Revisions:
     def knows_claims(self, composition: Mapping[str, Any]) -> bool:
         """Tell whether all claims of the kind that a Composition serves are listed."""
         kind = claim_kind(composition)
-        return all(claims.synced.is_set() for claims in self.claims if claims.resource.group_kind == kind)
+        listed = [claims.synced.is_set() for claims in self.claims if claims.resource.group_kind == kind]
+        return are_known(self._cluster.catalog.get(kind), listed)
 
     async def _claims(self, composition: str, *, with_undecided: bool = True) -> AsyncIterator[Object]:
         """Read claims from the caches, in parts, so that no other work waits for thousands of them."""
@@ -144,6 +146,14 @@ class Revisions:
                     yield claim
                 if count % _CHUNK == 0:
                     await asyncio.sleep(0)
+
+
+def are_known(facts: KindFacts | None, listed: Sequence[bool]) -> bool:
+    """Tell whether all claims of a kind are known: of one that is not there nobody has any.
+
+    `listed`: for each watch of its claims, whether that has a complete list.
+    """
+    return all(listed) if listed else facts is None or not facts.abstract
 
 
 def _revisions_of(claim: Object) -> set[str]:
