@@ -196,8 +196,10 @@ class Region:
 
     def as_of(self, identifier: str, moment: datetime) -> Instance | None:
         """Return what an instance showed at a moment; None when it did not exist then."""
-        found: Instance | None = None
-        for at, shown in self._versions[identifier]:
+        versions = self._versions[identifier]
+        # Of one that changed often, the oldest version kept stands for those before it.
+        found = versions[0][1] if len(versions) == _VERSIONS_KEPT else None
+        for at, shown in versions:
             if at > moment:
                 break
             found = shown

@@ -81,6 +81,17 @@ def test_gets_lag_too_when_asked(cloud: Cloud) -> None:
     assert cloud.look()["DBInstanceIdentifier"] == "db-1"
 
 
+def test_an_instance_that_changes_often_is_not_lost_to_the_lag(cloud: Cloud) -> None:
+    cloud.born()
+    cloud.control("POST", "behaviour", {"get_lag_s": 60, "list_lag_s": 60})
+    cloud.advance(61)
+    for number in range(20):
+        cloud.rds.modify_db_instance(DBInstanceIdentifier="db-1", DeletionProtection=bool(number % 2))
+
+    assert cloud.look()["DBInstanceIdentifier"] == "db-1"
+    assert len(cloud.rds.describe_db_instances()["DBInstances"]) == 1
+
+
 def test_a_list_may_lack_tags_that_a_get_has(cloud: Cloud) -> None:
     cloud.create(Tags=TAG)
     cloud.control("POST", "behaviour", {"list_without_tags": ["db-*"]})
