@@ -34,7 +34,7 @@ _FOREIGN = frozenset({
     "SQLUser.sql.cnrm.cloud.google.com",
     "postgresql.acid.zalan.do",
 })  # fmt: skip
-_HOLDS_DATA = frozenset({
+HOLDS_DATA = frozenset({
     "Cluster.postgresql.cnpg.io",
     "DBInstance.rds.services.k8s.aws",
     "FlexibleServer.dbforpostgresql.azure.com",
@@ -106,7 +106,7 @@ def catalog(crds: Iterable[Object]) -> Catalog:
 
 def catalog_of(facts: Iterable[KindFacts]) -> Catalog:
     """Put the facts of CRDs' kinds beside those of the built-in ones."""
-    found = {each.group_kind: KindFacts(each, each.group_kind in _HOLDS_DATA, allowed=True) for each in _BUILT_IN}
+    found = {each.group_kind: KindFacts(each, each.group_kind in HOLDS_DATA, allowed=True) for each in _BUILT_IN}
     found.update((each.resource.group_kind, each) for each in facts)
     return found
 
@@ -129,7 +129,7 @@ def facts_of(crd: Object) -> KindFacts | None:
     listed = labels.get(names.COMPOSABLE_LABEL) or str(is_listed(resource.group, resource.group_kind)).lower()
     return KindFacts(
         resource,
-        stateful=labels.get(names.STATEFUL_LABEL) == "true" or resource.group_kind in _HOLDS_DATA,
+        stateful=labels.get(names.STATEFUL_LABEL) == "true" or resource.group_kind in HOLDS_DATA,
         schema=(version.get("schema") or {}).get("openAPIV3Schema"),
         gaps=gaps,
         allowed=listed == "true" and resource.namespaced and bool(gaps),

@@ -137,6 +137,7 @@ def render(  # noqa: PLR0913 - one for each option
     observed: Path | None = None,
     ready: Literal["all", "none"] = "none",
     output: Annotated[Literal["yaml", "json"], Parameter(name=["--output", "-o"])] = "yaml",
+    crds: Path | None = None,
 ) -> Exit:
     """Show what a claim would become: no API server, no cloud; equal input gives equal bytes.
 
@@ -147,10 +148,11 @@ def render(  # noqa: PLR0913 - one for each option
         observed: A folder of live objects, to render on top of what exists.
         ready: Take every child for ready, or none.
         output: `yaml` for people; `json`: one object a line, byte for byte what the composer sends.
+        crds: A file or folder with kinds beside ours.
     """
     from fairlead import rendering
 
-    outcome = rendering.render_files(rendering.Options(claim, compositions, identity, observed, ready, output))
+    outcome = rendering.render_files(rendering.Options(claim, compositions, identity, observed, ready, output, crds))
     print(outcome.text, end="")
     for remark in outcome.remarks:
         print(remark, file=sys.stderr)

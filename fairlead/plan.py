@@ -134,7 +134,7 @@ class _Cluster:
 
     async def of_file(self, document: Document, edited: _Library) -> ClaimPlan:
         """Plan a claim as a file has it: as an edit of the one that lives, or as a new one."""
-        written = checked_claim(document, NO_UID)
+        written = checked_claim(document, NO_UID, self.kinds)
         resource = await self._resource(document)
         namespace = str(metadata(document.content).get("namespace") or self._namespace())
         try:

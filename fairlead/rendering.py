@@ -12,7 +12,7 @@ import msgspec
 from composer import names, schema
 from composer.choose import candidates, choose
 from composer.compilation import convert
-from composer.kinds import Catalog, KindFacts, catalog
+from composer.kinds import HOLDS_DATA, Catalog, KindFacts, catalog
 from composer.models import ClaimSpec
 from composer.problems import CompositionError, Problem, near
 from composer.render import Child, Observed, Rendered, Request, render
@@ -24,6 +24,8 @@ from runtime.objects import Object, annotations_of, dumps, labels_of, metadata
 
 NO_UID = "00000000-0000-0000-0000-000000000000"
 _COMPOSITION = "Composition"
+_ESTABLISHED = {"conditions": [{"type": "Established", "status": "True"}]}
+NONE_GIVEN: Catalog = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +33,8 @@ class Options:
     """What to render: files, whose identity, and what to believe of the children.
 
     `compositions` is a file or folder, None for the shipped ones; `observed` a folder of live objects; `ready` takes
-    all children for ready, or none; `output` is YAML for people, or the JSON documents that the composer would send.
+    all children for ready, or none; `output` is YAML for people, or the JSON documents that the composer would send;
+    `crds` a file or folder with kinds beside ours.
     """
 
     claim: Path
@@ -40,6 +43,7 @@ class Options:
     observed: Path | None = None
     ready: Literal["all", "none"] = "none"
     output: Literal["yaml", "json"] = "yaml"
+    crds: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +60,8 @@ def render_files(options: Options) -> Outcome:
     Raises CommandError (invalid input) with file, line, column and the nearest name.
     """
     claim_file = _one_claim(options.claim)
-    claim = checked_claim(claim_file, options.identity)
+    given = kinds_in(options.crds) if options.crds else {}
+    claim = checked_claim(claim_file, options.identity, given)
     composition_file = _choose(claim_file, options)
     request = Request(
         composition_name=str(metadata(composition_file.content)["name"]),
@@ -65,26 +70,36 @@ def render_files(options: Options) -> Outcome:
         identity=str(names.Identity(options.identity, metadata(claim)["namespace"], metadata(claim)["name"])),
         environments=_environments(options.compositions) if options.compositions else {},
         observed=tuple(_observed(options.observed)) if options.observed else (),
+        stateful_foreign=_foreign_stateful(given),
     )
     try:
         rendered = all_ready(request) if options.ready == "all" else render(request)
     except CompositionError as error:
         raise located(composition_file, error.problems) from error
-    check_children(composition_file, rendered)
+    check_children(composition_file, rendered, given)
     made = rendered.children
     text = yaml_of(request.composition_name, made) if options.output == "yaml" else _lines(made)
     return Outcome(text, tuple(str(each) for each in rendered.waiting))
 
 
-def _facts(group_kind: str) -> KindFacts | None:
+def _facts(group_kind: str, given: Catalog) -> KindFacts | None:
     """Look a kind up in the CRDs of its group, as an API server with them would serve it."""
-    return shipped_kinds(f"{group_kind.partition('.')[2]}_*.yaml").get(group_kind)
+    return given.get(group_kind) or shipped_kinds(f"{group_kind.partition('.')[2]}_*.yaml").get(group_kind)
 
 
 def shipped_kinds(files: str) -> Catalog:
     """Return the kinds of our CRDs in the files of that pattern, as an API server with them would serve them."""
-    established = {"conditions": [{"type": "Established", "status": "True"}]}
-    return catalog({**crd, "status": established} for crd in objects_in(assets("crds"), files))
+    return catalog({**crd, "status": _ESTABLISHED} for crd in objects_in(assets("crds"), files))
+
+
+def kinds_in(path: Path) -> Catalog:
+    """Return the kinds of the CRDs in a file, or in the files of a folder. Raises CommandError."""
+    crds = (each.content for each in documents_in(path) if each.content["kind"] == "CustomResourceDefinition")
+    return catalog({**crd, "status": _ESTABLISHED} for crd in crds)
+
+
+def _foreign_stateful(given: Catalog) -> tuple[str, ...]:
+    return tuple(sorted(HOLDS_DATA | {kind for kind, each in given.items() if each.stateful and not each.managed}))
 
 
 def _group_kind(obj: Object) -> str:
@@ -99,12 +114,16 @@ def _one_claim(path: Path) -> Document:
     return found[0]
 
 
-def checked_claim(file: Document, uid: str) -> Object:
-    """Check a claim against its CRD's schema and fill in what the API server would. Raises CommandError."""
+def checked_claim(file: Document, uid: str, given: Catalog = NONE_GIVEN) -> Object:
+    """Check a claim against its CRD's schema and fill in what the API server would. Raises CommandError.
+
+    `given`: kinds that go before ours.
+    """
     claim = file.content
-    facts = _facts(_group_kind(claim))
+    facts = _facts(_group_kind(claim), given)
     if facts is None or not facts.abstract or facts.resource.api_version != claim["apiVersion"]:
-        claimable = sorted(each.resource.kind for each in shipped_kinds("*.yaml").values() if each.abstract)
+        known = (shipped_kinds("*.yaml") | given).values()
+        claimable = sorted(each.resource.kind for each in known if each.abstract)
         what = f"{claim['apiVersion']} {claim['kind']} is no kind of claim; there is {', '.join(claimable)}"
         raise invalid(file.place("kind"), f"{what}{near(str(claim['kind']), claimable)}")
     if not metadata(claim).get("name"):
@@ -180,12 +199,12 @@ def _observed(folder: Path) -> Iterable[Observed]:
             yield Observed(resource, annotations.get(names.KEY, ""), each.content)
 
 
-def check_children(file: Document, rendered: Rendered) -> None:
+def check_children(file: Document, rendered: Rendered, given: Catalog = NONE_GIVEN) -> None:
     """Compare what was rendered with the schemas of its kinds. Raises CommandError with the places."""
     problems: list[Problem] = []
     order = [str(each.get("name")) for each in file.content["spec"]["resources"]]
     for child in rendered.children:
-        facts = _facts(_group_kind(child.object))
+        facts = _facts(_group_kind(child.object), given)
         if facts is None or facts.schema is None:
             continue
         path = f"spec.resources[{order.index(child.resource)}].template"

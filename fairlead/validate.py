@@ -11,16 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from composer.check import CheckRequest, check, remarks
-from composer.kinds import Catalog, catalog
+from composer.kinds import Catalog
 from composer.limits import excesses
 from composer.schema import step
 from fairlead.exits import CommandError, Exit
-from fairlead.rendering import NO_UID, checked_claim, lines_of, refuse_unreadable, shipped_kinds
-from fairlead.yaml_files import Document, documents_in, objects_in
+from fairlead.rendering import NO_UID, checked_claim, kinds_in, lines_of, refuse_unreadable, shipped_kinds
+from fairlead.yaml_files import Document, documents_in
 from runtime.objects import metadata
 
 _OURS = ".fairlead.dev"
-_ESTABLISHED = {"conditions": [{"type": "Established", "status": "True"}]}
 # What may lie beside claims and Compositions; an API server knows these itself.
 _PASSED_OVER = frozenset({"ConfigMap", "Namespace"})
 
@@ -40,7 +39,7 @@ class Verdict:
 
 def validate(paths: Sequence[Path], crds: Path | None) -> Verdict:
     """Check every document of files and folders. Raises CommandError when one cannot be read at all."""
-    given = catalog({**crd, "status": _ESTABLISHED} for crd in _crds_in(crds)) if crds else {}
+    given = kinds_in(crds) if crds else {}
     good: list[str] = []
     faults: list[str] = []
     said: list[str] = []
@@ -55,11 +54,6 @@ def validate(paths: Sequence[Path], crds: Path | None) -> Verdict:
                 good.append(f"{path}: {document.content['kind']} {metadata(document.content)['name']} is valid")
                 said += _remarks(document, kinds)
     return Verdict(tuple(good), tuple(faults), tuple(said))
-
-
-def _crds_in(path: Path) -> Iterator[dict[str, object]]:
-    found = objects_in(path, "*.yaml") if path.is_dir() else objects_in(path.parent, path.name)
-    yield from (each for each in found if each.get("kind") == "CustomResourceDefinition")
 
 
 def _shipped(document: Document) -> Catalog:
@@ -81,7 +75,7 @@ def _faults(document: Document, kinds: Catalog) -> Iterator[str]:
             refuse_unreadable(document)
             yield from lines_of(document, check(_request(document, kinds)))
             return
-        claim = checked_claim(document, NO_UID)
+        claim = checked_claim(document, NO_UID, kinds)
     except CommandError as error:
         yield from str(error).splitlines()
         return
