@@ -37,6 +37,10 @@ def test_a_snapshot_is_creating_first_and_keeps_tags_when_asked(cloud: Cloud) ->
     assert "SnapshotCreateTime" not in first["DBSnapshot"]
     assert cloud.look()["DBInstanceStatus"] == "backing-up"
     assert refusal(lambda: cloud.rds.delete_db_snapshot(DBSnapshotIdentifier="s-1"))[0] == "InvalidDBSnapshotState"
+    copy = {"SourceDBSnapshotIdentifier": "s-1", "TargetDBSnapshotIdentifier": "s-2"}
+    assert refusal(lambda: cloud.rds.copy_db_snapshot(**copy)) == ("InvalidDBSnapshotState", 400)
+    restore = {"DBInstanceIdentifier": "db-2", "DBSnapshotIdentifier": "s-1"}
+    assert refusal(lambda: cloud.rds.restore_db_instance_from_db_snapshot(**restore)) == ("InvalidDBSnapshotState", 400)
     cloud.advance(61)
     cloud.rest()
     after = _snapshots(cloud, DBSnapshotIdentifier="s-1")[0]

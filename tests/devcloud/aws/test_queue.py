@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from devcloud.aws import births, changes, lifecycle
-from devcloud.aws.model import NOTHING_PENDING, Asked, Endpoint, Subnet, SubnetGroup, Zone
+from devcloud.aws.asked import Asked
+from devcloud.aws.model import NOTHING_PENDING, Endpoint, Subnet, SubnetGroup, Zone
 from devcloud.aws.steps import Make, Record
 
 BORN_AT = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)  # a Monday at noon: the windows of newborns are far
