@@ -16,6 +16,7 @@ from tests.support.kinds import (
     CONFIG_MAP,
     CRD,
     SECRET,
+    Kind,
     condition,
     in_trouble,
     is_ready,
@@ -26,6 +27,7 @@ from tests.support.waiting import eventually
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
 
+_LIMIT_S = 120.0
 _WATCHED = re.compile(r'^reflector_stale_seconds\{resource="([^"]+)"\}', re.MULTILINE)
 
 
@@ -42,6 +44,13 @@ def _refused(reason: str, *words: str) -> Callable[[JsonObject], bool]:
         return told.get("reason") == reason and all(word in told["message"] for word in words)
 
     return holds
+
+
+async def _until(
+    system: System, kind: Kind, namespace: str, name: str, holds: Callable[[JsonObject], bool]
+) -> JsonObject:
+    """Wait through the pause of a watch that was refused, and the aggregation of roles."""
+    return await system.until(kind, namespace, name, holds, limit_s=_LIMIT_S)
 
 
 async def _served(system: System, api: SecondApi) -> None:
@@ -66,25 +75,27 @@ async def test_a_composition_waits_for_its_kinds_and_says_what_each_lacks(compos
     api, name = SecondApi(f"{namespace}.example.org"), f"{namespace}-c"
     started = len(composing.started)
     await composing.create(COMPOSITION, api.composition(name))
-    await composing.until(COMPOSITION, "", name, _refused("KindNotInstalled", "Cache"))
+    await _until(composing, COMPOSITION, "", name, _refused("KindNotInstalled", "Cache"))
 
     whole = api.cache_crd()
     partial = api.cache_crd()
     status = partial["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["status"]
     del status["properties"]["inventory"]
     await composing.create(CRD, partial)
-    await composing.until(COMPOSITION, "", name, _refused("ApiIncomplete", "status.inventory"))
+    await _until(composing, COMPOSITION, "", name, _refused("ApiIncomplete", "status.inventory"))
     await composing.apply(CRD, whole)
-    await composing.until(COMPOSITION, "", name, _refused("KindNotInstalled", "Node"))
+    await _until(composing, COMPOSITION, "", name, _refused("KindNotInstalled", "Node"))
 
     await composing.create(CRD, api.node_crd())
-    await composing.until(COMPOSITION, "", name, _refused("KindNotAllowed", f"Node.{api.group}"))
+    await _until(composing, COMPOSITION, "", name, _refused("KindNotAllowed", f"Node.{api.group}"))
     await composing.apply(CRD, api.node_crd(composable="true"))
     # Nobody has given the composer the right to read these claims yet.
-    await composing.until(COMPOSITION, "", name, _refused("KindNotAllowed", "claims of Cache", "aggregate-to-composer"))
+    await _until(
+        composing, COMPOSITION, "", name, _refused("KindNotAllowed", "claims of Cache", "aggregate-to-composer")
+    )
 
     await composing.apply(CLUSTER_ROLE, api.role())
-    await composing.until(COMPOSITION, "", name, is_ready)
+    await _until(composing, COMPOSITION, "", name, is_ready)
     assert len(composing.started) == started
     await composing.api.delete(COMPOSITION.path("", name))
     await composing.api.until_gone(COMPOSITION.path("", name))
@@ -97,14 +108,15 @@ async def test_claims_of_another_api_are_served_while_they_are_there_and_then_wa
     await _served(composing, api)
     await composing.create(COMPOSITION, api.composition(name, appliesTo={}))
     await composing.create(api.cache, api.cache.new(namespace, "sessions", spec={"memoryMB": 64}))
-    waits = await composing.until(api.cache, namespace, "sessions", lambda obj: "inventory" in obj.get("status", {}))
+    waits = await _until(composing, api.cache, namespace, "sessions", lambda obj: "inventory" in obj.get("status", {}))
     assert condition(waits, "Ready")["status"] == "False"
     await _make_ready(composing, api, namespace)
-    served = await composing.until(api.cache, namespace, "sessions", is_ready)
+    served = await _until(composing, api.cache, namespace, "sessions", is_ready)
     assert {entry["kind"] for entry in served["status"]["inventory"]} == {"ConfigMap", "Node"}
     assert (await _node_of(composing, api, namespace))["spec"] == {"memory": "64Mi"}
     kinds = {f"Cache.{api.group}", f"Node.{api.group}"}
     assert kinds <= await _watched(composing)
+    await composing.at_rest()
     audit = composing.audit()
     await composing.ask_for_a_pass(api.cache, namespace, "sessions")
     await composing.at_rest(for_s=1.0)
@@ -119,26 +131,26 @@ async def test_claims_of_another_api_are_served_while_they_are_there_and_then_wa
     async def forgotten() -> bool:
         return not kinds & await _watched(composing)
 
-    await eventually(forgotten, "nobody watches either kind", every_s=0.5)
+    await eventually(forgotten, "nobody watches either kind", limit_s=_LIMIT_S, every_s=0.5)
 
 
 async def test_a_composed_kind_changes_its_schema_leaves_the_list_and_goes(composing: System, namespace: str) -> None:
     api, name = SecondApi(f"{namespace}.example.org"), f"{namespace}-c"
     await _served(composing, api)
     await composing.create(COMPOSITION, api.composition(name, node={"zone": "z1"}, appliesTo={}))
-    await composing.until(COMPOSITION, "", name, _refused("SchemaMismatch", "zone"))
+    await _until(composing, COMPOSITION, "", name, _refused("SchemaMismatch", "zone"))
     await composing.apply(CRD, api.node_crd(composable="true", zone={"type": "string"}))
-    await composing.until(COMPOSITION, "", name, is_ready)
+    await _until(composing, COMPOSITION, "", name, is_ready)
     await composing.create(api.cache, api.cache.new(namespace, "sessions", spec={"memoryMB": 64}))
-    await composing.until(api.cache, namespace, "sessions", lambda obj: "inventory" in obj.get("status", {}))
+    await _until(composing, api.cache, namespace, "sessions", lambda obj: "inventory" in obj.get("status", {}))
     await _make_ready(composing, api, namespace)
-    await composing.until(api.cache, namespace, "sessions", is_ready)
+    await _until(composing, api.cache, namespace, "sessions", is_ready)
     assert (await _node_of(composing, api, namespace))["spec"]["zone"] == "z1"
 
     # Off the list it is no longer changed, and its neighbour still is.
     await composing.apply(CRD, api.node_crd(composable="false", zone={"type": "string"}))
     await composing.edit(api.cache, namespace, "sessions", {"spec": {"memoryMB": 128}})
-    await composing.until(api.cache, namespace, "sessions", in_trouble("KindNotAllowed"))
+    await _until(composing, api.cache, namespace, "sessions", in_trouble("KindNotAllowed"))
     (settings,) = [
         one
         for one in await composing.api.items(f"/api/v1/namespaces/{namespace}/configmaps")
@@ -175,16 +187,16 @@ async def test_a_connection_appears_whole_in_one_write_and_is_put_back_at_once_w
     await composing.create(CONFIG_MAP, CONFIG_MAP.new(namespace, "authority", data={"ca.crt": "PEM"}))
     spec = {"memoryMB": 64, "deletionPolicy": "Delete"}
     claim = await composing.create(api.cache, api.cache.new(namespace, "sessions", spec=spec))
-    await composing.until(api.cache, namespace, "sessions", lambda obj: "inventory" in obj.get("status", {}))
+    await _until(composing, api.cache, namespace, "sessions", lambda obj: "inventory" in obj.get("status", {}))
     audit = composing.audit()
     await _make_ready(composing, api, namespace, address="cache.example")
     source = f"{(await _node_of(composing, api, namespace))['metadata']['name']}-auth"
-    told = await composing.until(api.cache, namespace, "sessions", in_trouble("SecretNotFound"))
+    told = await _until(composing, api.cache, namespace, "sessions", in_trouble("SecretNotFound"))
     assert source in condition(told, "Synced")["message"]
 
     login = {"user": "app", "secret": "first"}
     await composing.create(SECRET, SECRET.new(namespace, source, stringData=login))
-    bound = await composing.until(api.cache, namespace, "sessions", is_ready)
+    bound = await _until(composing, api.cache, namespace, "sessions", is_ready)
     path = SECRET.path(namespace, bound["status"]["binding"]["name"])
     made = await composing.api.get(path)
     assert made["type"] == "servicebinding.io/redis"
@@ -205,6 +217,7 @@ async def test_a_connection_appears_whole_in_one_write_and_is_put_back_at_once_w
     await composing.api.merge(SECRET.path(namespace, source), {"stringData": {"secret": "second"}})
     await eventually(lambda: holds("second"), "a new password of the foreign kind is published")
 
+    await composing.at_rest()
     audit.rewind()
     await composing.at_rest(for_s=2.0)
     assert audit.writes(COMPOSER) == []
