@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from composer import inventory
+from composer.check import CheckRequest, check
 from composer.choose import Candidate, Revision, candidates, revisions
 from composer.decide import decide
 from composer.kinds import Catalog, catalog
@@ -21,7 +22,7 @@ from composer.view import Known, View
 from fairlead.cluster import Discovery, connected, current_namespace
 from fairlead.exits import CommandError, Exit
 from fairlead.planning import ClaimPlan, Renders, blocked, changes_of
-from fairlead.rendering import NO_UID, checked_claim, refuse_unreadable
+from fairlead.rendering import NO_UID, checked_claim, located, refuse_unreadable
 from fairlead.yaml_files import Document, documents_in, invalid
 from runtime.errors import NotFound
 from runtime.kube import Kube, Selection
@@ -102,6 +103,10 @@ async def plan(options: Options) -> tuple[ClaimPlan, ...]:
         raise CommandError("the files hold neither a claim nor a Composition", exit_code=Exit.INVALID_INPUT)
     async with connected(options.kubeconfig) as kube:
         found = await _Cluster.read(kube, options)
+        for each in compositions:
+            problems = check(CheckRequest(each.content["spec"], found.kinds))
+            if problems:
+                raise located(each, problems)
         edited = found.library.edited(compositions)
         plans = [await found.of_file(each, edited) for each in claims]
         seen = {each.claim for each in plans}

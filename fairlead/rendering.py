@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Literal
 
@@ -87,7 +88,8 @@ def _facts(group_kind: str, given: Catalog) -> KindFacts | None:
     return given.get(group_kind) or shipped_kinds(f"{group_kind.partition('.')[2]}_*.yaml").get(group_kind)
 
 
-def shipped_kinds(files: str) -> Catalog:
+@cache
+def shipped_kinds(files: str) -> Mapping[str, KindFacts]:
     """Return the kinds of our CRDs in the files of that pattern, as an API server with them would serve them."""
     return catalog({**crd, "status": _ESTABLISHED} for crd in objects_in(assets("crds"), files))
 
@@ -122,7 +124,7 @@ def checked_claim(file: Document, uid: str, given: Catalog = NONE_GIVEN) -> Obje
     claim = file.content
     facts = _facts(_group_kind(claim), given)
     if facts is None or not facts.abstract or facts.resource.api_version != claim["apiVersion"]:
-        known = (shipped_kinds("*.yaml") | given).values()
+        known = {**shipped_kinds("*.yaml"), **given}.values()
         claimable = sorted(each.resource.kind for each in known if each.abstract)
         what = f"{claim['apiVersion']} {claim['kind']} is no kind of claim; there is {', '.join(claimable)}"
         raise invalid(file.place("kind"), f"{what}{near(str(claim['kind']), claimable)}")

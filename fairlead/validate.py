@@ -63,7 +63,7 @@ def _shipped(document: Document) -> Catalog:
     if document.content["kind"] == "Composition":
         named = [spec.get("compositeTypeRef"), *(each.get("template") for each in spec.get("resources") or ())]
     groups = {str((each or {}).get("apiVersion", "")).partition("/")[0] for each in named}
-    found = shipped_kinds("no such file")
+    found = dict(shipped_kinds("no such file"))
     for group in sorted(each for each in groups if each.endswith(_OURS)):
         found |= shipped_kinds(f"{group}_*.yaml")
     return found

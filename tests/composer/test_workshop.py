@@ -86,6 +86,13 @@ async def test_a_bomb_costs_its_own_render_alone() -> None:
     assert neighbours == 3 * len(BOMBS)
 
 
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers that are forked from now on have a fifth of the processor time."""
+    monkeypatch.setattr("composer.worker.CPU_SECONDS", 0.2)
+
+
+@pytest.mark.usefixtures("impatient")
 async def test_what_kills_three_workers_is_refused_and_kills_no_fourth(workshop: Workshop) -> None:
     """The refusal needs no worker: it comes while the only one is taken away."""
     request = request_of(BOMBS["lists of lists"])
@@ -101,6 +108,7 @@ async def test_what_kills_three_workers_is_refused_and_kills_no_fourth(workshop:
     assert (await workshop.render(_request("fine"))).children
 
 
+@pytest.mark.usefixtures("impatient")
 async def test_a_namespace_of_bombs_has_one_worker_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     workshop = Workshop(workers=2)
     bombs = [msgspec.structs.replace(request_of(BOMBS["lists of lists"]), claim=claim(size=str(n))) for n in range(4)]

@@ -260,7 +260,7 @@ async def _plan(
     )
     output, _ = await asyncio.wait_for(process.communicate(), 120)
     assert process.returncode is not None
-    told: JsonObject = msgspec.json.decode(output)
+    told: JsonObject = msgspec.json.decode(output or b'{"claims":[]}')
     changes = [each for found in told["claims"] for each in found["changes"]]
     return process.returncode, [(each["verb"], each["resource"], each["name"]) for each in changes], told
 
@@ -290,6 +290,9 @@ async def test_a_plan_lists_what_an_edit_would_do_and_the_edit_does_just_that(
             each["metadata"]["annotations"]["fairlead.dev/resource"]: each
             for each in await composing.children(namespace, "orders")
         }
+        broken = _three(name, kept={"data": {"size": "{{ claim.spec.sise }}"}})
+        assert (await _plan(composing, tmp_path / "broken", broken))[:2] == (2, [])
+
         code, changes, told = await _plan(composing, tmp_path / "edit", after)
         by_verb = {verb: (resource, child) for verb, resource, child in changes}
         assert code == 4
