@@ -16,8 +16,6 @@ from devcloud.aws.steps import Copy, Restore, Work
 from devcloud.aws.views import latest_restorable
 from devcloud.aws.wire import Tree
 
-_NOT_HERE = ("MasterUserPassword", "MasterUsername", "StorageEncrypted", "KmsKeyId", "EngineVersion")
-
 
 def from_snapshot(call: Call) -> Tree:
     """RestoreDBInstanceFromDBSnapshot."""
@@ -73,9 +71,6 @@ def _source(call: Call) -> tuple[Instance | AutomatedBackup, datetime | None]:
 def _restored(
     call: Call, asked: Asked, source: Snapshot | Instance | AutomatedBackup, work: Work, births: tuple[int, ...]
 ) -> Tree:
-    for name in _NOT_HERE:
-        if name in call.parameters:
-            raise invalid_combination(f"The parameter {name} cannot be given when restoring.")
     whole = _inherited(asked, source)
     if (whole.allocated_storage or 0) < source.allocated_storage:
         raise invalid_combination("The allocated storage cannot be less than that of the source.")

@@ -137,6 +137,14 @@ def test_there_is_only_so_much(behaviour: dict[str, Any], code: str, cloud: Clou
     assert refusal(lambda: cloud.create("db-2")) == (code, 400)
 
 
+def test_a_class_of_which_none_is_left_is_not_changed_to(cloud: Cloud) -> None:
+    cloud.born()
+    cloud.control("POST", "behaviour", {"no_capacity": ["db.m6g.large"]})
+
+    change = {"DBInstanceIdentifier": "db-1", "DBInstanceClass": "db.m6g.large"}
+    assert refusal(lambda: cloud.rds.modify_db_instance(**change)) == ("InsufficientDBInstanceCapacity", 400)
+
+
 def test_there_are_only_so_many_groups(cloud: Cloud) -> None:
     cloud.control("POST", "behaviour", {"quotas": {"subnet_groups": 1, "parameter_groups": 0}})
     subnets = ["subnet-0a1b2c3d4e5f6000a", "subnet-0a1b2c3d4e5f6000b"]
