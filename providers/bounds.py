@@ -66,7 +66,7 @@ class Limiter:
             del self._reserved[key]
 
     def count_destroy(self, account: Account[Any, Any], namespace: Object) -> None:
-        """Count one destroy before it is begun; raises Terminal Brake when it is one too many."""
+        """Count one destroy or interruption before it is begun; raises Terminal Brake when it is one too many."""
         config = account.config_object
         name = key_of(config).name
         limits = msgspec.convert((config.get("spec") or {}).get("limits") or {}, Common)
@@ -124,7 +124,10 @@ class Limiter:
             most = max(_FEWEST_DESTROYS, int(self.users(name) * _SHARE_OF_DESTROYS))
         if most is None or done < most:
             return ""
-        return f"{done} databases were taken away within an hour, at most {most} may; release with: fairlead resume"
+        return (
+            f"{done} databases were taken away or interrupted within an hour, at most {most} may; release with:"
+            " fairlead resume"
+        )
 
     def _recent(self, times: deque[datetime]) -> int:
         while times and self._now() - times[0] > HOUR:

@@ -10,6 +10,7 @@ from providers.plan import Plan, Refuse, Rest, Scene, Settled, Update, Wait
 
 _LATER = timedelta(minutes=1)
 _MOST_NAMED = 5
+INTERRUPTING = frozenset({Class.RESTART, Class.LOCKOUT})
 
 
 def converge(scene: Scene[SpecT], observed: Observed[SpecT]) -> Plan:
@@ -29,7 +30,7 @@ def converge(scene: Scene[SpecT], observed: Observed[SpecT]) -> Plan:
     now, in_the_way = _past_the_queue(due, observed.pending)
     held = tuple(change for change in scene.changes if change not in now)
     losses = tuple(one for one in held if one.kind is Class.LOSS and one.veto is None and not _agreed(scene, one))
-    why = _why_held(held, in_the_way, losses, edited=edited)
+    why = _braked(scene, held, edited=edited) or _why_held(held, in_the_way, losses, edited=edited)
     queued = tuple(change for change in held if _may_queue(scene, change))
     if now or queued:
         return Update(now, why, drift=not edited, queued=queued)
@@ -50,13 +51,24 @@ def _only_we_changed(scene: Scene[SpecT]) -> bool:
     )
 
 
+def _in_time(scene: Scene[SpecT], change: Change, *, edited: bool) -> bool:
+    asked = scene.desired.apply_now if edited else scene.desired.correct_drift
+    # What the cloud's queue can hold is made by the cloud when its window opens; the rest is sent by our clock.
+    return asked or (scene.bounds.window_open and change.queue is Queue.NONE)
+
+
+def _braked(scene: Scene[SpecT], held: tuple[Change, ...], *, edited: bool) -> Refuse | None:
+    """Say that it is the brake which holds what would interrupt now."""
+    stopped = [one for one in held if one.kind in INTERRUPTING and one.veto is None]
+    if not scene.bounds.brake or not any(_in_time(scene, one, edited=edited) for one in stopped):
+        return None
+    return Refuse("Brake", scene.bounds.brake, held)
+
+
 def _due(scene: Scene[SpecT], change: Change, *, edited: bool) -> bool:
-    desired = scene.desired
     if change.queue is Queue.CANCEL:
         return True
-    asked = desired.apply_now if edited else desired.correct_drift
-    # What the cloud's queue can hold is made by the cloud when its window opens; the rest is sent by our clock.
-    in_time = (asked or (scene.bounds.window_open and change.queue is Queue.NONE)) and not scene.bounds.brake
+    in_time = _in_time(scene, change, edited=edited) and not scene.bounds.brake
     match change.kind:
         case Class.ONLINE:
             return True

@@ -16,6 +16,7 @@ from typing import Any, Generic, assert_never
 from providers import credentials, reading
 from providers.bounds import Limiter
 from providers.cloud import ConfigT, Credential, Fence, Provider
+from providers.converge import INTERRUPTING
 from providers.managed import Absent, Change, Observed, Present, SpecT, describe
 from providers.outcome import Outcome, Said, calls_of, marks_missing
 from providers.passwords import Await, Confirm, Introduce, Keep, Kept, Login, Missing, PutBack, Restore, Retire
@@ -69,7 +70,7 @@ class Effects(Generic[SpecT, ConfigT]):
             case Create():
                 await self._create(snapshot, plan, out, limiter)
             case Update() | Settled() | Rest():
-                await self._update(snapshot, plan, out)
+                await self._update(snapshot, plan, out, limiter)
             case Adopt():
                 await self._adopt(snapshot, plan, out)
             case Release():
@@ -123,8 +124,10 @@ class Effects(Generic[SpecT, ConfigT]):
         if isinstance(out.fresh, Present):
             await self._mark(snapshot, out, incarnation=out.fresh.observed.incarnation)
 
-    async def _update(self, snapshot: Snapshot[SpecT], plan: Plan, out: Outcome[SpecT]) -> None:
+    async def _update(self, snapshot: Snapshot[SpecT], plan: Plan, out: Outcome[SpecT], limiter: Limiter) -> None:
         account, observed = _account(snapshot), _observed(snapshot)
+        if isinstance(plan, Update) and any(change.kind in INTERRUPTING for change in plan.changes):
+            limiter.count_destroy(account, snapshot.namespace)
         if calls_of(snapshot, plan):
             fence = await self._intend(snapshot, plan, out)
             if isinstance(plan, Update):

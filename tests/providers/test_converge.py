@@ -75,6 +75,9 @@ CASES = {
         (PORT, CLASS), (PORT,), (CLASS,), "WaitingForWindow", bounds={"window_open": True}
     ),
     "a brake keeps the queue as it is": Case((CLASS,), reason="WaitingForWindow", bounds={"brake": "too many"}),
+    "a brake is named where something would interrupt now": Case(
+        (PORT, WINDOW), (WINDOW,), reason="Brake", desired={"apply_now": True}, bounds={"brake": "too many"}
+    ),
     "a loss is neither made nor queued": Case((MAJOR,), reason="HeldChange", desired={"apply_now": True}),
     "an agreed loss that restarts waits in the queue": Case(
         (MAJOR,), queued=(MAJOR,), reason="WaitingForWindow", desired={"consent": Consent((("version", "17"),))}
