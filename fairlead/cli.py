@@ -242,16 +242,19 @@ def plan(
 
 
 @app.command(name="test")
-def run_tests(path: Path, /, *, update: Annotated[bool, Parameter(negative="")] = False) -> Exit:
+def run_tests(
+    path: Path, /, *, crds: Path | None = None, update: Annotated[bool, Parameter(negative="")] = False
+) -> Exit:
     """Run the tests that lie beside Compositions, in the folder `tests` below them.
 
     Args:
         path: A folder of Compositions.
+        crds: A file or folder with kinds beside ours.
         update: Write the golden files anew; review them like code.
     """
     from fairlead import testing
 
-    results = testing.run_tests(path, update=update)
+    results = testing.run_tests(path, crds=crds, update=update)
     for result in results:
         for line in result.lines():
             print(line)

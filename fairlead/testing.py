@@ -14,11 +14,12 @@ from typing import Any, Literal
 import msgspec
 
 from composer import names
+from composer.kinds import Catalog
 from composer.problems import CompositionError
 from composer.render import Observed, Rendered, Request, render
 from composer.sampling import all_ready
 from fairlead.exits import CommandError, Exit
-from fairlead.rendering import NO_UID, check_children, checked_claim, compositions_in, yaml_of
+from fairlead.rendering import NO_UID, check_children, checked_claim, compositions_in, kinds_in, yaml_of
 from fairlead.yaml_files import Document, documents_in, invalid
 from runtime.objects import Object, metadata
 
@@ -89,8 +90,18 @@ class Result:
         yield from (f"     {each}" for each in self.differences)
 
 
-def run_tests(path: Path, *, update: bool) -> tuple[Result, ...]:
+@dataclass(frozen=True, slots=True)
+class _Library:
+    """The Compositions under test by name, and the kinds that were given beside ours."""
+
+    compositions: Mapping[str, Document]
+    given: Catalog
+
+
+def run_tests(path: Path, *, crds: Path | None = None, update: bool = False) -> tuple[Result, ...]:
     """Run the tests of a folder of Compositions; with `update`, write golden files anew instead of comparing.
+
+    `crds` is a file or folder with kinds beside ours.
 
     Raises CommandError when a test or Composition cannot be read, or there is no test.
     """
@@ -99,7 +110,8 @@ def run_tests(path: Path, *, update: bool) -> tuple[Result, ...]:
     found = [each for each in documents_in(folder) if each.content["kind"] == _KIND] if folder.is_dir() else []
     if not found:
         raise invalid(path, f"holds no test: a document of kind {_KIND} in the folder {folder}")
-    return tuple(_run(test, compositions, update=update) for test in found)
+    library = _Library(compositions, kinds_in(crds) if crds else {})
+    return tuple(_run(test, library, update=update) for test in found)
 
 
 def exit_of(results: tuple[Result, ...]) -> Exit:
@@ -107,17 +119,17 @@ def exit_of(results: tuple[Result, ...]) -> Exit:
     return Exit.DIFFERENCES if any(each.differences for each in results) else Exit.DONE
 
 
-def _run(test: Document, compositions: Mapping[str, Document], *, update: bool) -> Result:
+def _run(test: Document, library: _Library, *, update: bool) -> Result:
     try:
         spec = msgspec.convert(test.content.get("spec") or {}, Case)
     except msgspec.ValidationError as error:
         raise invalid(test.place("spec"), f"is no {_KIND}: {error}") from error
-    if spec.composition not in compositions:
+    if spec.composition not in library.compositions:
         raise invalid(test.place("spec.composition"), f"there is no Composition {spec.composition!r} beside the tests")
-    composition = compositions[spec.composition]
+    composition = library.compositions[spec.composition]
     name = f"{spec.composition}/{metadata(test.content).get('name', test.path.stem)}"
     try:
-        rendered = _render(spec, composition)
+        rendered = _render(spec, composition, library.given)
     except CompositionError as error:
         return Result(name, tuple(_of_error(spec.expect.error, error)))
     except CommandError as error:
@@ -125,9 +137,9 @@ def _run(test: Document, compositions: Mapping[str, Document], *, update: bool) 
     return Result(name, tuple(_differences(test, spec, rendered, update=update)))
 
 
-def _render(spec: Case, composition: Document) -> Rendered:
+def _render(spec: Case, composition: Document, given: Catalog) -> Rendered:
     """Render the test's claim. Raises CompositionError, or CommandError when claim or children fit no schema."""
-    claim = checked_claim(Document.written(composition.path, spec.claim), NO_UID)
+    claim = checked_claim(Document.written(composition.path, spec.claim), NO_UID, given)
     request = Request(
         composition_name=spec.composition,
         composition=composition.content["spec"],
@@ -144,7 +156,7 @@ def _render(spec: Case, composition: Document) -> Rendered:
         seen = Observed(live.resource, live.key, _reporting(desired, live.status))
         request = msgspec.structs.replace(request, observed=(*request.observed, seen))
     rendered = all_ready(request) if spec.ready == "all" else render(request)
-    check_children(composition, rendered)
+    check_children(composition, rendered, given)
     return rendered
 
 

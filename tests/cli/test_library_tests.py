@@ -9,6 +9,8 @@ import pytest
 
 from fairlead.cli import run
 from tests.cli.test_render import CLAIM, COMPOSITION
+from tests.cli.test_validate import BACKUP as CRD
+from tests.cli.test_validate import FOREIGN
 
 _ROOT = Path(__file__).resolve().parents[2]
 _CLAIM = "".join(f"    {line}\n" for line in CLAIM.splitlines())
@@ -107,6 +109,15 @@ def test_a_golden_file_is_written_once_and_compared_from_then_on(
 
     assert run(["test", str(folder)]) == 3
     assert "expected 'team: books', found 'team: shop'" in capsys.readouterr().out
+
+
+def test_a_foreign_kind_is_compared_with_its_crd(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = _folder(tmp_path, "  ready: all\n  expect: {waiting: []}")
+    (folder / "two-steps.yaml").write_text(FOREIGN.partition("        forProvider:")[0] + "        instnces: 3\n")
+    (folder / "tests" / "crds.yaml").write_text(CRD)
+
+    assert run(["test", str(folder), "--crds", str(folder / "tests" / "crds.yaml")]) == 3
+    assert "did you mean 'instances'?" in capsys.readouterr().out
 
 
 def test_a_folder_without_tests_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
