@@ -16,7 +16,7 @@ from jinja2 import Undefined
 from jinja2.filters import FILTERS
 from jinja2.tests import TESTS
 
-from composer.values import ExpressionError, Pending, settled
+from composer.values import ExpressionError, Pending, Status, settled
 
 Function = Callable[..., Any]
 
@@ -87,14 +87,16 @@ def _cidr(value: Any) -> str:
         raise ExpressionError(f"{str(value)[:_SHOWN_CHARACTERS]!r} is no network like 10.0.0.0/8") from None
 
 
-def _combine(value: Any, *others: Any) -> dict[str, Any]:
+def _combine(value: Any, *others: Any) -> Mapping[str, Any]:
     """Merge maps into one; where two have a key, the later one's value counts."""
     found: dict[str, Any] = {}
     for each in (value, *others):
         if not isinstance(each, Mapping):
             raise ExpressionError(f"{str(each)[:_SHOWN_CHARACTERS]!r} is no map, and cannot be combined with one")
         found |= each
-    return found
+    status = next((each for each in (value, *others) if isinstance(each, Status)), None)
+    # What is not there yet is still to come.
+    return Status(status.resource, status.path, found) if status else found
 
 
 def _split(value: Any, separator: Any = ",") -> list[str]:

@@ -92,6 +92,7 @@ PENDING = {
     "added to a list": "{{ [1] + resources.net.status.x }}",
     "repeated": "{{ 'a' * resources.net.status.x }}",
     "as a label": "{{ resources.net.status.x | dns_label }}",
+    "as a field of a status that is combined": "{{ (resources.net.status.id | combine({'a': 1})).v6 }}",
     "as the other value of another": "{{ resources.net.status.y | or_else(resources.net.status.x) }}",
 }
 
