@@ -26,7 +26,7 @@ from tests.support.processes import Program
 
 _ROOT = Path(__file__).resolve().parents[2]
 ASSETS = Assets(crds=_ROOT / "crds", compositions=_ROOT / "compositions", deploy=_ROOT / "deploy")
-_APISERVER_FIXTURES = frozenset({"plane", "api", "namespace", "audit"})
+_APISERVER_FIXTURES = frozenset({"plane", "api", "namespace", "audit", "system"})
 _POSTGRES_FIXTURES = frozenset({"postgres_server", "onprem_server", "onprem_front"})
 
 
