@@ -180,6 +180,7 @@ def _raw(cloud: Cloud, body: str) -> tuple[int, str]:
         ("Action=DescribeDBInstances&Version=2014-10-31&MaxRecords=many", "InvalidParameterValue"),
         ("Action=StopDBInstance&Version=2014-10-31", "MissingParameter"),
         ("Action=ModifyDBInstance&Version=2014-10-31&DBInstanceIdentifier=a&MultiAZ=maybe", "InvalidParameterValue"),
+        ("Action=DescribeEvents&Version=2014-10-31&StartTime=yesterday", "InvalidParameterValue"),
         ("", "InvalidAction"),
     ],
 )
