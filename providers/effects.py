@@ -191,16 +191,14 @@ class Effects(Generic[SpecT, ConfigT]):
 
     async def _publish_kept(self, snapshot: Snapshot[SpecT], out: Outcome[SpecT]) -> None:
         """Write what the credentials Secret lacks; nothing is asked of the cloud."""
+        step = snapshot.step
+        if not isinstance(step, Restore | Confirm):
+            return
         ca = _account(snapshot).cloud.endpoint(snapshot.target).ca
-        match snapshot.step:
-            case Restore(username=username, password=password):
-                await self._store_secret(snapshot, Kept(password, "", username, ca), out)
-            case Confirm(username=username, password=password, replaces=replaces):
-                await self._store_secret(snapshot, Kept(password, "", username, ca), out)
-                out.proven[username] = ""
-                self._rotated(username, replaces, out)
-            case _:
-                return
+        await self._store_secret(snapshot, Kept(step.password, "", step.username, ca), out)
+        if isinstance(step, Confirm):
+            out.proven[step.username] = ""
+            self._rotated(step.username, step.replaces, out)
 
     async def _adopt(self, snapshot: Snapshot[SpecT], plan: Adopt, out: Outcome[SpecT]) -> None:
         observed = _observed(snapshot)
