@@ -70,8 +70,8 @@ def _facts(answer: Answer, tags: Mapping[str, str], target: Where, status: str) 
         address=str(endpoint.get("Address", "")),
         port=int(endpoint.get("Port") or 0),
         username=str(answer.get("MasterUsername", "")),
-        # An instance that was made without a name has the engine's own database alone.
-        database=str(answer.get("DBName") or "postgres"),
+        # A restored one names none and has its source's; one made without a name has the engine's own alone.
+        database=str(answer.get("DBName") or target.spec.db_name or "postgres"),
         engine_version=str(answer.get("EngineVersion", "")),
         allocated_storage=int(answer.get("AllocatedStorage") or 0),
         window=str(answer.get("PreferredMaintenanceWindow", "")),
