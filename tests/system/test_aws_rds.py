@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
+import psycopg
 import pytest
 
 from tests.support.api import JsonObject
@@ -65,9 +66,15 @@ class Instance:
             self._external = str(obj["metadata"]["annotations"]["fairlead.dev/external-name"])
         return self._external
 
-    async def password(self) -> str:
-        found = decoded(await self.system.api.get(SECRET.path(self.namespace, f"{self.name}-credentials")))
-        return found["current"]
+    async def credentials(self) -> dict[str, str]:
+        return decoded(await self.system.api.get(SECRET.path(self.namespace, f"{self.name}-credentials")))
+
+    async def login(self) -> psycopg.AsyncConnection:
+        """Log in with what status and Secret tell, as whoever binds them does."""
+        obj = await self.system.api.get(RDS_INSTANCE.path(self.namespace, self.name))
+        kept, told = await self.credentials(), obj["status"]["connection"]
+        binding = {key: str(told[key]) for key in ("host", "port", "database", "username", "sslmode")}
+        return await self.system.login_by({**binding, "password": kept["current"], "certificates": kept["ca.crt"]})
 
 
 def actions(calls: list[JsonObject]) -> list[str]:
@@ -116,27 +123,50 @@ async def an_edit_that_restarts_waits_in_the_queue_and_a_reverted_one_leaves_it(
 
 async def a_password_rotates_by_token(orders: Instance) -> None:
     await orders.create()
-    before, since = await orders.password(), await orders.aws.mark()
+    before, since = (await orders.credentials())["current"], await orders.aws.mark()
     await orders.patch({"spec": {"passwordRotation": {"token": "2"}}})
 
     async def rotated() -> bool:
-        return await orders.password() != before
+        return (await orders.credentials())["current"] != before
 
     await eventually(rotated, "another password", limit_s=60)
     await orders.until()
     assert actions(await orders.changes(since)) == ["ModifyDBInstance"]
+    async with await orders.login() as connection:
+        await connection.execute("SELECT 1")
 
 
-async def a_deletion_leaves_a_final_snapshot(orders: Instance) -> None:
+async def a_deletion_leaves_a_final_snapshot_that_holds_the_data(orders: Instance) -> None:
     await orders.create(deletionPolicy="Snapshot")
+    async with await orders.login() as connection:
+        await connection.execute("CREATE TABLE harvest AS SELECT 42 AS bushels")
     name, since = await orders.external(), await orders.aws.mark()
     await orders.system.delete(RDS_INSTANCE, orders.namespace, orders.name)
     listed = (await orders.aws.person("describe_db_snapshots", DBInstanceIdentifier=name))["DBSnapshots"]
-    assert [(one["SnapshotType"], one["Status"]) for one in listed if one["SnapshotType"] == "manual"] == [
-        ("manual", "available")
-    ]
+    (final,) = (one for one in listed if one["SnapshotType"] == "manual")
+    assert final["Status"] == "available"
     assert actions(await orders.changes(since)) == ["DeleteDBInstance"]
     assert await orders.aws.instance(name) is None
+    heir = Instance(orders.aws, orders.namespace, f"{orders.name}-heir")
+    await heir.create(forProvider={"restoreFrom": {"dbSnapshotIdentifier": final["DBSnapshotIdentifier"]}})
+    assert actions(await heir.changes(since)) == ["RestoreDBInstanceFromDBSnapshot", "ModifyDBInstance"]
+    async with await heir.login() as connection:
+        cursor = await connection.execute("SELECT bushels FROM harvest")
+        assert await cursor.fetchall() == [(42,)]
+
+
+async def a_failed_instance_is_kept_until_its_loss_is_agreed(orders: Instance) -> None:
+    await orders.create(deletionPolicy="Snapshot")
+    name, since = await orders.external(), await orders.aws.mark()
+    await orders.aws.strike(name, status="failed")
+    await orders.until("DatabaseFailed")
+    await orders.system.api.delete(RDS_INSTANCE.path(orders.namespace, orders.name))
+    held = await orders.until("BackupImpossible")
+    assert "failed" in condition(held, "Synced")["message"]
+    assert await orders.changes(since) == []
+    await orders.patch({"spec": {"deletionPolicy": "Delete"}})
+    await orders.aws.until_gone(name)
+    await orders.system.api.until_gone(RDS_INSTANCE.path(orders.namespace, orders.name))
 
 
 async def a_lost_instance_is_told_and_not_made_anew(orders: Instance) -> None:
@@ -233,7 +263,8 @@ LIVES = (
     an_instance_is_made_by_one_call_and_published,
     an_edit_that_restarts_waits_in_the_queue_and_a_reverted_one_leaves_it,
     a_password_rotates_by_token,
-    a_deletion_leaves_a_final_snapshot,
+    a_deletion_leaves_a_final_snapshot_that_holds_the_data,
+    a_failed_instance_is_kept_until_its_loss_is_agreed,
     a_lost_instance_is_told_and_not_made_anew,
     drift_is_put_back_by_its_class,
     what_a_person_queued_is_not_flushed,
@@ -279,3 +310,20 @@ async def test_a_robot_that_strips_tags_is_named(orders: Instance) -> None:
         await orders.aws.behave(tag_robot=None)
     await orders.annotate(**{"reconcile-requested-at": "now"})
     await orders.until()
+
+
+async def test_a_lost_answer_makes_one_and_a_session_that_is_over_unmakes_none(orders: Instance) -> None:
+    since = await orders.aws.mark()
+    await orders.aws.fault("CreateDBInstance", "drop", times=1, after_effect=True)
+    await orders.create()
+    assert actions(await orders.changes(since)) == ["CreateDBInstance"]
+    await orders.aws.fault("DescribeDBInstances", code="ExpiredToken", status=403, times=None)
+    try:
+        await orders.annotate(**{"reconcile-requested-at": "1"})
+        held = await orders.until("CredentialsInvalid")
+    finally:
+        await orders.aws.heal()
+    assert condition(held, "Ready")["status"] == "True"
+    await orders.annotate(**{"reconcile-requested-at": "2"})
+    await orders.until()
+    assert actions(await orders.changes(since)) == ["CreateDBInstance"]
