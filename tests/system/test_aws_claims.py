@@ -97,7 +97,6 @@ async def test_a_claim_is_served_changed_and_taken_away(fenced: Aws) -> None:
 
         await _edits_go_to_the_group(fenced, namespace, parameters["status"]["externalName"])
         await _teardown_is_in_order(fenced, namespace)
-        await _a_row_is_read_back(fenced, namespace)
 
 
 async def _edits_go_to_the_group(aws: Aws, namespace: str, name: str) -> None:
@@ -132,17 +131,6 @@ async def _teardown_is_in_order(aws: Aws, namespace: str) -> None:
     assert sorted(deleted[1:]) == ["DeleteDBParameterGroup", "DeleteDBSubnetGroup"]
     for kind in (DB_SUBNET_GROUP, DB_PARAMETER_GROUP):
         assert await aws.system.api.items(kind.path(namespace)) == []
-
-
-async def _a_row_is_read_back(aws: Aws, namespace: str) -> None:
-    """What the deleted claim held comes back into a new one, out of the final snapshot."""
-    spec = {"restoreFrom": {"claim": "orders"}, "databaseName": "orders", "username": "orders_app"}
-    await aws.system.create(CLAIM, claim(namespace, "again", deletionPolicy="Delete", **spec))
-    await aws.system.until(CLAIM, namespace, "again", is_ready, limit_s=120)
-    async with await aws.system.login(namespace, "again") as connection:
-        rows = await (await connection.execute("SELECT name FROM goods")).fetchall()
-    assert rows == [("canary",)]
-    await aws.system.delete(CLAIM, namespace, "again")
 
 
 async def test_the_shipped_policies_leave_what_is_not_ours_alone(fenced: Aws) -> None:
