@@ -1,84 +1,15 @@
 """An RDSInstance over the wire: made, changed, let go, taken away, all by the provider's own process."""
 
 import asyncio
-from collections.abc import Callable
-from typing import Any
 
-import psycopg
 import pytest
 
-from tests.support.api import JsonObject
 from tests.support.aws import AWS_CONFIG, RDS_INSTANCE, Aws, instance
-from tests.support.kinds import SECRET, condition, is_ready
-from tests.support.system import decoded
+from tests.support.kinds import condition
+from tests.support.rds_instance import Instance, actions
 from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
-
-NAME = "orders"
-
-
-def reason_is(reason: str, type_: str = "Synced") -> Callable[[JsonObject], bool]:
-    """Return what holds of an object that gives this reason for its newest generation."""
-
-    def holds(obj: JsonObject) -> bool:
-        found = condition(obj, type_)
-        return found.get("reason") == reason and found.get("observedGeneration") == obj["metadata"]["generation"]
-
-    return holds
-
-
-class Instance:
-    """One RDSInstance and what RDS knows of it."""
-
-    def __init__(self, aws: Aws, namespace: str, name: str = NAME) -> None:
-        self.aws, self.system, self.namespace, self.name = aws, aws.system, namespace, name
-        self._external = ""
-
-    async def create(self, **spec: Any) -> JsonObject:
-        await self.system.create(RDS_INSTANCE, instance(self.namespace, self.name, **spec))
-        return await self.until()
-
-    async def edit(self, **changes: object) -> None:
-        await self.patch({"spec": {"forProvider": changes}})
-
-    async def patch(self, patch: JsonObject) -> None:
-        await self.system.edit(RDS_INSTANCE, self.namespace, self.name, patch)
-
-    async def annotate(self, **annotations: str) -> None:
-        await self.patch(
-            {"metadata": {"annotations": {f"fairlead.dev/{key}": one for key, one in annotations.items()}}}
-        )
-
-    async def until(self, reason: str = "InSync") -> JsonObject:
-        holds = is_ready if reason == "InSync" else reason_is(reason)
-        return await self.system.until(RDS_INSTANCE, self.namespace, self.name, holds, limit_s=120)
-
-    async def changes(self, since: int) -> list[JsonObject]:
-        """Return the mutating calls after a mark that name this instance, whatever became of them."""
-        # RDS is given an instance's name, or its ARN, which ends so.
-        name = await self.external()
-        return [one for one in await self.aws.changes(since) if str(one["identifier"]).endswith(name)]
-
-    async def external(self) -> str:
-        if not self._external:
-            obj = await self.system.api.get(RDS_INSTANCE.path(self.namespace, self.name))
-            self._external = str(obj["metadata"]["annotations"]["fairlead.dev/external-name"])
-        return self._external
-
-    async def credentials(self) -> dict[str, str]:
-        return decoded(await self.system.api.get(SECRET.path(self.namespace, f"{self.name}-credentials")))
-
-    async def login(self) -> psycopg.AsyncConnection:
-        """Log in with what status and Secret tell, as whoever binds them does."""
-        obj = await self.system.api.get(RDS_INSTANCE.path(self.namespace, self.name))
-        kept, told = await self.credentials(), obj["status"]["connection"]
-        binding = {key: str(told[key]) for key in ("host", "port", "database", "username", "sslmode")}
-        return await self.system.login_by({**binding, "password": kept["current"], "certificates": kept["ca.crt"]})
-
-
-def actions(calls: list[JsonObject]) -> list[str]:
-    return [str(one["action"]) for one in calls]
 
 
 async def an_instance_is_made_by_one_call_and_published(orders: Instance) -> None:
