@@ -18,8 +18,8 @@ _BY_MOVE: Mapping[str, str] = {
         "RolloutHalted"
     ),
     f"{_PLATFORM} (the data; nothing is changed until then)": (
-        "HeldDeletion HeldChange DatabaseLost Replaced PredecessorFound NotOwned AdoptionRefused PasswordUnknown "
-        "DatabaseStopped BackupImpossible DeleteBlocked"
+        "HeldDeletion HeldChange DatabaseLost DatabaseFailed Replaced PredecessorFound NotOwned AdoptionRefused "
+        "PasswordUnknown DatabaseStopped BackupImpossible DeleteBlocked"
     ),
     f"{_PLATFORM} (the account)": (
         "ProviderConfigNotFound NotAllowed CredentialsMissing EnvironmentNotFound KindNotInstalled AccountChanged "
