@@ -172,9 +172,9 @@ def _kind(
     controller.source(Source(namespaces, keys=_by_index(resources, BY_NAMESPACE), urgent=_never))
     controller.source(Source(accounts.configs, keys=_edited(_by_index(resources, BY_CONFIG)), urgent=_never))
     for reference in provider.references:
-        controller.source(
-            Source(cache.informer(reference.resource), keys=_referring(resources, reference.resource), urgent=_never)
-        )
+        # What they refer to becomes Ready by this very process's own report.
+        referring = _referring(resources, reference.resource)
+        controller.source(Source(cache.informer(reference.resource), keys=referring, urgent=_never, echoes=True))
     return _Kind(resources, gatherer.limiter, controller, sweeper)
 
 
