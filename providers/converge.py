@@ -20,7 +20,7 @@ def converge(scene: Scene[SpecT], observed: Observed[SpecT]) -> Plan:
         return Refuse(*bounds.refusal, held=scene.changes)
     if not scene.changes:
         restart = Rest("PendingRestart", observed.restart) if observed.restart else None
-        return _unusable(observed, ()) or restart or Settled()
+        return _unusable(observed, (), None) or restart or Settled()
     known = scene.marks.converged
     edited = known is None or known.spec_hash != desired.spec_hash
     if known is not None and not edited and _only_we_changed(scene):
@@ -31,17 +31,20 @@ def converge(scene: Scene[SpecT], observed: Observed[SpecT]) -> Plan:
     held = tuple(change for change in scene.changes if change not in now)
     losses = tuple(one for one in held if one.kind is Class.LOSS and one.veto is None and not _agreed(scene, one))
     why = _braked(scene, held, edited=edited) or _why_held(held, in_the_way, losses, edited=edited)
-    queued = tuple(change for change in held if _may_queue(scene, change))
+    # What is sent now may empty the cloud's queue a little later: nothing is put there before that has settled.
+    empties = any(_empties_the_queue(change) for change in now)
+    queued = () if empties else tuple(change for change in held if _may_queue(scene, change))
     if now or queued:
         return Update(now, why, drift=not edited, queued=queued)
-    return _unusable(observed, held) or why or Settled()
+    return _unusable(observed, held, why) or why or Settled()
 
 
-def _unusable(observed: Observed[SpecT], held: tuple[Change, ...]) -> Refuse | None:
-    """Say that nobody can use it although it takes changes: none of those that are left would help."""
+def _unusable(observed: Observed[SpecT], held: tuple[Change, ...], why: Rest | Refuse | Wait | None) -> Refuse | None:
+    """Say that nobody can use it although it takes changes, and why those that are left are not made."""
     if observed.usable:
         return None
-    return Refuse("DatabaseFailed", f"{observed.name} is {observed.state or 'unusable'}; nobody can use it", held)
+    text = f"{observed.name} is {observed.state or 'unusable'}; nobody can use it"
+    return Refuse("DatabaseFailed", f"{text}; {why.message}" if why is not None else text, held)
 
 
 def _only_we_changed(scene: Scene[SpecT]) -> bool:
@@ -89,10 +92,14 @@ def _past_the_queue(due: tuple[Change, ...], pending: tuple[str, ...]) -> tuple[
     """Leave out what would take along others of the cloud's queue that are not due; return what is in its way."""
     paths = {change.path for change in due}
     others = tuple(sorted(path for path in pending if path not in paths))
-    flushing = tuple(change for change in due if change.queue in {Queue.OPEN, Queue.WAITING})
+    flushing = tuple(change for change in due if _empties_the_queue(change))
     if not others or not flushing:
         return due, ()
     return tuple(change for change in due if change not in flushing), others
+
+
+def _empties_the_queue(change: Change) -> bool:
+    return change.queue in {Queue.OPEN, Queue.WAITING}
 
 
 def _may_queue(scene: Scene[SpecT], change: Change) -> bool:

@@ -113,6 +113,14 @@ def test_what_is_made_and_what_waits(case: Case) -> None:
     assert (made, _reason(plan)) == ((case.now, case.queued), case.reason)
 
 
+def test_what_nobody_can_use_says_what_stands_in_the_way_of_its_cure() -> None:
+    seen, growth = replace(SEEN, pending=("class", "storage"), usable=False), replace(STORAGE, queue=Queue.WAITING)
+    plan = converge(Scene(DESIRED, Present(seen), MARKS, Bounds(), NOW, (QUEUED_CLASS, growth)), seen)
+    assert isinstance(plan, Refuse)
+    assert plan.reason == "DatabaseFailed"
+    assert plan.message.endswith("what waits for the maintenance window: class")
+
+
 def test_static_parameters_are_told_once_nothing_else_is_left() -> None:
     seen = replace(SEEN, restart="static parameters wait")
     plan = converge(Scene(DESIRED, Present(seen), MARKS, Bounds(), NOW), seen)
