@@ -61,6 +61,9 @@ CASES = {
         (QUEUED_CLASS,), (QUEUED_CLASS,), pending=("class",), desired={"apply_now": True}
     ),
     "growth is made at once": Case((STORAGE,), (STORAGE,)),
+    "what waits is not handed to a queue that growth is about to empty": Case(
+        (CLASS, STORAGE), (STORAGE,), reason="WaitingForWindow"
+    ),
     "growth does not take others along": Case(
         (STORAGE,), queued=(STORAGE,), reason="PendingChangesInTheWay", pending=("class",)
     ),
