@@ -1,0 +1,270 @@
+"""What is expected of whoever runs databases on RDS, shown over the wire; facts come from RDS's own log and words."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from tests.support.api import ApiError, JsonObject
+from tests.support.audit import WRITES, Match
+from tests.support.aws import AWS_CONFIG, DB_PARAMETER_GROUP, PROVIDER, RDS_INSTANCE, Aws, instance
+from tests.support.kinds import condition, is_ready
+from tests.support.rds_instance import Instance, actions
+from tests.support.waiting import eventually
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+_SWEEPS, _LISTERS = 100, 4
+_BIRTH: dict[str, Any] = {"Engine": "postgres", "DBInstanceClass": "db.t4g.micro", "AllocatedStorage": 20}
+_LOGIN: dict[str, Any] = {"MasterUsername": "boss", "MasterUserPassword": "Sufficient-1"}
+
+
+@asynccontextmanager
+async def at_work(aws: Aws, *flags: str) -> AsyncIterator[None]:
+    """Have AWS's provider at work, alone and only here."""
+    provider = await aws.start_provider(*flags)
+    try:
+        await aws.system.until(AWS_CONFIG, "", "default", is_ready)
+        yield
+    finally:
+        await provider.terminate()
+
+
+async def started_at(orders: Instance) -> Any:
+    """Return when the server behind the instance was started last."""
+    async with await orders.login() as connection:
+        cursor = await connection.execute("SELECT pg_postmaster_start_time()")
+        return await cursor.fetchone()
+
+
+async def growth_on_full_storage_restarts_nothing_while_a_class_waits(orders: Instance) -> None:
+    await orders.create()
+    began, since = await started_at(orders), await orders.aws.mark()
+    await orders.edit(dbInstanceClass="db.t4g.small")
+    await orders.until("WaitingForWindow")
+    await orders.until_wire(lambda one: "DBInstanceClass" in one["PendingModifiedValues"])
+
+    await orders.strike(status="storage-full")
+    await orders.edit(allocatedStorage=40)
+    assert "would also make what waits" in await orders.until_told("DatabaseFailed")
+    await orders.until_wire(lambda one: one["PendingModifiedValues"].get("AllocatedStorage") == 40)
+    assert {one["params"]["ApplyImmediately"] for one in await orders.changes(since)} == {False}
+
+    await orders.edit(dbInstanceClass="db.t4g.micro")
+    await orders.until()
+    found = await orders.wire()
+    assert (found["DBInstanceClass"], found["AllocatedStorage"]) == ("db.t4g.micro", 40)
+    assert await started_at(orders) == began
+
+    # RDS optimizes what grew for hours: tags go out, and storage waits.
+    await orders.edit(allocatedStorage=60, tags={"team": "orders"})
+    assert "optimized" in await orders.until_told("CloudBusy")
+    await orders.until_wire(lambda one: {"Key": "team", "Value": "orders"} in one["TagList"])
+    assert (await orders.wire())["AllocatedStorage"] == 40
+
+
+async def a_deletion_while_it_is_being_made_is_never_lost(orders: Instance) -> None:
+    await orders.system.create(RDS_INSTANCE, instance(orders.namespace, orders.name))
+    await orders.until_seen(lambda obj: bool(obj.get("status", {}).get("externalName")))
+    name, since = await orders.external(), await orders.aws.mark()
+    await orders.system.delete(RDS_INSTANCE, orders.namespace, orders.name)
+    assert await orders.aws.instance(name) is None
+    assert actions(await orders.changes(since)).count("CreateDBInstance") <= 1
+
+
+async def what_a_person_stops_stays_stopped(orders: Instance) -> None:
+    await orders.create()
+    name, since = await orders.external(), await orders.aws.mark()
+    await orders.aws.person("stop_db_instance", DBInstanceIdentifier=name)
+    assert "start it" in await orders.until_told("DatabaseStopped")
+    await orders.edit(backupRetentionPeriod=5)
+    await orders.until("DatabaseStopped")
+    assert await orders.changes(since) == []
+    await orders.aws.person("start_db_instance", DBInstanceIdentifier=name)
+    await orders.until()
+    assert actions(await orders.changes(since)) == ["ModifyDBInstance"]
+
+
+async def what_a_person_deletes_and_makes_again_is_another_one(orders: Instance) -> None:
+    await orders.create()
+    found, since = await orders.wire(), await orders.aws.mark()
+    name = found["DBInstanceIdentifier"]
+    await orders.aws.person("delete_db_instance", DBInstanceIdentifier=name, SkipFinalSnapshot=True)
+    assert "was not deleted by Fairlead" in await orders.until_told("DatabaseLost")
+    # Even with all of the former one's tags.
+    await orders.aws.person("create_db_instance", DBInstanceIdentifier=name, Tags=found["TagList"], **_BIRTH, **_LOGIN)
+    assert found["DbiResourceId"] in await orders.until_told("Replaced")
+    await orders.system.delete(RDS_INSTANCE, orders.namespace, orders.name)
+    assert await orders.aws.instance(name) is not None
+    assert await orders.changes(since) == []
+
+
+async def a_strangers_instance_is_named_observed_and_never_touched(orders: Instance) -> None:
+    aws, name = orders.aws, f"legacy-{orders.name}"
+    await aws.person("create_db_instance", DBInstanceIdentifier=name, **_BIRTH, **_LOGIN)
+    await aws.until(name, lambda one: one["DBInstanceStatus"] == "available")
+    since, obj = await aws.mark(), instance(orders.namespace, orders.name, forProvider={"backupRetentionPeriod": 9})
+    obj["metadata"]["annotations"] = {"fairlead.dev/external-name": name}
+    await orders.system.create(RDS_INSTANCE, obj)
+    assert "no owner's tag" in await orders.until_told("NotOwned")
+    await orders.patch({"spec": {"managementPolicy": "Observe"}})
+    assert await orders.external() == name
+    await orders.system.delete(RDS_INSTANCE, orders.namespace, orders.name)
+    assert await orders.changes(since) == []
+    assert await aws.instance(name) is not None
+
+
+async def a_static_parameter_waits_for_a_restart_that_only_its_user_makes(orders: Instance) -> None:
+    aws, path = orders.aws, DB_PARAMETER_GROUP.path(orders.namespace, orders.name)
+    group = {"dbParameterGroupFamily": "postgres16", "parameters": {"max_connections": "100"}}
+    spec = {"forProvider": group, "providerConfigRef": {"name": "default"}, "deletionPolicy": "Delete"}
+    await orders.system.create(DB_PARAMETER_GROUP, DB_PARAMETER_GROUP.new(orders.namespace, orders.name, spec=spec))
+    await orders.create(forProvider={"dbParameterGroupNameRef": {"name": orders.name}})
+    began, since = await started_at(orders), await aws.mark()
+
+    await orders.system.api.merge(path, {"spec": {"forProvider": {"parameters": {"max_connections": "50"}}}})
+    assert "reboot" in await orders.until_told("PendingRestart")
+    assert (await started_at(orders), await orders.changes(since)) == (began, [])
+    await aws.person("reboot_db_instance", DBInstanceIdentifier=await orders.external())
+    await orders.until()
+    assert await started_at(orders) != began
+
+
+async def what_cannot_change_is_refused_with_the_way_out(orders: Instance) -> None:
+    await orders.create()
+    since = await orders.aws.mark()
+    for field, value in {"masterUsername": "other", "dbName": "other", "allocatedStorage": 10}.items():
+        with pytest.raises(ApiError, match=field):
+            await orders.edit(**{field: value})
+    assert await orders.changes(since) == []
+
+
+async def a_field_that_is_nobodys_business_is_left(orders: Instance) -> None:
+    await orders.create(ignoreFields=["backupRetentionPeriod"], forProvider={"backupRetentionPeriod": 7})
+    since = await orders.aws.mark()
+    await orders.strike(set={"BackupRetentionPeriod": 3, "AutoMinorVersionUpgrade": False})
+    await orders.annotate(**{"reconcile-requested-at": "now"})
+    await orders.until_seen(lambda obj: obj["status"].get("lastHandledReconcileAt") == "now")
+    assert is_ready(await orders.system.api.get(orders.path))
+    assert await orders.changes(since) == []
+
+
+LIVES = (
+    growth_on_full_storage_restarts_nothing_while_a_class_waits,
+    a_deletion_while_it_is_being_made_is_never_lost,
+    what_a_person_stops_stays_stopped,
+    what_a_person_deletes_and_makes_again_is_another_one,
+    a_strangers_instance_is_named_observed_and_never_touched,
+    a_static_parameter_waits_for_a_restart_that_only_its_user_makes,
+    what_cannot_change_is_refused_with_the_way_out,
+    a_field_that_is_nobodys_business_is_left,
+)
+
+
+async def test_lives_side_by_side(aws: Aws, namespace: str) -> None:
+    async with at_work(aws), asyncio.TaskGroup() as group:
+        for number, life in enumerate(LIVES):
+            group.create_task(life(Instance(aws, namespace, f"life-{number}")), name=life.__name__)
+
+
+async def test_a_teardown_ends_in_words_or_done_and_never_in_loss(aws: Aws, namespace: str) -> None:
+    async with at_work(aws):
+        await _tear_down(aws, namespace)
+
+
+async def _tear_down(aws: Aws, namespace: str) -> None:
+    crowded, full = Instance(aws, namespace, "crowded"), Instance(aws, namespace, "full")
+    await asyncio.gather(*(each.create(deletionPolicy="Snapshot") for each in (crowded, full)))
+    since = await aws.mark()
+    await aws.behave(quotas={"snapshots": 0})
+    await full.strike(status="storage-full")
+    for each in (crowded, full):
+        await aws.system.api.delete(each.path)
+    assert "quota" in (await crowded.until_told("BackupImpossible")).lower()
+    said = await eventually(lambda: _told_of_full(full), "what stands in the way of the full one")
+    assert await aws.instance(await full.external()) is not None
+    assert await aws.instance(await crowded.external()) is not None
+    assert [one for one in await aws.changes(since) if one["outcome"] == "ok"] == [], said
+
+    await aws.behave(quotas={"snapshots": 100})
+    await full.strike(status="available")
+    for each in (crowded, full):
+        name = await each.external()
+        # Whose turn comes by itself may be gone already.
+        with contextlib.suppress(ApiError):
+            await each.annotate(**{"reconcile-requested-at": "now"})
+        await aws.system.api.until_gone(each.path, limit_s=120)
+        assert await _kept_of(aws, name) == ["available"]
+        assert [one["action"] for one in await each.changes(since) if one["outcome"] == "ok"] == ["DeleteDBInstance"]
+
+
+async def _told_of_full(full: Instance) -> str:
+    found = condition(await full.system.api.get(full.path), "Synced")
+    message = str(found["message"])
+    return message if "storage" in message.lower() or "available state" in message else ""
+
+
+async def _kept_of(aws: Aws, name: str) -> list[str]:
+    try:
+        listed = (await aws.person("describe_db_snapshots", DBInstanceIdentifier=name))["DBSnapshots"]
+    except ClientError:
+        return []
+    return [one["Status"] for one in listed if one["SnapshotType"] == "manual"]
+
+
+async def test_nothing_is_written_over_100_sweeps_when_nothing_differs(aws: Aws, namespace: str) -> None:
+    # An account is listed once a second at most for each ProviderConfig: five see as much in a fifth of the time.
+    for number in range(_LISTERS):
+        await aws.system.create(AWS_CONFIG, aws.config(f"lister-{number}"))
+    async with at_work(aws):
+        await _stay_quiet(aws, namespace)
+
+
+async def _stay_quiet(aws: Aws, namespace: str) -> None:
+    upgraded, grown, spelled = (Instance(aws, namespace, name) for name in ("upgraded", "grown", "spelled"))
+    spelling: dict[str, Any] = {
+        "engineVersion": "16",
+        "preferredMaintenanceWindow": "Sun:06:00-SUN:07:00",
+        "vpcSecurityGroupIds": ["sg-0a1b2c3d4e5f60002", "sg-0a1b2c3d4e5f60001"],
+        "enableCloudwatchLogsExports": ["upgrade", "postgresql"],
+    }
+    await asyncio.gather(
+        upgraded.create(forProvider={"engineVersion": "16.3"}),
+        grown.create(forProvider={"maxAllocatedStorage": 100}),
+        spelled.create(forProvider=spelling),
+    )
+    await aws.person(
+        "modify_db_instance",
+        DBInstanceIdentifier=await upgraded.external(),
+        EngineVersion="16.10",
+        ApplyImmediately=True,
+    )
+    await grown.strike(autoscale=True)
+    # RDS lands on more than was asked for.
+    await spelled.edit(allocatedStorage=21)
+    await upgraded.until_seen(lambda obj: obj["status"]["atProvider"]["engineVersion"] == "16.10")
+    await grown.until_seen(lambda obj: obj["status"]["atProvider"]["allocatedStorage"] == 30)
+    await spelled.until_seen(lambda obj: obj["status"]["atProvider"]["allocatedStorage"] == 22)
+    await asyncio.gather(*(each.until() for each in (upgraded, grown, spelled)))
+    await aws.system.audit().until_quiet(Match(user=PROVIDER, verbs=WRITES), for_s=2)
+
+    audit, since = aws.system.audit(), await aws.mark()
+    lists = await eventually(lambda: _lists(aws, since), f"{_SWEEPS} sweeps", limit_s=120, every_s=1)
+    assert len(lists) >= _SWEEPS
+    assert await aws.changes(since) == []
+    assert [
+        one.resource for one in audit.requests(Match(user=PROVIDER, verbs=WRITES)) if one.resource != "leases"
+    ] == []
+    for each in (upgraded, grown, spelled):
+        assert is_ready(await aws.system.api.get(each.path))
+
+
+async def _lists(aws: Aws, since: int) -> list[JsonObject]:
+    found = [one for one in await aws.calls(since, action="DescribeDBInstances") if not one["identifier"]]
+    return found if len(found) >= _SWEEPS else []
