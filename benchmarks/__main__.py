@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sys
 
-from benchmarks import bombs, engine, handover, store
+from benchmarks import bombs, engine, handover, rds_sweep, store
 
 
 def main() -> int:
     """Print all figures."""
     missed = 0
-    for measure in (store.figures, handover.figures, bombs.figures, engine.figures):
+    for measure in (store.figures, handover.figures, bombs.figures, engine.figures, rds_sweep.figures):
         for figure in measure():
             print(figure.line(), flush=True)
             missed += not figure.met

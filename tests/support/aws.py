@@ -230,8 +230,11 @@ def instance(namespace: str, name: str, *, config: str = "default", **spec: Any)
 
 
 @asynccontextmanager
-async def simulated_rds(system: System, *flags: str) -> AsyncIterator[Aws]:
-    """Run a simulator on a rig's addresses and tell the cluster of it; no provider runs yet."""
+async def simulated_rds(system: System, *, real: bool = True) -> AsyncIterator[Aws]:
+    """Run a simulator on a rig's addresses and tell the cluster of it; no provider runs yet.
+
+    `real` gives its instances databases, and itself a memory beyond its process.
+    """
     folder = system.folder / "aws"
     folder.mkdir(mode=0o700)
     secret_key, host = secrets.token_urlsafe(30), system.lease.address(2)
@@ -242,10 +245,9 @@ async def simulated_rds(system: System, *flags: str) -> AsyncIterator[Aws]:
     arguments = (
         *("devcloud.aws", f"--listen={host}:{_PORT}", f"--account={ACCOUNT}", f"--access-key={ACCESS_KEY}"),
         *(f"--secret-key-file={folder / 'key'}", f"--durations={DURATIONS:g}"),
-        f"--state={folder / 'state.json'}",
-        *(f"--databases={databases}", f"--octet={system.lease.octet}"),
     )
-    simulator = Program((*arguments, *flags), log=folder / "simulator.log")
+    kept = (f"--state={folder / 'state.json'}", f"--databases={databases}", f"--octet={system.lease.octet}")
+    simulator = Program((*arguments, *(kept if real else ())), log=folder / "simulator.log")
     await _serve(simulator)
     system.started.append(simulator)
     async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=30)) as session:
