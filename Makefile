@@ -38,7 +38,7 @@ check: .venv/.synced ## format, lint, types, import contracts, spelling, unit an
 
 test: check ## check, then the tests against a real kube-apiserver and a real PostgreSQL
 	@$(BIN)/python -m devcloud.controlplane
-	@$(BIN)/pytest -m "apiserver or postgres"
+	@$(BIN)/pytest --numprocesses=2 --dist=loadfile -m "apiserver or postgres"
 
 fmt: .venv/.synced ## format the code and repair what can be repaired
 	@$(BIN)/ruff check --fix --quiet . || true
