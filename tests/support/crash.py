@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import re
+from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
@@ -25,15 +26,29 @@ from tests.support.system import System, free_port
 SCOPE = re.compile(rb"k\d{3}z")
 _HOST = "127.0.0.1"
 # Below a process's 16 workers, and below the provider's 8 sessions: those who are not parked must go on.
-_PARKED_MOST = 12
+PARKED_MOST = 12
 _IN_SQL_MOST = 6
 _SPRING_S = 60.0
 COMPOSER, PROVIDER = "composer", "provider"
-_MODULES = {COMPOSER: ("composer",), PROVIDER: ("providers", "onprem")}
-_ACCOUNTS = {
-    COMPOSER: ("fairlead-system", "fairlead-composer"),
-    PROVIDER: ("fairlead-onprem", "fairlead-provider-onprem"),
-}
+
+
+@dataclass(slots=True)
+class Actor:
+    """One process that may die.
+
+    Attributes:
+        module: After `python -m`.
+        namespace: Of its Lease.
+        kubeconfig: Its way to the API server, through the gate.
+        gate: What all its effects pass.
+        flags: More of its flags.
+    """
+
+    module: tuple[str, ...]
+    namespace: str
+    kubeconfig: Path
+    gate: Gate
+    flags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,39 +78,60 @@ def plans(learned: Mapping[str, list[str]], turns: Sequence[tuple[Moment, ...]])
     ]
 
 
-def batches(chosen: list[Plan]) -> list[list[Plan]]:
+def plans_by_text(learned: Mapping[str, list[str]], turns: Sequence[tuple[Moment, ...]]) -> list[Plan]:
+    """Plan likewise, each effect known by its text, for a process whose reports come in numbers that differ.
+
+    Every effect on the cloud is taken, and the first of each kind on the cluster; a Secret that was just made may be
+    written again or not, so its second write is left out.
+    """
+    turn = itertools.cycle(turns)
+    found = []
+    for actor, effects in learned.items():
+        seen: Counter[str] = Counter()
+        for effect in effects:
+            seen[effect] += 1
+            is_certain = effect != "PUT secrets" or "POST secrets" not in effects
+            if is_certain and (effect.startswith("RDS") or seen[effect] == 1):
+                found += [Plan(actor, Trap(seen[effect], moment, effect), effect) for moment in next(turn)]
+    return found
+
+
+def batches(chosen: list[Plan], *, most: int = PARKED_MOST) -> list[list[Plan]]:
     """Split plans so that no process has more parked than it can spare."""
     found: list[list[Plan]] = []
     for plan in chosen:
-        batch = next((batch for batch in found if _has_room(batch, plan)), None)
+        batch = next((batch for batch in found if _has_room(batch, plan, most)), None)
         if batch is None:
             found.append(batch := [])
         batch.append(plan)
     return found
 
 
-def _has_room(batch: list[Plan], plan: Plan) -> bool:
+def _has_room(batch: list[Plan], plan: Plan, most: int) -> bool:
     of_actor = [one for one in batch if one.actor == plan.actor]
     in_sql = [one for one in of_actor if one.is_sql]
-    return len(of_actor) < _PARKED_MOST and not (plan.is_sql and len(in_sql) >= _IN_SQL_MOST)
+    return len(of_actor) < most and not (plan.is_sql and len(in_sql) >= _IN_SQL_MOST)
 
 
 @dataclass(slots=True)
 class CrashRig:
-    """A system whose two processes reach the API server and PostgreSQL through gates."""
+    """A system whose processes reach the API server and their cloud through gates."""
 
     system: System
-    gates: dict[str, Gate]
-    kubeconfigs: dict[str, Path]
+    actors: Mapping[str, Actor]
     programs: dict[str, Program] = field(default_factory=dict)
     kills: int = 0
 
+    @property
+    def gates(self) -> dict[str, Gate]:
+        return {name: actor.gate for name, actor in self.actors.items()}
+
     async def start(self) -> None:
         """Start what does not run, each with a new identity."""
-        await asyncio.gather(*(self._start(actor) for actor in _MODULES if not self._runs(actor)))
+        await asyncio.gather(*(self._start(name) for name in self.actors if not self._runs(name)))
 
     async def kill(self) -> None:
-        """Kill -9 both processes at once, then cut what they had open."""
+        """Kill -9 all processes at once, then cut what they had open."""
         await asyncio.gather(*(program.kill9() for program in self.programs.values()))
         self.kills += 1
         for gate in self.gates.values():
@@ -118,18 +154,18 @@ class CrashRig:
             await asyncio.gather(self.start(), *(gate.until_sprung(limit_s=1.0) for gate in self.gates.values()))
         return {scope: effect for gate in self.gates.values() for scope, effect in gate.sprung().items()}
 
-    def _runs(self, actor: str) -> bool:
-        return actor in self.programs and self.programs[actor].is_running
+    def _runs(self, name: str) -> bool:
+        return name in self.programs and self.programs[name].is_running
 
-    async def _start(self, actor: str) -> None:
-        port = free_port()
-        flags = ("--kubeconfig", str(self.kubeconfigs[actor]), "--namespace", _ACCOUNTS[actor][0])
+    async def _start(self, name: str) -> None:
+        port, actor = free_port(), self.actors[name]
+        flags = ("--kubeconfig", str(actor.kubeconfig), "--namespace", actor.namespace, *actor.flags)
         program = Program(
-            (*_MODULES[actor], *flags, "--health-port", str(port), *QUICK_LEASE),
-            log=self.system.folder / f"{len(self.system.started)}-{actor}-after-{self.kills}-kills.log",
+            (*actor.module, *flags, "--health-port", str(port), *QUICK_LEASE),
+            log=self.system.folder / f"{len(self.system.started)}-{name}-after-{self.kills}-kills.log",
         )
         await program.start()
-        self.programs[actor] = program
+        self.programs[name] = program
         self.system.started.append(program)
         await program.until_healthy(port)
 
@@ -138,25 +174,37 @@ class CrashRig:
 async def crash_rig(system: System) -> AsyncIterator[CrashRig]:
     """Put gates before the API server and PostgreSQL of a rig, and start both processes behind them."""
     async with AsyncExitStack() as stack:
-        gates = {actor: Gate() for actor in _MODULES}
-        kubeconfigs = {}
-        for actor, account in _ACCOUNTS.items():
-            direct = await system.plane.service_account_kubeconfig(*account)
-            proxy = kube_proxy(system.plane.folder, direct, gates[actor])
-            kubeconfigs[actor] = await stack.enter_async_context(proxy)
+        composer = await actor_of(system, stack, ("composer",), ("fairlead-system", "fairlead-composer"))
+        account = ("fairlead-onprem", "fairlead-provider-onprem")
+        provider = await actor_of(system, stack, ("providers", "onprem"), account)
         folder = system.folder / "sql"
         folder.mkdir(mode=0o700)
         socket = folder / ".s.PGSQL.5432"
-        await stack.enter_async_context(sql_proxy(socket, system.server.server.socket, gates[PROVIDER], SCOPE))
+        await stack.enter_async_context(sql_proxy(socket, system.server.server.socket, provider.gate, SCOPE))
         server = system.server
         front = await stack.enter_async_context(
             serving(Endpoint(host=_HOST, port=0, socket=socket, certificate=server.certificate, key=server.key))
         )
         spec = {"host": _HOST, "port": front.port, "limits": {"destroysPerHour": 1000}}
         await system.api.merge(PROVIDER_CONFIG.path("", "default"), {"spec": spec})
-        made = CrashRig(system, gates, kubeconfigs)
+        made = CrashRig(system, {COMPOSER: composer, PROVIDER: provider})
         try:
             await made.start()
             yield made
         finally:
             await made.kill()
+
+
+async def actor_of(
+    system: System,
+    stack: AsyncExitStack,
+    module: tuple[str, ...],
+    account: tuple[str, str],
+    *flags: str,
+    gate: Gate | None = None,
+) -> Actor:
+    """Put a gate before the API server of one process, which has a ServiceAccount (namespace, name) of its own."""
+    gate = gate or Gate()
+    direct = await system.plane.service_account_kubeconfig(*account)
+    through = await stack.enter_async_context(kube_proxy(system.plane.folder, direct, gate))
+    return Actor(module, account[0], through, gate, flags)

@@ -2,77 +2,105 @@
 
 from __future__ import annotations
 
+import abc
 import asyncio
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, Self
 
-from tests.support.crash import COMPOSER, PROVIDER, CrashRig, Plan, batches, plans
-from tests.support.end_state import EndState, differences, end_states
+from tests.support.api import JsonObject
+from tests.support.crash import PARKED_MOST, CrashRig, Plan, batches, plans
+from tests.support.end_state import differences
 from tests.support.gate import Effect, Moment
-from tests.support.home import Home, claim, furnish
-from tests.support.kinds import CLAIM, NAMESPACE, SECRET, is_ready
+from tests.support.kinds import CLAIM, SECRET, is_ready
 from tests.support.system import decoded
 from tests.support.waiting import eventually
 
 STEPS = ("create", "update", "rotate", "delete")
-_NAME = "db"
 _CLEAN = "k000z"
 _LIMIT_S = 150.0
+_REST_S = 1.5
 _LOGINS_AT_ONCE = 16
 
 
 @dataclass(slots=True)
-class CrashRun:
+class CrashRun(abc.ABC):
     """Claims of equal spec, one per plan, that go through the steps together.
 
     Attributes:
         learned: The effects of each step in a clean run, by process.
         clean: What a clean run leaves after each step.
         planned: The crashes of each step.
+        at_once: How many of one process are trapped together.
+        homes: What was planted in each claim's database.
     """
 
     rig: CrashRig
     learned: dict[str, dict[str, list[str]]] = field(default_factory=dict)
-    clean: dict[str, EndState] = field(default_factory=dict)
+    clean: dict[str, object] = field(default_factory=dict)
     planned: dict[str, list[Plan]] = field(default_factory=dict)
-    homes: dict[str, Home] = field(default_factory=dict)
+    homes: dict[str, object] = field(default_factory=dict)
     done: list[str] = field(default_factory=list)
+    at_once: int = PARKED_MOST
 
-    @classmethod
-    async def learn(cls, rig: CrashRig, turns: Sequence[tuple[Moment, ...]]) -> CrashRun:
+    # What a claim of this cloud is
+
+    @abc.abstractmethod
+    def expected(self) -> Mapping[tuple[str, str], str]:
+        """Return, by step and process, how an effect begins that a clean run must show.
+
+        A gate beside the road would plan no crash at all.
+        """
+
+    @abc.abstractmethod
+    def name_of(self, scope: str) -> str:
+        """Return the name of the scope's claim; its namespace is the scope."""
+
+    @abc.abstractmethod
+    async def make(self, scope: str) -> None:
+        """Make a scope's namespace and claim."""
+
+    def edit(self) -> JsonObject:
+        """Return the change of the claim's spec that the step `update` makes."""
+        return {"size": "medium"}
+
+    @abc.abstractmethod
+    async def end_states(self, scopes: Sequence[str]) -> Mapping[str, object]:
+        """Return what is left of each scope, as a dataclass with names that are the same in every run."""
+
+    @abc.abstractmethod
+    async def plant(self, scope: str) -> object:
+        """Put a row into the claim's database; return what is needed to find both again."""
+
+    @abc.abstractmethod
+    async def is_home(self, scope: str, planted: Any) -> None:
+        """Prove that the published password finds the row, in the one database that the cloud holds for the scope."""
+
+    def plan(self, learned: Mapping[str, list[str]], turns: Sequence[tuple[Moment, ...]]) -> list[Plan]:
+        """Plan a step's crashes."""
+        return plans(learned, turns)
+
+    # The run
+
+    async def learn(self, turns: Sequence[tuple[Moment, ...]]) -> Self:
         """Take one claim through all steps undisturbed, and plan crashes from what was seen."""
-        run = cls(rig)
         for step in STEPS:
-            for gate in rig.gates.values():
+            for gate in self.rig.gates.values():
                 gate.forget()
-            await run._act(step, [_CLEAN])
-            await run._until_done(step, _CLEAN)
-            await rig.system.at_rest(for_s=1.5)
-            run.learned[step] = {actor: gate.effects(_CLEAN) for actor, gate in rig.gates.items()}
-            run.clean[step] = (await end_states(rig.system, [_CLEAN]))[_CLEAN]
-            run.planned[step] = plans(run.learned[step], turns)
+            await self._act(step, [_CLEAN])
+            await self._until_done(step, _CLEAN)
+            await self.rig.system.at_rest(for_s=_REST_S)
+            self.learned[step] = {actor: gate.effects(_CLEAN) for actor, gate in self.rig.gates.items()}
+            self.clean[step] = (await self.end_states([_CLEAN]))[_CLEAN]
+            self.planned[step] = self.plan(self.learned[step], turns)
             if step != "delete":
-                await run._is_at_home(_CLEAN)
-        run._has_seen_through_every_gate()
-        return run
-
-    def _has_seen_through_every_gate(self) -> None:
-        """Prove that what must happen in each step was seen: a gate beside the road would plan no crash at all."""
-        expected = {
-            ("create", COMPOSER): "POST postgresdatabases",
-            ("create", PROVIDER): "SQL CREATE DATABASE",
-            ("update", COMPOSER): "PATCH postgresdatabases",
-            ("update", PROVIDER): "SQL ALTER DATABASE",
-            ("rotate", COMPOSER): "PUT secrets",
-            ("rotate", PROVIDER): "SQL ALTER ROLE",
-            ("delete", COMPOSER): "DELETE postgresdatabases",
-            ("delete", PROVIDER): "SQL DROP DATABASE",
-        }
-        for (step, actor), beginning in expected.items():
+                await self._is_at_home(_CLEAN)
+        for (step, actor), beginning in self.expected().items():
             effects = self.learned[step][actor]
             assert any(effect.startswith(beginning) for effect in effects), (step, actor, effects)
+        return self
 
     @property
     def scopes(self) -> list[str]:
@@ -87,7 +115,7 @@ class CrashRun:
                 await self._until_clean(earlier, [])
         crashed: list[tuple[Plan, str, Effect | None]] = []
         free = list(self.scopes)
-        for batch in batches(self.planned[step]):
+        for batch in batches(self.planned[step], most=self.at_once):
             planned = {free.pop(0): plan for plan in batch}
             sprung = await self._crash_batch(step, planned)
             crashed += [(plan, scope, sprung.get(scope)) for scope, plan in planned.items()]
@@ -113,23 +141,22 @@ class CrashRun:
         system = self.rig.system
         match step:
             case "create":
-                await system.create(NAMESPACE, NAMESPACE.new("", scope))
-                await system.create(CLAIM, claim(scope, _NAME, deletionPolicy="Delete"))
+                await self.make(scope)
             case "update":
-                await system.edit(CLAIM, scope, _NAME, {"spec": {"size": "medium"}})
+                await system.edit(CLAIM, scope, self.name_of(scope), {"spec": self.edit()})
             case "rotate":
-                await system.edit(CLAIM, scope, _NAME, {"spec": {"passwordRotation": {"token": "again"}}})
+                await system.edit(CLAIM, scope, self.name_of(scope), {"spec": {"passwordRotation": {"token": "again"}}})
             case "delete":
-                await system.api.delete(CLAIM.path(scope, _NAME))
+                await system.api.delete(CLAIM.path(scope, self.name_of(scope)))
             case _:
                 raise ValueError(step)
 
     async def _until_done(self, step: str, scope: str) -> None:
-        path = CLAIM.path(scope, _NAME)
+        path = CLAIM.path(scope, self.name_of(scope))
         if step == "delete":
             await self.rig.system.api.until_gone(path, limit_s=_LIMIT_S)
             return
-        await self.rig.system.until(CLAIM, scope, _NAME, is_ready, limit_s=_LIMIT_S)
+        await self.rig.system.until(CLAIM, scope, self.name_of(scope), is_ready, limit_s=_LIMIT_S)
 
     async def _until_clean(self, step: str, crashed: list[tuple[Plan, str, Effect | None]]) -> None:
         """Wait until every claim is as the clean one was, and its published password finds its row."""
@@ -138,7 +165,7 @@ class CrashRun:
         async def clean() -> bool:
             # A process that lost its Lease with calls in flight has ended: whoever supervises it starts it again.
             await self.rig.start()
-            found = await end_states(self.rig.system, self.scopes)
+            found = await self.end_states(self.scopes)
             last.clear()
             last.update({scope: wrong for scope in found if (wrong := differences(found[scope], self.clean[step]))})
             return not last
@@ -157,10 +184,8 @@ class CrashRun:
     async def _is_at_home(self, scope: str) -> None:
         """Prove that the published password logs in and that the planted row is there; plant it the first time."""
         if scope not in self.homes:
-            self.homes[scope] = await furnish(self.rig.system, scope, _NAME)
-        home = self.homes[scope]
-        assert await home.rows() == [home.row]
-        assert await home.names() == [home.database]
+            self.homes[scope] = await self.plant(scope)
+        await self.is_home(scope, self.homes[scope])
 
     async def _published_log_in(self, planned: dict[str, Plan]) -> None:
         """Prove, while nobody is at work, that each password that is published now logs in."""
@@ -170,7 +195,7 @@ class CrashRun:
 
         async def refused(scope: str) -> str:
             async with room:
-                published = await system.api.find(SECRET.path(scope, f"{_NAME}-connection"))
+                published = await system.api.find(SECRET.path(scope, f"{self.name_of(scope)}-connection"))
                 if published is None or await system.logs_in_by(decoded(published)):
                     return ""
                 return f"{scope} {decoded(published)['username']}: {planned.get(scope, 'no crash')}"
@@ -181,7 +206,7 @@ class CrashRun:
     async def _says_no_password(self) -> None:
         """Prove that neither process nor server wrote a published password to its log."""
         system = self.rig.system
-        bindings = await asyncio.gather(*(system.binding(scope, _NAME) for scope in self.scopes))
+        bindings = await asyncio.gather(*(system.binding(scope, self.name_of(scope)) for scope in self.scopes))
         logs = [system.server.server.log, *(program.log for program in system.started)]
         passwords = [binding["password"] for binding in bindings]
         found = await asyncio.to_thread(_holding, logs, passwords)
@@ -198,6 +223,6 @@ def summary(run: CrashRun) -> str:
     """Tell what was learned, for a person."""
     lines = []
     for step, by_actor in run.learned.items():
-        for actor in (COMPOSER, PROVIDER):
-            lines += [f"{step} {actor} {number}: {text}" for number, text in enumerate(by_actor[actor], start=1)]
+        for actor, effects in by_actor.items():
+            lines += [f"{step} {actor} {number}: {text}" for number, text in enumerate(effects, start=1)]
     return "\n".join(lines)

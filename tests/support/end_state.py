@@ -6,6 +6,7 @@ Two runs that ended alike have equal end states: the one that was never disturbe
 from __future__ import annotations
 
 import base64
+import dataclasses
 import re
 from dataclasses import dataclass
 
@@ -51,9 +52,9 @@ async def end_states(system: System, namespaces: list[str]) -> dict[str, EndStat
     found = {}
     for namespace in namespaces:
         found[namespace] = EndState(
-            claims=tuple(_plain(namespace, one) for one in await system.api.items(CLAIM.path(namespace))),
-            children=tuple(_plain(namespace, one) for one in await system.api.items(DATABASE.path(namespace))),
-            secrets=tuple(_secret(namespace, one) for one in await system.api.items(SECRET.path(namespace))),
+            claims=tuple(object_state(namespace, one) for one in await system.api.items(CLAIM.path(namespace))),
+            children=tuple(object_state(namespace, one) for one in await system.api.items(DATABASE.path(namespace))),
+            secrets=tuple(secret_state(namespace, one) for one in await system.api.items(SECRET.path(namespace))),
             databases=_rows(namespace, databases),
             roles=_rows(namespace, roles),
             owned=_rows(namespace, owned),
@@ -61,20 +62,23 @@ async def end_states(system: System, namespaces: list[str]) -> dict[str, EndStat
     return found
 
 
-def differences(found: EndState, expected: EndState) -> list[str]:
-    """Name what differs between two end states."""
+def differences(found: object, expected: object) -> list[str]:
+    """Name what differs between two end states of one dataclass."""
+    assert dataclasses.is_dataclass(found)
+    names = [each.name for each in dataclasses.fields(found)]
     return [
         f"{name}: {getattr(found, name)} instead of {getattr(expected, name)}"
-        for name in EndState.__slots__
+        for name in names
         if getattr(found, name) != getattr(expected, name)
     ]
 
 
-def _plain(namespace: str, obj: JsonObject) -> str:
+def object_state(namespace: str, obj: JsonObject) -> str:
+    """Tell an object's conditions, finalizers and annotations."""
     meta = obj["metadata"]
     conditions = {one["type"]: (one["status"], one["reason"]) for one in obj.get("status", {}).get("conditions", [])}
     parts = [
-        _name(namespace, meta["name"]),
+        name_in(namespace, meta["name"]),
         "deleting" if "deletionTimestamp" in meta else "living",
         *(f"{kind}={conditions[kind]}" for kind in _CONDITIONS if kind in conditions),
         f"finalizers={sorted(meta.get('finalizers', []))}",
@@ -84,17 +88,19 @@ def _plain(namespace: str, obj: JsonObject) -> str:
     return " ".join(parts)
 
 
-def _secret(namespace: str, obj: JsonObject) -> str:
+def secret_state(namespace: str, obj: JsonObject) -> str:
+    """Tell a Secret's type and which of its keys hold something."""
     data = obj.get("data", {})
     full = sorted(key for key, value in data.items() if base64.b64decode(value))
-    return f"{_name(namespace, obj['metadata']['name'])} {obj['type']} {full}"
+    return f"{name_in(namespace, obj['metadata']['name'])} {obj['type']} {full}"
 
 
 def _rows(namespace: str, rows: list[tuple[object, ...]]) -> tuple[str, ...]:
     return tuple(
-        " ".join(_name(namespace, str(value)) for value in row) for row in rows if str(row[0]).startswith(namespace)
+        " ".join(name_in(namespace, str(value)) for value in row) for row in rows if str(row[0]).startswith(namespace)
     )
 
 
-def _name(namespace: str, text: str) -> str:
+def name_in(namespace: str, text: str) -> str:
+    """Return a name without what differs between runs."""
     return _HASH.sub("-#", text.replace(namespace, "ns"))

@@ -38,10 +38,11 @@ class Effect:
 
 @dataclass(frozen=True, slots=True)
 class Trap:
-    """The moment around the `ordinal`-th effect (from 1) of a scope."""
+    """The moment around the `ordinal`-th effect (from 1) of a scope, or the `ordinal`-th with this text."""
 
     ordinal: int
     moment: Moment
+    text: str = ""
 
 
 @dataclass(slots=True)
@@ -53,9 +54,14 @@ class _Armed:
 
 
 class Gate:
-    """Records effects and springs traps; proxies and test share one event loop."""
+    """Records effects and springs traps; proxies and test share one event loop.
 
-    def __init__(self) -> None:
+    What may not pass is parked until the gate is opened. A gate that `severs` cuts it at once instead: for a process
+    that has few lines, and would soon have none left for those who are not trapped.
+    """
+
+    def __init__(self, *, severs: bool = False) -> None:
+        self._severs = severs
         self._effects: list[Effect] = []
         self._armed: dict[str, _Armed] = {}
         self._opened = asyncio.Event()
@@ -106,7 +112,7 @@ class Gate:
         """Send one effect and deliver its answer, unless a trap lies there.
 
         Raises:
-            SeveredError: It was parked, and the gate has been opened since.
+            SeveredError: It was cut, or parked and the gate has been opened since.
         """
         armed = self._armed.get(effect.scope)
         moment = self._meet(effect, armed)
@@ -126,7 +132,7 @@ class Gate:
             # Behind a trap: as if the process had died by now.
             return Moment.UNSENT
         self._effects.append(effect)
-        if armed is None:
+        if armed is None or armed.trap.text not in {"", effect.text}:
             return None
         armed.seen += 1
         if armed.seen < armed.trap.ordinal:
@@ -141,5 +147,6 @@ class Gate:
 
     async def _park(self, armed: _Armed, effect: Effect) -> None:
         self._spring(armed, effect)
-        await self._opened.wait()
+        if not self._severs:
+            await self._opened.wait()
         raise SeveredError

@@ -31,7 +31,7 @@ _PATH = re.compile(
 )
 # Leases and Events are not effects on what a user owns: losing one costs nothing.
 _IGNORED = frozenset({"leases", "events"})
-_HOP_BY_HOP = frozenset({"connection", "keep-alive", "transfer-encoding", "upgrade", "host", "content-length"})
+_HOP_BY_HOP = frozenset({"connection", "keep-alive", "transfer-encoding", "upgrade", "content-length"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,21 +41,30 @@ class _Reply:
     body: bytes
 
 
-class KubeProxy:
-    """One process's way to the API server."""
+class Relay:
+    """One process's way to a server; `name` tells what a request (method, path, body) would change, if anything."""
 
-    def __init__(self, upstream: str, session: aiohttp.ClientSession, gate: Gate, note: Note) -> None:
+    def __init__(
+        self,
+        upstream: str,
+        session: aiohttp.ClientSession,
+        gate: Gate,
+        *,
+        name: Callable[[str, str, bytes], Effect | None],
+        note: Note = lambda *_: None,
+    ) -> None:
         self._upstream = upstream
         self._session = session
         self._gate = gate
+        self._name = name
         self._note = note
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
         """Relay one request."""
-        effect = effect_of(request.method, request.path)
-        if effect is None:
-            return await self._stream(request)
         body = await request.read()
+        effect = self._name(request.method, request.path, body)
+        if effect is None:
+            return await self._stream(request, body)
         self._note(request.method, request.path, body)
         replies: list[_Reply] = []
 
@@ -79,8 +88,7 @@ class KubeProxy:
             content = await response.read()
             return _Reply(response.status, _kept(response.headers.items()), content)
 
-    async def _stream(self, request: web.Request) -> web.StreamResponse:
-        body = await request.read()
+    async def _stream(self, request: web.Request, body: bytes) -> web.StreamResponse:
         try:
             async with self._session.request(
                 request.method, self._upstream + request.raw_path, headers=_headers(request), data=body or None
@@ -147,7 +155,7 @@ async def kube_proxy(
     connector = aiohttp.TCPConnector(ssl=client_context, limit=0)
     timeout = aiohttp.ClientTimeout(total=None)
     async with aiohttp.ClientSession(connector=connector, auto_decompress=False, timeout=timeout) as session:
-        proxy = KubeProxy(cluster["server"], session, gate, note)
+        proxy = Relay(cluster["server"], session, gate, name=lambda method, path, _: effect_of(method, path), note=note)
         application = web.Application(client_max_size=64 * 2**20)
         application.router.add_route("*", "/{path:.*}", proxy.answer)
         runner = web.AppRunner(application, handler_cancellation=True, access_log=None, shutdown_timeout=1.0)

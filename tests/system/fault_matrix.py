@@ -8,6 +8,7 @@ import pytest
 import pytest_asyncio
 
 from tests.support.crash import crash_rig
+from tests.support.crash_onprem import OnPremRun
 from tests.support.crash_run import STEPS, CrashRun, summary
 from tests.support.gate import Moment
 from tests.support.system import System
@@ -19,7 +20,7 @@ pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, p
 async def run(system: System) -> AsyncIterator[CrashRun]:
     """A clean run is learned; then each effect is crashed at all moments around it."""
     async with crash_rig(system) as rig:
-        learned = await CrashRun.learn(rig, [tuple(Moment)])
+        learned = await OnPremRun(rig).learn([tuple(Moment)])
         print(summary(learned))  # noqa: T201 - the plans are the result
         yield learned
 

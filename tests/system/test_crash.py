@@ -8,6 +8,7 @@ import pytest
 import pytest_asyncio
 
 from tests.support.crash import CrashRig, crash_rig
+from tests.support.crash_onprem import OnPremRun
 from tests.support.crash_run import CrashRun
 from tests.support.gate import Moment
 from tests.support.system import System
@@ -24,7 +25,7 @@ async def crashing(system: System) -> AsyncIterator[CrashRig]:
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def run(crashing: CrashRig) -> CrashRun:
     """A clean run is learned; then each effect is crashed once, the moments around it taken in turn."""
-    return await CrashRun.learn(crashing, [(moment,) for moment in Moment])
+    return await OnPremRun(crashing).learn([(moment,) for moment in Moment])
 
 
 @pytest.mark.parametrize("step", ["create", "update", "rotate", "delete"])

@@ -1,0 +1,204 @@
+"""The crash matrix over a simulated RDS: its provider dies at each effect on the cluster and on AWS."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from urllib.parse import parse_qs
+
+import aiohttp
+from aiohttp import web
+
+from tests.support.api import JsonObject
+from tests.support.aws import (
+    AWS_CONFIG,
+    DB_PARAMETER_GROUP,
+    DB_SUBNET_GROUP,
+    NAMESPACE,
+    QUICK,
+    RDS_INSTANCE,
+    Aws,
+)
+from tests.support.crash import PROVIDER, SCOPE, CrashRig, Plan, actor_of, plans_by_text
+from tests.support.crash_run import CrashRun
+from tests.support.end_state import name_in, object_state, secret_state
+from tests.support.gate import Effect, Gate, Moment
+from tests.support.kinds import CLAIM, SECRET, claim, is_ready
+from tests.support.kinds import NAMESPACE as NAMESPACES
+from tests.support.kube_proxy import Relay
+
+_HOST = "127.0.0.1"
+_READING = re.compile(r"Describe|List|Get|Assume|Download")
+_CHILDREN = (RDS_INSTANCE, DB_SUBNET_GROUP, DB_PARAMETER_GROUP)
+
+
+@dataclass(frozen=True, slots=True)
+class RdsEndState:
+    """All that the system keeps for one claim.
+
+    Attributes:
+        claims: Conditions, finalizers and annotation names of the claim, if it is there.
+        children: Likewise of each managed resource.
+        secrets: Type and key names of each Secret.
+        instances: Identifier, state and settings of each DB instance.
+        snapshots: Identifier, type and state of each snapshot that is kept.
+        groups: Names of subnet groups and parameter groups.
+    """
+
+    claims: tuple[str, ...]
+    children: tuple[str, ...]
+    secrets: tuple[str, ...]
+    instances: tuple[str, ...]
+    snapshots: tuple[str, ...]
+    groups: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Planted:
+    """A row, and the DbiResourceId of the instance in which it was planted."""
+
+    row: str
+    resource_id: str
+
+
+@dataclass(slots=True)
+class RdsRun(CrashRun):
+    """Claims whose databases are DB instances."""
+
+    aws: Aws | None = None
+
+    @property
+    def rds(self) -> Aws:
+        assert self.aws is not None
+        return self.aws
+
+    def expected(self) -> Mapping[tuple[str, str], str]:
+        return {
+            ("create", PROVIDER): "RDS CreateDBInstance",
+            ("update", PROVIDER): "RDS ModifyDBInstance",
+            ("rotate", PROVIDER): "RDS ModifyDBInstance",
+            ("delete", PROVIDER): "RDS DeleteDBInstance",
+        }
+
+    def plan(self, learned: Mapping[str, list[str]], turns: Sequence[tuple[Moment, ...]]) -> list[Plan]:
+        return plans_by_text(learned, turns)
+
+    def name_of(self, scope: str) -> str:
+        # What AWS is told has the claim's name in it, not always the namespace's.
+        return scope
+
+    async def make(self, scope: str) -> None:
+        system = self.rig.system
+        labelled = NAMESPACES.new("", scope)
+        labelled["metadata"]["labels"] = {"cloud": "aws"}
+        await system.create(NAMESPACES, labelled)
+        await system.create(CLAIM, claim(scope, scope, deletionPolicy="Snapshot"))
+
+    def edit(self) -> JsonObject:
+        # Another size would wait for the maintenance window.
+        return {"backup": {"retentionDays": 21}}
+
+    async def end_states(self, scopes: Sequence[str]) -> Mapping[str, object]:
+        instances = await self.rds.instances()
+        snapshots = (await self.rds.person("describe_db_snapshots", SnapshotType="manual"))["DBSnapshots"]
+        groups = [
+            *(one["DBSubnetGroupName"] for one in await self._groups("subnet", "DBSubnetGroups")),
+            *(one["DBParameterGroupName"] for one in await self._groups("parameter", "DBParameterGroups")),
+        ]
+        return {scope: await self._end_state(scope, instances, snapshots, groups) for scope in scopes}
+
+    async def _end_state(
+        self, scope: str, instances: list[JsonObject], snapshots: list[JsonObject], groups: list[str]
+    ) -> RdsEndState:
+        api = self.rig.system.api
+        children = [one for kind in _CHILDREN for one in await api.items(kind.path(scope))]
+        return RdsEndState(
+            claims=tuple(object_state(scope, one) for one in await api.items(CLAIM.path(scope))),
+            children=tuple(object_state(scope, one) for one in children),
+            secrets=tuple(secret_state(scope, one) for one in await api.items(SECRET.path(scope))),
+            instances=tuple(
+                f"{name_in(scope, one['DBInstanceIdentifier'])} {one['DBInstanceStatus']} {one['DBInstanceClass']} "
+                f"{one['AllocatedStorage']} {one['BackupRetentionPeriod']} {_set(one['PendingModifiedValues'])}"
+                for one in instances
+                if scope in one["DBInstanceIdentifier"]
+            ),
+            snapshots=tuple(
+                f"{name_in(scope, one['DBInstanceIdentifier'])} {one['Status']}"
+                for one in snapshots
+                if scope in one["DBInstanceIdentifier"]
+            ),
+            groups=tuple(sorted(name_in(scope, one) for one in groups if scope in one)),
+        )
+
+    async def _groups(self, kind: str, member: str) -> list[JsonObject]:
+        found: list[JsonObject] = (await self.rds.person(f"describe_db_{kind}_groups", MaxRecords=100))[member]
+        return found
+
+    async def plant(self, scope: str) -> Planted:
+        row = secrets.token_hex(8)
+        async with await self.rig.system.login(scope, scope) as connection:
+            await connection.execute("CREATE TABLE keepsake (note text)")
+            await connection.execute("INSERT INTO keepsake VALUES (%s)", (row,))
+        return Planted(row, await self._resource_id(scope))
+
+    async def is_home(self, scope: str, planted: Planted) -> None:
+        async with await self.rig.system.login(scope, scope) as connection:
+            rows = await (await connection.execute("SELECT note FROM keepsake")).fetchall()
+        assert rows == [(planted.row,)], scope
+        assert await self._resource_id(scope) == planted.resource_id, scope
+
+    async def _resource_id(self, scope: str) -> str:
+        found = [one for one in await self.rds.instances() if scope in one["DBInstanceIdentifier"]]
+        assert len(found) == 1, [one["DBInstanceIdentifier"] for one in found]
+        return str(found[0]["DbiResourceId"])
+
+
+@asynccontextmanager
+async def crash_rds_rig(aws: Aws) -> AsyncIterator[CrashRig]:
+    """Put gates before the API server and RDS for AWS's provider, and start it behind them beside a composer."""
+    system = aws.system
+    async with AsyncExitStack() as stack:
+        account = (NAMESPACE, "fairlead-provider-aws")
+        provider = await actor_of(system, stack, ("providers", "aws"), account, *QUICK, gate=Gate(severs=True))
+        endpoint = await stack.enter_async_context(_rds_proxy(aws.url, provider.gate))
+        provider.flags = (*provider.flags, f"--endpoint-override={endpoint}")
+        await system.api.merge(AWS_CONFIG.path("", "default"), {"spec": {"endpoint": f"http://{endpoint}"}})
+        await system.start_composer()
+        made = CrashRig(system, {PROVIDER: provider})
+        try:
+            await made.start()
+            await system.until(AWS_CONFIG, "", "default", is_ready)
+            yield made
+        finally:
+            await made.kill()
+
+
+@asynccontextmanager
+async def _rds_proxy(upstream: str, gate: Gate) -> AsyncIterator[str]:
+    """Run a proxy before the simulated RDS; yield its host and port. A scope's name is part of what AWS is told."""
+    async with aiohttp.ClientSession(auto_decompress=False, timeout=aiohttp.ClientTimeout(total=None)) as session:
+        application = web.Application(client_max_size=16 * 2**20)
+        application.router.add_route("*", "/{path:.*}", Relay(upstream, session, gate, name=_effect_of).answer)
+        runner = web.AppRunner(application, handler_cancellation=True, access_log=None, shutdown_timeout=1.0)
+        await runner.setup()
+        try:
+            await web.TCPSite(runner, _HOST, 0).start()
+            yield f"{_HOST}:{runner.addresses[0][1]}"
+        finally:
+            await runner.cleanup()
+
+
+def _effect_of(method: str, path: str, body: bytes) -> Effect | None:
+    del method, path
+    action = parse_qs(body.decode()).get("Action", [""])[0]
+    scope = SCOPE.search(body)
+    if not action or _READING.match(action) or scope is None:
+        return None
+    return Effect(scope[0].decode(), f"RDS {action}")
+
+
+def _set(values: JsonObject) -> JsonObject:
+    return {name: value for name, value in values.items() if value is not None}
