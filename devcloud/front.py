@@ -139,7 +139,7 @@ class Front:
             pass
         finally:
             self._sessions.discard(session)
-            writer.transport.abort()
+            _cut(writer)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         peer = str(writer.get_extra_info("peername")[0])
@@ -224,7 +224,7 @@ class Front:
                     pump.cancel()
                 await asyncio.gather(*pumps, return_exceptions=True)
         finally:
-            server_writer.transport.abort()
+            _cut(server_writer)
 
 
 async def _enters(door: Door, first: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
@@ -282,6 +282,12 @@ async def _send_error(writer: asyncio.StreamWriter, refusal: Refuse) -> None:
     writer.write(b"E" + struct.pack("!i", len(body) + 4) + body)
     await writer.drain()
     await _close(writer)
+
+
+def _cut(writer: asyncio.StreamWriter) -> None:
+    # The first releases of Python 3.11 have lost what they would abort once TLS was closed from both sides.
+    with contextlib.suppress(AttributeError):
+        writer.transport.abort()
 
 
 async def _close(writer: asyncio.StreamWriter) -> None:
