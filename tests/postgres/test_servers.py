@@ -72,6 +72,9 @@ async def test_a_superuser_is_refused_unless_allowed(
     assert refusal.reason == "CredentialsForbidden"
     assert "allowSuperuser" in refusal.message
 
+    # Who comes first owns the table of owners: on the server that all tests share that is the administrator.
+    async with connect(config_of(onprem_server), secrets_of(onprem_server)):
+        pass
     config = msgspec.structs.replace(config_of(onprem_server), allow_superuser=True)
     async with connect(config, superuser) as cloud:
         assert isinstance(cloud, OnPremCloud)
