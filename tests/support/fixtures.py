@@ -28,6 +28,7 @@ _ROOT = Path(__file__).resolve().parents[2]
 ASSETS = Assets(crds=_ROOT / "crds", compositions=_ROOT / "compositions", deploy=_ROOT / "deploy")
 _APISERVER_FIXTURES = frozenset({"plane", "api", "namespace", "audit", "system"})
 _POSTGRES_FIXTURES = frozenset({"postgres_server", "onprem_server", "onprem_front"})
+_RDS_FIXTURES = frozenset({"served", "simulator", "moto_port"})
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -38,6 +39,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.apiserver)
         if used & _POSTGRES_FIXTURES:
             item.add_marker(pytest.mark.postgres)
+        if used & _RDS_FIXTURES:
+            item.add_marker(pytest.mark.rds)
 
 
 @pytest.fixture(scope="session")
