@@ -83,6 +83,10 @@ class RdsRun(CrashRun):
             ("delete", PROVIDER): "RDS DeleteDBInstance",
         }
 
+    def keeps_login(self, step: str) -> bool:
+        # RDS has one administrator: his old password ends once the new one is in force, and that has to be published.
+        return step not in {"rotate", "delete"}
+
     def plan(self, learned: Mapping[str, list[str]], turns: Sequence[tuple[Moment, ...]]) -> list[Plan]:
         return plans_by_text(learned, turns)
 

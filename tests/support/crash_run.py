@@ -78,6 +78,10 @@ class CrashRun(abc.ABC):
     async def is_home(self, scope: str, planted: Any) -> None:
         """Prove that the published password finds the row, in the one database that the cloud holds for the scope."""
 
+    def keeps_login(self, step: str) -> bool:
+        """Tell whether what is published logs in at every instant of a step, with nobody at work."""
+        return step != "delete"
+
     def plan(self, learned: Mapping[str, list[str]], turns: Sequence[tuple[Moment, ...]]) -> list[Plan]:
         """Plan a step's crashes."""
         return plans(learned, turns)
@@ -129,7 +133,7 @@ class CrashRun(abc.ABC):
         await self._act(step, list(planned))
         sprung = await self.rig.until_sprung()
         await self.rig.kill()
-        if step != "delete":
+        if self.keeps_login(step):
             await self._published_log_in(planned)
         await self.rig.start()
         return sprung
