@@ -34,16 +34,17 @@ class ExternalStore:
         self._as_of = float("-inf")
 
     def changed(self, sweep: Sweep, as_of: float) -> tuple[str, ...]:
-        """Take a list in; return the names that appeared, changed, or (where it is complete) vanished."""
+        """Take a list in; return the names that appeared, changed, or (where it is complete) vanished.
+
+        Of the first list that is every name: what it shows may have changed after its resource was looked at.
+        """
         if as_of < self._as_of:
             return ()
-        first = self._as_of == float("-inf")
         self._as_of = as_of
         moved = [name for name, mark in sweep.items.items() if self._marks.get(name) != mark]
         gone = [name for name in self._marks if name not in sweep.items] if sweep.complete else []
         self._marks = dict(sweep.items) if sweep.complete else {**self._marks, **sweep.items}
-        # Every key is looked at after a start anyway.
-        return () if first else tuple(sorted({*moved, *gone}))
+        return tuple(sorted({*moved, *gone}))
 
 
 class Sweeper:
