@@ -58,6 +58,9 @@ def _gaps(scope: str, version: Mapping[str, Any]) -> Iterator[str]:
     entries = _items(status, "inventory")
     if entries is not None:
         yield from _lacking(entries, Entry, "status.inventory[]")
+        floors = step(entries, "floors") or {}
+        if (step(floors, "") or {}).get("type") == "integer":
+            yield "status.inventory[].floors with values of x-kubernetes-int-or-string"
         resting = _items(entries, "resting")
         if resting is not None:
             yield from _lacking(resting, Resting, "status.inventory[].resting[]")

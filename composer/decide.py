@@ -16,6 +16,7 @@ from composer import names
 from composer.hashes import live_hash, sent_hash
 from composer.inventory import Entry
 from composer.kinds import KindFacts, is_managed
+from composer.quantities import Amount
 from composer.reasons import Cause, Gravity, cause
 from composer.render import Child, Rendered
 from composer.resting import without
@@ -41,7 +42,7 @@ class Create:
     entry: Entry
     facts: KindFacts
     object: Object
-    floors: Mapping[str, int] = field(default_factory=dict)
+    floors: Mapping[str, Amount] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,7 @@ class Apply:
     facts: KindFacts
     object: Object
     live: Object
-    floors: Mapping[str, int] = field(default_factory=dict)
+    floors: Mapping[str, Amount] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

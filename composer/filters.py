@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import ipaddress
+import math
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -16,6 +17,7 @@ from jinja2 import Undefined
 from jinja2.filters import FILTERS
 from jinja2.tests import TESTS
 
+from composer.quantities import measured
 from composer.values import ExpressionError, Pending, Status, settled
 
 Function = Callable[..., Any]
@@ -27,8 +29,6 @@ _HARMLESS_FILTERS = (
     *("replace", "round", "sort", "string", "sum", "trim", "unique", "upper"),
 )
 _FORBIDDEN_TESTS = frozenset({"callable", "filter", "test", "escaped", "sameas"})
-_BINARY = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
-_DECIMAL = {"k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _SHOWN_CHARACTERS = 64
 
 
@@ -71,12 +71,11 @@ def _dns_label(value: Any, length: int = 63) -> str:
 
 
 def _gib(value: Any) -> int:
-    """Give a Kubernetes quantity in GiB, rounded up: "20Gi" -> 20, "1500Mi" -> 2."""
-    found = re.fullmatch(r"(\d{1,18})(Ki|Mi|Gi|Ti|k|M|G|T)?", str(value))
-    if not found:
+    """Give a Kubernetes quantity in GiB, rounded up: "20Gi" -> 20, "1.5Gi" -> 2."""
+    found = measured(value)
+    if found is None or found < 0:
         raise ExpressionError(f"{str(value)[:_SHOWN_CHARACTERS]!r} is no quantity like 20Gi")
-    unit = (_BINARY | _DECIMAL).get(found[2] or "", 1)
-    return -(-int(found[1]) * unit // 2**30)
+    return math.ceil(found / 2**30)
 
 
 def _cidr(value: Any) -> str:

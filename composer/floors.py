@@ -1,4 +1,6 @@
-"""Whole numbers that never become smaller: the largest value that was ever applied stays. Pure.
+"""Fields that never become smaller: the largest value that was ever applied stays. Pure.
+
+Whole numbers and Kubernetes quantities ("20Gi"), compared by how much they are and kept as they were written.
 
 A Composition names the fields; what was applied is in the inventory. Where that was lost, the live object tells.
 """
@@ -6,15 +8,20 @@ A Composition names the fields; what was applied is in the inventory. Where that
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
 from typing import Any
 
 import msgspec
 
 from composer.models import CompositionSpec, ResourceTemplate
-from composer.problems import Problem
+from composer.problems import CompositionError, Problem
+from composer.quantities import Amount, measured
 from composer.schema import Schema, step
 from composer.view import Known, View
 from runtime.objects import Object
+
+_AMOUNTS = ("integer", "string")
+_SHOWN_CHARACTERS = 64
 
 
 class Floor(msgspec.Struct, frozen=True):
@@ -24,15 +31,15 @@ class Floor(msgspec.Struct, frozen=True):
     key: str
     group_kind: str
     path: str
-    value: int
+    value: Amount
 
 
 class Kept(msgspec.Struct, frozen=True):
     """A field that keeps a larger value than the composition asks for now; `wanted` is None where it is left out."""
 
     path: str
-    value: int
-    wanted: int | None
+    value: Amount
+    wanted: Amount | None
 
 
 def floors_of(view: View, spec: CompositionSpec) -> tuple[Floor, ...]:
@@ -45,8 +52,9 @@ def _floors(known: Known, paths: Sequence[str]) -> Iterator[Floor]:
     entry = known.entry
     for path in paths:
         value = entry.floors.get(path)
-        if value is None and known.live is not None:
-            value = value_at(known.live, path)
+        # The memory is a status, which others may write.
+        if measured(value) is None:
+            value = _amount_at(known.live, path) if known.live is not None else None
         if value is not None:
             yield Floor(entry.resource, entry.key, entry.group_kind, path, value)
 
@@ -55,27 +63,49 @@ def raised(obj: Object, floors: Sequence[Floor]) -> tuple[Object, tuple[Kept, ..
     """Return an object with no field below its floor, and which fields were raised."""
     kept: list[Kept] = []
     for floor in floors:
-        wanted = value_at(obj, floor.path)
-        if wanted is None or wanted < floor.value:
+        wanted = _amount_at(obj, floor.path)
+        if wanted is None or _much(wanted) < _much(floor.value):
             obj = _with(obj, floor.path.split("."), floor.value)
             kept.append(Kept(floor.path, floor.value, wanted))
     return obj, tuple(kept)
 
 
-def reached(obj: Object, paths: Sequence[str]) -> dict[str, int]:
+def reached(obj: Object, paths: Sequence[str]) -> dict[str, Amount]:
     """Return the values of these fields, which are the floors once the object is applied."""
-    return {path: value for path in paths if (value := value_at(obj, path)) is not None}
+    return {path: value for path in paths if (value := _amount_at(obj, path)) is not None}
 
 
-def value_at(obj: Object, path: str) -> int | None:
-    """Return the whole number at a path; None where there is none."""
+def refuse_unmeasured(obj: Object, source: ResourceTemplate, path: str) -> None:
+    """Raise CompositionError for a value that has a floor and is no amount; `path` is the resource's own.
+
+    It would pass for a field that is left out, and be replaced without a word.
+    """
+    for each in source.floors:
+        value = _value_at(obj, each)
+        if value is not None and measured(value) is None:
+            shown = repr(str(value)[:_SHOWN_CHARACTERS])
+            what = f"{shown} has a floor, and is neither a whole number nor a quantity like 20Gi"
+            raise CompositionError(Problem("SchemaMismatch", what, f"{path}.template.{each}", resource=source.name))
+
+
+def _much(amount: Amount) -> Fraction:
+    return measured(amount) or Fraction(0)
+
+
+def _amount_at(obj: Object, path: str) -> Amount | None:
+    """Return the whole number or quantity at a path; None where there is none."""
+    found = _value_at(obj, path)
+    return None if measured(found) is None else found
+
+
+def _value_at(obj: Object, path: str) -> Any:
     found: Any = obj
     for name in path.split("."):
         found = found.get(name) if isinstance(found, Mapping) else None
-    return found if isinstance(found, int) and not isinstance(found, bool) else None
+    return found
 
 
-def _with(obj: Object, names: Sequence[str], value: int) -> Object:
+def _with(obj: Object, names: Sequence[str], value: Amount) -> Object:
     first, *rest = names
     if not rest:
         return {**obj, first: value}
@@ -84,11 +114,11 @@ def _with(obj: Object, names: Sequence[str], value: int) -> Object:
 
 
 def faults(source: ResourceTemplate, schema: Schema, path: str) -> Iterator[Problem]:
-    """Find floors of one resource, at `path`, that are no whole numbers by the schema of its kind."""
+    """Find floors of one resource, at `path`, that can be no amount by the schema of its kind."""
     for each in source.floors:
         found: Schema | None = schema
         for name in each.split("."):
             found = step(found, name) if found is not None else None
-        if found is None or found.get("type", "integer") != "integer":
-            what = f"{each} is no whole number of kind {source.template.get('kind')}"
+        if found is None or found.get("type", "integer") not in _AMOUNTS:
+            what = f"{each} is neither a whole number nor a quantity of kind {source.template.get('kind')}"
             yield Problem("SchemaMismatch", what, f"{path}.floors", resource=source.name)

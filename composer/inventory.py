@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from composer import names
+from composer.quantities import Amount
 from runtime.objects import Object, annotations_of, key_of, uid_of
 
 
@@ -39,7 +40,7 @@ class Entry(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     marks: Mapping[str, str] = {}
     resting: tuple[Resting, ...] = ()
     origin: str = ""
-    floors: Mapping[str, int] = {}
+    floors: Mapping[str, Amount] = {}
     outcome: str = ""
 
     @property

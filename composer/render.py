@@ -13,9 +13,10 @@ import msgspec
 
 from composer import environments, names
 from composer.compilation import Compiled, CompiledResource, compile_composition
-from composer.floors import Floor, Kept, raised, reached
+from composer.floors import Floor, Kept, raised, reached, refuse_unmeasured
 from composer.models import Expressions
 from composer.problems import CompositionError, PendingError, Problem
+from composer.quantities import Amount
 from composer.schema import is_json
 from composer.scope import Absent, Composed, Variables, claim_view
 from composer.template import Leaf, fill, fill_leaf
@@ -65,7 +66,7 @@ class Child(msgspec.Struct, frozen=True):
     depends_on: tuple[str, ...]
     stateful: bool | None
     ready: bool
-    floors: Mapping[str, int] = {}
+    floors: Mapping[str, Amount] = {}
     kept: tuple[Kept, ...] = ()
 
     @property
@@ -230,6 +231,7 @@ class _Rendering:
         if not is_json(manifest):
             raise CompositionError(Problem("NotJson", "holds a number that JSON lacks", resource.path))
         stateful = resource.source.stateful
+        refuse_unmeasured(manifest, resource.source, resource.path)
         manifest, kept = raised(manifest, self._floors(resource, key, manifest))
         obj = self._dressed(resource, key, manifest)
         live = self._live.get((resource.name, key))

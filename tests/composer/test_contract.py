@@ -53,6 +53,12 @@ def _inventory_without_uid(crd: dict[str, Any]) -> None:
     del _status(crd)["properties"]["inventory"]["items"]["properties"]["uid"]
 
 
+def _floors_of_numbers_alone(crd: dict[str, Any]) -> None:
+    _status(crd)["properties"]["inventory"]["items"]["properties"]["floors"]["additionalProperties"] = {
+        "type": "integer"
+    }
+
+
 def _binding_without_name(crd: dict[str, Any]) -> None:
     del _status(crd)["properties"]["binding"]["properties"]["name"]
 
@@ -63,6 +69,10 @@ TAKEN: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "the default on status itself": (_default_on_the_property, "status with default {observedGeneration: -1}"),
     "conditions as a map": (_conditions_as_a_list, "status.conditions as a map list with key type"),
     "the uid of what was composed": (_inventory_without_uid, "status.inventory[].uid"),
+    "floors that are quantities": (
+        _floors_of_numbers_alone,
+        "status.inventory[].floors with values of x-kubernetes-int-or-string",
+    ),
     "the name of the Secret": (_binding_without_name, "status.binding.name"),
     **{
         name: (_without(name), f"status.{name}")

@@ -44,6 +44,7 @@ VALUES = {
     "maps become one": Value("{{ {'a': '1', 'b': '2'} | combine({'b': '3'}, {}) }}", {"a": "1", "b": "3"}),
     "a text becomes a list": Value("{{ ' a, b ,' | split }}", ["a", "b"]),
     "a quantity is read in GiB, rounded up": Value("{{ '1500Mi' | gib }}", 2),
+    "a quantity may have a fraction": Value("{{ '1.5Gi' | gib }}", 2),
     "a network gets its normal form": Value("{{ '10.1.2.3/8' | cidr }}", "10.0.0.0/8"),
     "a piece of a text is cut": Value("{{ claim.spec.size[:2] }}", "sm"),
     "a piece of a list is cut": Value("{{ claim.spec.items[1:] }}", [2]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import msgspec
@@ -12,6 +13,8 @@ from composer.floors import Floor, Kept, faults, floors_of, raised, reached
 from composer.hashes import live_hash, sent_hash
 from composer.models import CompositionSpec
 from composer.outcomes import larger_of
+from composer.problems import CompositionError
+from composer.quantities import Amount, measured
 from composer.render import Request, render
 from composer.view import Known
 from runtime.objects import Object
@@ -21,18 +24,18 @@ PATH = "spec.forProvider.storageGiB"
 KIND = DATABASE.resource.group_kind
 
 
-def _sized(size: int | None) -> Object:
+def _sized(size: Amount | None) -> Object:
     return desired(spec={"forProvider": {"storageGiB": size} if size is not None else {}})
 
 
-def _floor(value: int) -> Floor:
+def _floor(value: Amount) -> Floor:
     return Floor("database", "", KIND, PATH, value)
 
 
 class Case(msgspec.Struct, frozen=True):
-    asked: int | None
-    floor: int
-    gives: int
+    asked: Amount | None
+    floor: Amount
+    gives: Amount
     kept: tuple[Kept, ...] = ()
 
 
@@ -41,6 +44,14 @@ CASES = {
     "a larger value is taken": Case(200, 100, 200),
     "the same value is taken": Case(100, 100, 100),
     "a field that is left out stays": Case(None, 100, 100, (Kept(PATH, 100, None),)),
+    "a smaller quantity is raised": Case("512Mi", "1Gi", "1Gi", (Kept(PATH, "1Gi", "512Mi"),)),
+    "a larger quantity in a smaller unit is taken": Case("1025Mi", "1Gi", "1025Mi"),
+    "binary units are larger than decimal ones": Case("20G", "20Gi", "20Gi", (Kept(PATH, "20Gi", "20G"),)),
+    "the same quantity written otherwise is taken": Case("1024Mi", "1Gi", "1024Mi"),
+    "a fraction is compared exactly": Case("1.5Gi", "1536Mi", "1.5Gi"),
+    "an exponent is read": Case("1e9", "1G", "1e9"),
+    "thousandths are less than a whole": Case("999m", 1, 1, (Kept(PATH, 1, "999m"),)),
+    "a bare number counts in the quantity's unit": Case(2**30, "1Gi", 2**30),
 }
 
 
@@ -62,7 +73,7 @@ def _spec(*floors: str) -> CompositionSpec:
 
 
 STORED = live(_sized(50))
-SOURCES: dict[str, tuple[Known, tuple[str, ...], list[int]]] = {
+SOURCES: dict[str, tuple[Known, tuple[str, ...], list[Amount]]] = {
     "the inventory remembers it": (Known(entry(floors={PATH: 100}), STORED, DATABASE), (PATH,), [100]),
     "the inventory remembers it of an object that is gone": (
         Known(entry(floors={PATH: 100}), None, DATABASE),
@@ -71,35 +82,63 @@ SOURCES: dict[str, tuple[Known, tuple[str, ...], list[int]]] = {
     ),
     "without a memory the object tells": (Known(entry(), STORED, DATABASE), (PATH,), [50]),
     "without either there is none": (Known(entry(), None, DATABASE), (PATH,), []),
+    "a quantity is remembered": (Known(entry(floors={PATH: "1Gi"}), STORED, DATABASE), (PATH,), ["1Gi"]),
+    "a quantity of the object": (Known(entry(), live(_sized("2Gi")), DATABASE), (PATH,), ["2Gi"]),
+    "a memory that is no amount is none": (Known(entry(floors={PATH: "much"}), STORED, DATABASE), (PATH,), [50]),
     "what the composition does not name has none": (Known(entry(floors={PATH: 100}), STORED, DATABASE), (), []),
 }
 
 
 @pytest.mark.parametrize(("known", "named", "values"), SOURCES.values(), ids=SOURCES)
-def test_where_a_floor_comes_from(known: Known, named: tuple[str, ...], values: list[int]) -> None:
+def test_where_a_floor_comes_from(known: Known, named: tuple[str, ...], values: list[Amount]) -> None:
     assert [each.value for each in floors_of(view(known), _spec(*named))] == values
 
 
-def test_a_render_keeps_to_the_floor_and_tells_it() -> None:
+def _composition(size: Any) -> dict[str, Any]:
     template = {
         "apiVersion": DATABASE.resource.api_version,
         "kind": DATABASE.resource.kind,
-        "spec": {"forProvider": {"storageGiB": 20}},
+        "spec": {"forProvider": {"storageGiB": size}},
     }
     kind = {"apiVersion": "database.fairlead.dev/v1alpha1", "kind": "PostgreSQLInstance"}
     resources = [{"name": "database", "template": template, "floors": [PATH]}]
     status = {"size": "{{ resources.database.spec.forProvider.storageGiB }}"}
-    composition = {"compositeTypeRef": kind, "resources": resources, "status": status}
+    return {"compositeTypeRef": kind, "resources": resources, "status": status}
+
+
+@pytest.mark.parametrize(("asked", "floor"), [(20, 100), ("20Gi", "0.1Ti")], ids=["numbers", "quantities"])
+def test_a_render_keeps_to_the_floor_and_tells_it(asked: Amount, floor: Amount) -> None:
     other = Floor("database", "", "Other.example.org", PATH, 900)
 
-    made = render(Request("c", composition, claim(), str(IDENTITY), floors=(_floor(100), other)))
+    made = render(Request("c", _composition(asked), claim(), str(IDENTITY), floors=(_floor(floor), other)))
 
-    assert made.children[0].object["spec"]["forProvider"]["storageGiB"] == 100
-    assert made.status == {"size": 100}
+    assert made.children[0].object["spec"]["forProvider"]["storageGiB"] == floor
+    assert made.children[0].floors == {PATH: floor}
+    assert made.status == {"size": floor}
     (told,) = larger_of(made)
     assert told.reason == "KeptLarger"
-    assert "stays 100" in told.message
-    assert "asks for 20" in told.message
+    assert f"stays {floor}" in told.message
+    assert f"asks for {asked}" in told.message
+
+
+@pytest.mark.parametrize("asked", ["20GB", "much", True, 1.5, ["20Gi"]], ids=str)
+def test_a_value_that_nobody_can_compare_is_refused_and_never_replaced(asked: Any) -> None:
+    with pytest.raises(CompositionError, match="neither a whole number nor a quantity like 20Gi") as caught:
+        render(Request("c", _composition(asked), claim(), str(IDENTITY), floors=(_floor(100),)))
+
+    assert caught.value.problems[0].path == f"spec.resources[0].template.{PATH}"
+    assert caught.value.problems[0].resource == "database"
+
+
+AMOUNTS: dict[str, Any] = {"1": 1, "+1": 1, "-1": -1, "0.5": 0.5, ".5": 0.5, "5.": 5, "1k": 1000, "1Ki": 1024,
+    "1M": 10**6, "1E": 10**18, "1Ei": 2**60, "1E3": 1000, "1e-1": Fraction(1, 10), "1500m": 1.5,
+    "1n": Fraction(1, 10**9), "": None, "Gi": None, "1gi": None, "1 Gi": None, "1Gi ": None, "1e": None, "1KB": None,
+    "0x1": None, "1e999": None, "\uff11": None, "9" * 99: None}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", AMOUNTS)
+def test_a_quantity_is_read_as_kubernetes_reads_it(text: str) -> None:
+    assert measured(text) == AMOUNTS[text]
 
 
 def _rendered(size: int) -> Any:
@@ -127,7 +166,9 @@ SCHEMA: dict[str, Any] = {
         "spec": {
             "properties": {
                 "size": {"type": "integer"},
-                "name": {"type": "string"},
+                "storage": {"type": "string"},
+                "either": {"x-kubernetes-int-or-string": True},
+                "whether": {"type": "boolean"},
                 "any": {"x-kubernetes-preserve-unknown-fields": True},
             }
         }
@@ -136,9 +177,17 @@ SCHEMA: dict[str, Any] = {
 
 
 @pytest.mark.parametrize(
-    ("path", "count"), [("spec.size", 0), ("spec.any.size", 0), ("spec.name", 1), ("spec.none", 1)]
+    ("path", "count"),
+    [
+        ("spec.size", 0),
+        ("spec.storage", 0),
+        ("spec.either", 0),
+        ("spec.any.size", 0),
+        ("spec.whether", 1),
+        ("spec.none", 1),
+    ],
 )
-def test_only_whole_numbers_have_a_floor(path: str, count: int) -> None:
+def test_only_whole_numbers_and_quantities_have_a_floor(path: str, count: int) -> None:
     (source,) = _spec(path).resources
 
     assert len(tuple(faults(source, SCHEMA, "spec.resources[0]"))) == count
