@@ -77,10 +77,15 @@ class Credential:
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """A list of all that is ours: a mark by name that changes when anything did. `complete` is False on any doubt."""
+    """A list of all that is ours: a mark by name that changes when anything did. `complete` is False on any doubt.
+
+    `looks` are the marks of what the last look at each name saw, where a cloud knows them: what is listed as it was
+    looked at is no news, and what was undone between two lists is.
+    """
 
     items: Mapping[str, str]
     complete: bool
+    looks: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

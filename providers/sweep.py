@@ -23,27 +23,30 @@ BY_EXTERNAL_NAME = "external-name"
 
 
 class ExternalStore:
-    """What the last complete list of an account showed; pure state.
+    """What the last complete list of an account showed, and what the looks before it had seen; pure state.
 
     An entry's mark changes when anything did. `asOf` is the start of its request, as a number that only grows: an older
     answer never replaces a newer one.
     """
 
     def __init__(self) -> None:
-        self._marks: dict[str, str] = {}
+        self._known: dict[str, tuple[str, str | None]] = {}
         self._as_of = float("-inf")
 
     def changed(self, sweep: Sweep, as_of: float) -> tuple[str, ...]:
-        """Take a list in; return the names that appeared, changed, or (where it is complete) vanished.
+        """Take a list in; return the names whose resources are to be looked at.
 
-        Of the first list that is every name: what it shows may have changed after its resource was looked at.
+        Those that vanished (where the list is complete), and those that are listed otherwise than they were last looked
+        at, each difference once: a list that never shows what a look does must not wake for ever. Where no look is
+        known, the list before stands for it; of the first list that is every name.
         """
         if as_of < self._as_of:
             return ()
         self._as_of = as_of
-        moved = [name for name, mark in sweep.items.items() if self._marks.get(name) != mark]
-        gone = [name for name in self._marks if name not in sweep.items] if sweep.complete else []
-        self._marks = dict(sweep.items) if sweep.complete else {**self._marks, **sweep.items}
+        found = {name: (mark, sweep.looks.get(name)) for name, mark in sweep.items.items()}
+        moved = [name for name, (mark, look) in found.items() if mark != look and self._known.get(name) != (mark, look)]
+        gone = [name for name in self._known if name not in found] if sweep.complete else []
+        self._known = found if sweep.complete else {**self._known, **found}
         return tuple(sorted({*moved, *gone}))
 
 

@@ -178,3 +178,21 @@ def test_an_incomplete_list_shows_no_absence() -> None:
 
     assert store.changed(Sweep({"a": "1"}, complete=False), 2.0) == ()
     assert store.changed(Sweep({"a": "1", "b": "1"}, complete=True), 3.0) == ()
+
+
+def test_what_is_listed_as_it_was_looked_at_is_no_news_and_what_was_undone_meanwhile_is() -> None:
+    store = ExternalStore()
+
+    def woken(listed: str, look: str | None, as_of: float) -> bool:
+        looks = {} if look is None else {"a": look}
+        return store.changed(Sweep({"a": listed}, complete=True, looks=looks), as_of) == ("a",)
+
+    # The first list after a start shows what the look at the start saw.
+    assert not woken("1", "1", 1.0)
+    # Changed and looked at between two lists, and undone again before the second.
+    assert woken("1", "2", 2.0)
+    assert not woken("1", "1", 3.0)
+    assert woken("3", "1", 4.0)
+    # A list that never shows what a look does wakes once, not for ever.
+    assert not woken("3", "1", 5.0)
+    assert woken("3", None, 6.0)
