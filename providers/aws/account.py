@@ -168,15 +168,19 @@ class AwsAccount:
         finally:
             self._sending.fence = None
 
-    async def pages(self, operation: str, what: str, key: str, /, **parameters: Any) -> list[dict[str, Any]]:
-        """Make a paged call to its end and return the members under `key`; half a list is a Failure."""
-        found: list[dict[str, Any]] = []
+    async def pages(self, operation: str, what: str, key: str, /, **parameters: Any) -> AsyncIterator[dict[str, Any]]:
+        """Make a paged call to its end and yield the members under `key`, no more than a page in memory at a time.
+
+        Raises:
+            Failure: By the error's code; what was yielded until then is half a list.
+        """
         marker: dict[str, Any] = {}
         for _ in range(_MOST_PAGES):
             answer = await self.call(operation, what, MaxRecords=_PAGE, **parameters, **marker)
-            found += answer.get(key) or []
+            for member in answer.get(key) or ():
+                yield member
             if not answer.get("Marker"):
-                return found
+                return
             marker = {"Marker": answer["Marker"]}
         raise Transient(f"cannot {what}: the list does not end")
 

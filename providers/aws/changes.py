@@ -118,17 +118,16 @@ def _holds(change: Change, waiting: Value) -> bool:
     return waiting is not None and waiting == change.want
 
 
-def requests(spec: RDSInstanceParameters, seen: Seen, changes: Iterable[Change]) -> list[dict[str, Any]]:
-    """Return the parameters of each ModifyDBInstance that the changes take, in order; tags are not among them.
+def request(spec: RDSInstanceParameters, seen: Seen, changes: Iterable[Change]) -> dict[str, Any] | None:
+    """Return the parameters of the one ModifyDBInstance that the changes take; None when they are of tags alone.
 
-    What is due goes first and by itself: a change that only waits for the window must not be made along with it.
+    What empties the queue and what is handed to it never go together (providers.converge); if they did, what only waits
+    for the window would be left for the next pass, not made along with the rest.
     """
     fields = [change for change in changes if not change.path.startswith("tags.")]
-    due = [change for change in fields if not change.deferred]
-    deferred = [change for change in fields if change.deferred]
-    flushes = any(change.queue in {Queue.OPEN, Queue.WAITING} for change in due)
-    calls = [(due, flushes), (deferred, False)] if flushes else [([*due, *deferred], False)]
-    return [_request(spec, seen, group, now=now) for group, now in calls if group]
+    flushes = any(change.queue in {Queue.OPEN, Queue.WAITING} and not change.deferred for change in fields)
+    group = [change for change in fields if not (flushes and change.deferred)]
+    return _request(spec, seen, group, now=flushes) if group else None
 
 
 def _request(spec: RDSInstanceParameters, seen: Seen, changes: Iterable[Change], *, now: bool) -> dict[str, Any]:

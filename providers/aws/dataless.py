@@ -1,33 +1,45 @@
-"""What all groups of RDS have in common: no data, no login, no backup; tags by their ARN."""
+"""What all groups of RDS have in common: how they are called, tagged and deleted; no data, no login, no backup.
+
+RDS names all that concerns a kind of group by one rule: CreateX, ModifyX, DeleteX and DescribeXs, which take an XName
+and answer a list of Xs, each with an XName and an XArn.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import Any, ClassVar, Generic, NoReturn
 
-from providers.aws.account import AwsAccount
-from providers.aws.errors import AlreadyThere
-from providers.aws.names import RELEASED, decoded_tags, encoded_tags, owner_tags
-from providers.cloud import Credential, Endpoint, Fence, Target
+from providers.aws.account import AwsAccount, connect
+from providers.aws.config import ProviderConfigSpec, endpoint_of, secrets_of
+from providers.aws.errors import AlreadyThere, NotThere
+from providers.aws.names import RELEASED, decoded_tags, encoded_tags, hash_in, name_of, owner_from, owner_tags, tags_of
+from providers.cloud import Cloud, Credential, Endpoint, Fence, Provider, Sweep, Target
+from providers.envelope import Envelope
 from providers.identity import Owner
-from providers.managed import Absent, Change, Found, Observed, Present, SpecT
+from providers.managed import Absent, Change, Found, Observed, Phase, Present, SpecT, digest
 from providers.passwords import Login
 from providers.plan import Policy
 from providers.reading import Operation
 from runtime.errors import Transient
-from runtime.objects import Resource
+from runtime.objects import Object, Resource
 
 GROUP = "aws.fairlead.dev"
-CONFIGS = Resource(GROUP, "v1alpha1", "ProviderConfig", "providerconfigs", namespaced=False)
-POLICIES = frozenset({Policy.ORPHAN, Policy.SNAPSHOT, Policy.DELETE})
 TAGS = "tags."
+Answer = Mapping[str, Any]
 
 
 class Dataless(Generic[SpecT]):
-    """The part of providers.cloud.Cloud that is the same for each group; its incarnation is its ARN."""
+    """providers.cloud.Cloud for a kind of group in one account and region; its incarnation is its ARN.
+
+    A kind says what people call it (`noun`), RDS's word for it as its answers write it (`word`) and as the SDK's client
+    does (`call`), how an answer reads as the spec (`_projected`), and what is changed in it (`update`).
+    """
 
     noun: ClassVar[str]
+    word: ClassVar[str]
+    call: ClassVar[str]
 
     def __init__(self, account: AwsAccount) -> None:
         self._account = account
@@ -35,6 +47,66 @@ class Dataless(Generic[SpecT]):
     async def whoami(self) -> str:
         """Return the account's id."""
         return await self._account.whoami()
+
+    async def observe(self, target: Target[SpecT]) -> Present[SpecT] | Absent:
+        """Read one group and its tags, which no list of groups carries."""
+        what = f"look at {self.noun} {target.name}"
+        named: dict[str, Any] = {f"{self.word}Name": target.name}
+        try:
+            answer = await self._account.call(f"describe_{self.call}s", what, **named)
+            found: list[Answer] = answer.get(f"{self.word}s") or []
+            if len(found) != 1:
+                raise Transient(f"cannot {what}: the answer names {len(found)}")
+            tags = await self._tags_of(found[0][f"{self.word}Arn"], target.name)
+            return Present(await self._projected(found[0], tags, target))
+        except NotThere:
+            return Absent()
+
+    async def _projected(self, found: Answer, tags: dict[str, str], target: Target[SpecT]) -> Observed[SpecT]:
+        """Read an answer as the spec, and what else about the group is to be asked."""
+        raise NotImplementedError
+
+    def _observed(self, found: Answer, tags: dict[str, str], spec: SpecT, at_provider: Object) -> Observed[SpecT]:
+        """Return a group as it was seen; it has no states of its own, and its facts are all of its tags."""
+        return Observed(
+            name=found[f"{self.word}Name"],
+            incarnation=found[f"{self.word}Arn"],
+            owner=owner_from(tags),
+            phase=Phase.READY,
+            spec=spec,
+            facts=tags,
+            at_provider={name: value for name, value in at_provider.items() if value},
+        )
+
+    async def observe_all(self) -> Sweep:
+        """List all groups of the region; what no list shows of them is looked at with each, by the resync."""
+        found = self._account.pages(f"describe_{self.call}s", f"list the {self.noun}s", f"{self.word}s")
+        return Sweep({one[f"{self.word}Name"]: digest(one) async for one in found}, complete=True)
+
+    async def _create(self, target: Target[SpecT], fence: Fence, tags: Mapping[str, str] | None, **birth: Any) -> None:
+        """Make the group with its tags; one that is there and ours is what an interrupted create made."""
+        try:
+            await self._change("create", target.name, fence, Tags=tags_of(target.owner, tags), **birth)
+        except AlreadyThere as error:
+            seen = await self.observe(target)
+            if not isinstance(seen, Present) or not target.owner.owns(seen.observed.owner):
+                raise error from None
+
+    async def _change(self, verb: str, name: str, fence: Fence, **parameters: Any) -> None:
+        """Make one call that changes a group, by the verb with which RDS's name of it begins."""
+        named: dict[str, Any] = {f"{self.word}Name": name}
+        what = f"{verb} {self.noun} {name}"
+        await self._account.call(f"{verb}_{self.call}", what, fence=fence, **named, **parameters)
+
+    async def delete(
+        self, target: Target[SpecT], observed: Observed[SpecT] | None, policy: Policy, fence: Fence
+    ) -> Operation | None:
+        """Delete the group; one that an instance still uses stays until it does not."""
+        del target, policy
+        if observed is not None:
+            with suppress(NotThere):
+                await self._change("delete", observed.name, fence)
+        return None
 
     async def find(self, owner: Owner) -> tuple[Found, ...]:
         """Return nothing: a group without data is made anew, whoever had one before."""
@@ -109,13 +181,6 @@ class Dataless(Generic[SpecT]):
             raise Transient(f"RDS does not say which tags {self.noun} {name} has")
         return decoded_tags(answer["TagList"])
 
-    def _one(self, answer: Mapping[str, Any], key: str, name: str) -> Mapping[str, Any]:
-        """Return the one member that was asked for by its name."""
-        found: list[Mapping[str, Any]] = answer.get(key) or []
-        if len(found) != 1:
-            raise Transient(f"cannot look at {self.noun} {name}: the answer names {len(found)}")
-        return found[0]
-
     async def _tag(self, observed: Observed[SpecT], tags: dict[str, str], fence: Fence) -> None:
         await self._account.call(
             "add_tags_to_resource",
@@ -132,11 +197,6 @@ class Dataless(Generic[SpecT]):
         if wanted:
             await self._tag(observed, wanted, fence)
 
-    def _ours_or_raise(self, target: Target[SpecT], seen: Present[SpecT] | Absent, error: AlreadyThere) -> None:
-        """Let a create pass that met what an earlier create of ours left; anybody else's is a conflict."""
-        if not isinstance(seen, Present) or not target.owner.owns(seen.observed.owner):
-            raise error
-
 
 def guarded(target: Target[SpecT], seen: Observed[SpecT]) -> tuple[Change, ...]:
     """Return the owner's tags that are not there, or say something else."""
@@ -145,4 +205,30 @@ def guarded(target: Target[SpecT], seen: Observed[SpecT]) -> tuple[Change, ...]:
         Change(TAGS + key, value, found.get(key))
         for key, value in owner_tags(target.owner).items()
         if found.get(key) != value
+    )
+
+
+def kind_of(
+    resource: tuple[str, str], spec_type: type[Envelope], view: Callable[[AwsAccount], Cloud[SpecT]], *, translator: int
+) -> Provider[SpecT, ProviderConfigSpec]:
+    """Return how a kind of group is served; `resource` is its kind and the plural of it."""
+    return Provider(
+        cloud="aws",
+        resource=Resource(GROUP, "v1alpha1", *resource),
+        config_resource=Resource(GROUP, "v1alpha1", "ProviderConfig", "providerconfigs", namespaced=False),
+        spec_type=spec_type,
+        config_type=ProviderConfigSpec,
+        translator=translator,
+        policies=frozenset({Policy.ORPHAN, Policy.SNAPSHOT, Policy.DELETE}),
+        external_name=lambda _spec, identity, prefix: name_of(identity, prefix),
+        hash_of=lambda _spec, name: hash_in(name),
+        logins=lambda _target: ("", ""),
+        guarded=guarded,
+        classify=lambda change, _observed: change,
+        login_versions=lambda _observed: {},
+        secrets=secrets_of,
+        connect=connect,
+        endpoint_of=endpoint_of,
+        view=view,
+        stateful=False,
     )

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from providers.aws import birth, changes, sources, states, translate
+from providers.aws import birth, changes, listing, sources, states, translate
 from providers.aws.account import AwsAccount
 from providers.aws.config import refusal
 from providers.aws.errors import AlreadyThere, NotThere
 from providers.aws.facts import Facts
 from providers.aws.final import name_for, released_at, stem_of
+from providers.aws.listing import Listed
 from providers.aws.models import RDSInstanceParameters
 from providers.aws.names import RELEASED, decoded_tags, owner_from, tags_of
 from providers.cloud import Credential, Endpoint, Fence, Sweep, Target
@@ -37,7 +38,8 @@ class RdsInstances:
         self._account = account
         self._endpoints: dict[str, tuple[str, int, str]] = {}
         self._tag_marks: dict[str, str] = {}
-        self._listed: tuple[float, list[dict[str, Any]]] = (float("-inf"), [])
+        self._looks: dict[str, dict[str, str]] = {}
+        self._listed: tuple[float, list[Listed]] = (float("-inf"), [])
         self._unreachable: dict[tuple[str, int, str], float] = {}
 
     async def whoami(self) -> str:
@@ -51,55 +53,54 @@ class RdsInstances:
             answer = await self._account.call("describe_db_instances", what, DBInstanceIdentifier=target.name)
         except NotThere:
             self._endpoints.pop(target.name, None)
+            self._looks.pop(target.name, None)
             return Absent()
         found = answer.get("DBInstances") or []
         if len(found) != 1:
             raise Transient(f"cannot {what}: the answer names {len(found)} instances")
-        seen = translate.observed(found[0], await self._tags(found[0]), target)
+        one = found[0]
+        tags = await self._tags(target.name, str(one.get("DBInstanceArn", "")), one.get("TagList"))
+        seen = translate.observed(one, tags, target)
+        self._tag_marks[target.name] = listing.mark_of_tags(tags)
+        # By resource: one that two of them name was seen when both of them saw it.
+        looks = self._looks.setdefault(target.name, {})
+        looks[target.owner.identity] = f"{listing.mark_of(one)}/{self._tag_marks[target.name]}"
         if seen.facts.address:
             self._endpoints[target.name] = (seen.facts.address, seen.facts.port, seen.facts.database)
         return Present(seen)
 
-    async def _tags(self, instance: Mapping[str, Any]) -> dict[str, str]:
+    async def _tags(self, name: str, arn: str, members: Iterable[Mapping[str, str]] | None) -> dict[str, str]:
         """Return the tags; an answer without a list of them says nothing about them, and is asked again by itself."""
-        members = instance.get("TagList")
         if members is None:
-            what = f"read the tags of instance {instance['DBInstanceIdentifier']}"
-            answer = await self._account.call(
-                "list_tags_for_resource", what, ResourceName=instance.get("DBInstanceArn", "")
-            )
+            what = f"read the tags of instance {name}"
+            answer = await self._account.call("list_tags_for_resource", what, ResourceName=arn)
             members = answer.get("TagList")
         if members is None:
-            raise Transient(f"RDS does not say which tags instance {instance['DBInstanceIdentifier']} has")
+            raise Transient(f"RDS does not say which tags instance {name} has")
         return decoded_tags(members)
 
     async def observe_all(self) -> Sweep:
         """List the region's instances; an answer without a list of tags leaves what is known of them."""
-        listed = await self._list()
-        items = {}
-        for one in listed:
-            name, tags = str(one["DBInstanceIdentifier"]), translate.tags_mark(one)
-            if tags is not None:
-                self._tag_marks[name] = tags
-            items[name] = f"{translate.mark_of(one)}/{self._tag_marks.get(name, '')}"
-        self._tag_marks = {name: mark for name, mark in self._tag_marks.items() if name in items}
-        return Sweep(items, complete=True)
-
-    async def _list(self) -> list[dict[str, Any]]:
-        listed = await self._account.pages("describe_db_instances", "list the instances", "DBInstances")
-        self._listed = (time.monotonic(), listed)
-        return listed
+        items, found, tag_marks = {}, [], {}
+        async for one in self._account.pages("describe_db_instances", "list the instances", "DBInstances"):
+            short = listing.listed(one)
+            tag_marks[short.name] = listing.tags_mark(one) or self._tag_marks.get(short.name, "")
+            items[short.name] = f"{listing.mark_of(one)}/{tag_marks[short.name]}"
+            found.append(short)
+        self._tag_marks, self._listed = tag_marks, (time.monotonic(), found)
+        self._looks = {name: looks for name, looks in self._looks.items() if name in items}
+        looks = {name: " ".join(sorted(set(each.values()))) for name, each in self._looks.items()}
+        return Sweep(items, complete=True, looks=looks)
 
     async def find(self, owner: Owner) -> tuple[Found, ...]:
         """Search the region for instances of the same claim under another identity; a recent list will do."""
-        at, listed = self._listed
-        if time.monotonic() - at > _LISTED_FOR_SECONDS:
-            listed = await self._list()
+        if time.monotonic() - self._listed[0] > _LISTED_FOR_SECONDS:
+            await self.observe_all()
         found = []
-        for one in listed:
-            former = owner_from(await self._tags(one))
+        for one in self._listed[1]:
+            former = one.owner if one.tagged else owner_from(await self._tags(one.name, one.arn, None))
             if former is not None and former.precedes(owner):
-                found.append(Found(str(one["DBInstanceIdentifier"]), str(one["DbiResourceId"]), former))
+                found.append(Found(one.name, one.incarnation, former))
         return tuple(found)
 
     async def create(self, target: Where, credential: Credential, fence: Fence) -> Operation | None:
@@ -116,7 +117,7 @@ class RdsInstances:
         return None
 
     async def update(self, target: Where, observed: Seen, changed: tuple[Change, ...], fence: Fence) -> None:
-        """Make the changes: tags, then what is due, then what RDS's queue keeps for the window."""
+        """Make the changes: tags, then all the rest by one call."""
         tags = [
             {"Key": change.path.removeprefix("tags."), "Value": str(change.want)}
             for change in changed
@@ -124,13 +125,9 @@ class RdsInstances:
         ]
         if tags:
             await self._tag(observed, tags, fence)
-        for number, parameters in enumerate(changes.requests(target.spec, observed, changed)):
-            try:
-                await self._modify(observed, fence, **parameters)
-            except Blocked as failure:
-                # The first change may have made it busy: what only waits for the window is handed over later.
-                if number == 0 or failure.reason != "CloudBusy":
-                    raise
+        parameters = changes.request(target.spec, observed, changed)
+        if parameters is not None:
+            await self._modify(observed, fence, **parameters)
 
     async def _modify(self, observed: Seen, fence: Fence, **parameters: Any) -> None:
         await self._account.call("modify_db_instance", f"change instance {observed.name}", fence=fence, **parameters)
@@ -203,10 +200,10 @@ class RdsInstances:
         return str(ready[-1]["DBSnapshotIdentifier"]) if ready else ""
 
     async def _snapshots(self, name: str, incarnation: str) -> list[dict[str, Any]]:
-        listed = await self._account.pages(
+        found = self._account.pages(
             "describe_db_snapshots", f"list the snapshots of {name}", "DBSnapshots", DBInstanceIdentifier=name
         )
-        return [one for one in listed if not incarnation or one.get("DbiResourceId", incarnation) == incarnation]
+        return [one async for one in found if not incarnation or one.get("DbiResourceId", incarnation) == incarnation]
 
     @staticmethod
     def _stem(target: Where, incarnation: str) -> str:

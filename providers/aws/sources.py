@@ -5,7 +5,7 @@ A backup holds another's data. Without `allowAdoption` only what carries our tag
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -72,8 +72,8 @@ async def _named(account: AwsAccount, source: RestoreFrom) -> Answer:
     else:
         name = moment.source_db_instance_identifier or moment.source_dbi_resource_id or ""
         key = "DBInstanceIdentifier" if moment.source_db_instance_identifier is not None else "DbiResourceId"
-        kept = [*await _instances(account), *await _backups(account)]
-        found = [one for one in kept if one.get(key) == name]
+        found = [one async for one in _instances(account) if one.get(key) == name]
+        found += [one async for one in _backups(account) if one.get(key) == name]
     if not found:
         raise Blocked("ReferenceNotFound", f"there is no {name} to restore from")
     return found[0]
@@ -82,14 +82,14 @@ async def _named(account: AwsAccount, source: RestoreFrom) -> Answer:
 async def _of_claim(account: AwsAccount, owner: Owner, moment: PointInTime) -> tuple[RestoreFrom, Answer]:
     """Find what is kept of a claim: its instance, the automated backups of a deleted one, a snapshot."""
     claim = moment.source_claim or ""
-    for kept in (await _instances(account), await _backups(account)):
-        theirs = [one for one in kept if _is_of(owner, claim, one)]
+    for kept in (_instances, _backups):
+        theirs = [one async for one in kept(account) if _is_of(owner, claim, one)]
         if theirs:
             newest = max(theirs, key=lambda one: str(one.get("InstanceCreateTime", "")))
             instant = PointInTime(source_dbi_resource_id=str(newest["DbiResourceId"]), restore_time=moment.restore_time)
             return RestoreFrom(point_in_time=instant), newest
-    snapshots = await account.pages("describe_db_snapshots", f"list the snapshots of claim {claim}", "DBSnapshots")
-    ready = [one for one in snapshots if one.get("Status") == "available" and _is_of(owner, claim, one)]
+    snapshots = account.pages("describe_db_snapshots", f"list the snapshots of claim {claim}", "DBSnapshots")
+    ready = [one async for one in snapshots if one.get("Status") == "available" and _is_of(owner, claim, one)]
     if not ready or moment.restore_time is not None:
         when = "" if moment.restore_time is None else f" of {moment.restore_time}"
         raise Blocked("ReferenceNotFound", f"no instance and no backup{when} of claim {claim} is kept to restore from")
@@ -97,13 +97,13 @@ async def _of_claim(account: AwsAccount, owner: Owner, moment: PointInTime) -> t
     return RestoreFrom(db_snapshot_identifier=str(newest["DBSnapshotIdentifier"])), newest
 
 
-async def _instances(account: AwsAccount) -> list[Answer]:
-    return [*await account.pages("describe_db_instances", "list the instances", "DBInstances")]
+def _instances(account: AwsAccount) -> AsyncIterator[Answer]:
+    return account.pages("describe_db_instances", "list the instances", "DBInstances")
 
 
-async def _backups(account: AwsAccount) -> list[Answer]:
+def _backups(account: AwsAccount) -> AsyncIterator[Answer]:
     key = "DBInstanceAutomatedBackups"
-    return [*await account.pages("describe_db_instance_automated_backups", "list the automated backups", key)]
+    return account.pages("describe_db_instance_automated_backups", "list the automated backups", key)
 
 
 def _owner_of(answer: Answer) -> Owner | None:

@@ -10,7 +10,7 @@ from typing import Any
 from providers.aws import states
 from providers.aws.facts import Facts, satisfies, version_covers
 from providers.aws.models import RDSInstanceParameters
-from providers.aws.names import decoded_tags, owner_from, tags_of
+from providers.aws.names import owner_from, tags_of
 from providers.cloud import Target
 from providers.managed import Change, Class, Observed, Queue, Value
 from runtime.objects import Object
@@ -37,7 +37,6 @@ _PENDING = {
 }
 # Made as soon as possible by itself, whatever ApplyImmediately says: never something that waits for the window.
 _UNDER_WAY = frozenset({"MasterUserPassword", "PendingCloudwatchLogsExports", "Port"})
-_VOLATILE = frozenset({"LatestRestorableTime", "TagList", "ResponseMetadata"})
 _MOST_INFOS = 16
 
 
@@ -282,17 +281,3 @@ def login_versions(seen: Observed[RDSInstanceParameters]) -> dict[str, str]:
         return {}
     text = f"{seen.incarnation}\n{facts.address}\n{facts.port}"
     return {facts.username: hashlib.sha256(text.encode()).hexdigest()[:16]}
-
-
-def mark_of(answer: Answer) -> str:
-    """Return what changes when anything about an instance does, its tags apart."""
-    kept = {key: value for key, value in answer.items() if key not in _VOLATILE}
-    return hashlib.sha256(json.dumps(kept, sort_keys=True, default=str).encode()).hexdigest()[:16]
-
-
-def tags_mark(answer: Answer) -> str | None:
-    """Return what changes when a tag does; None when the answer holds no list of tags, which is not an empty one."""
-    if "TagList" not in answer:
-        return None
-    tags = decoded_tags(answer["TagList"])
-    return hashlib.sha256(json.dumps(tags, sort_keys=True).encode()).hexdigest()[:16]

@@ -252,7 +252,7 @@ async def test_no_answer_is_no_verdict() -> None:
 async def test_pages_are_read_to_the_end(aws: FakeAws) -> None:
     aws.pages = 3
     async with connect(_config(aws), {"keys": KEYS}) as account:
-        found = await account.pages("describe_db_instances", "list", "DBInstances")
+        found = [one async for one in account.pages("describe_db_instances", "list", "DBInstances")]
 
     assert [one["DBInstanceIdentifier"] for one in found] == ["db-1", "db-2", "db-3"]
     assert aws.asked[-1][2]["MaxRecords"] == "100"
@@ -262,7 +262,7 @@ async def test_half_a_list_is_a_failure(aws: FakeAws) -> None:
     aws.pages, aws.broken_page = 3, 2
     async with connect(_config(aws), {"keys": KEYS}) as account:
         with pytest.raises(Throttled):
-            await account.pages("describe_db_instances", "list", "DBInstances")
+            _ = [one async for one in account.pages("describe_db_instances", "list", "DBInstances")]
 
 
 def _fence(*, is_open: bool) -> Fence:

@@ -56,7 +56,7 @@ def _project(*, until: float) -> None:
 
 async def _principal(simulator: Served, account: AwsAccount) -> str:
     """List the instances; return as whom the simulator knew the caller."""
-    await account.pages("describe_db_instances", "list", "DBInstances")
+    await account.call("describe_db_instances", "list")
     return str(_control(simulator, "audit?since=0")[-1]["principal"])
 
 

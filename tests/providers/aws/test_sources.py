@@ -35,8 +35,8 @@ async def _instance(account: AwsAccount, name: str, owner: Owner) -> str:
 
 
 async def _is(account: AwsAccount, name: str, status: str) -> bool:
-    found = await account.pages("describe_db_instances", "look", "DBInstances")
-    states = {one["DBInstanceIdentifier"]: one["DBInstanceStatus"] for one in found}
+    found = account.pages("describe_db_instances", "look", "DBInstances")
+    states = {one["DBInstanceIdentifier"]: one["DBInstanceStatus"] async for one in found}
     return bool(states.get(name, "gone") == status)
 
 

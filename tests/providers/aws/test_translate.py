@@ -10,11 +10,12 @@ import msgspec
 import pytest
 
 from providers.aws import PROVIDER, states
-from providers.aws.changes import requests
+from providers.aws.changes import request
 from providers.aws.final import name_for, stem_of
+from providers.aws.listing import mark_of, tags_mark
 from providers.aws.models import RDSInstanceParameters, RDSInstanceSpec
 from providers.aws.names import tags_of
-from providers.aws.translate import login_versions, mark_of, observed, tags_mark
+from providers.aws.translate import login_versions, observed
 from providers.cloud import Target
 from providers.identity import Owner
 from providers.managed import Change, Class, Phase, Queue
@@ -229,42 +230,41 @@ def test_when_a_window_is_open(window: str, at: str) -> None:
     assert states.window_open(window, datetime.fromisoformat(at).replace(tzinfo=UTC)) is WINDOWS[window, at]
 
 
-def modifications(spec: dict[str, Any], answer: dict[str, Any], *changed: Change) -> list[dict[str, Any]]:
+def modification(spec: dict[str, Any], answer: dict[str, Any], *changed: Change) -> dict[str, Any]:
     where = target(**spec)
-    found = requests(where.spec, observed({**ANSWER, **answer}, TAGS, where), changed)
-    return [{key: value for key, value in one.items() if key != "DBInstanceIdentifier"} for one in found]
+    found = request(where.spec, observed({**ANSWER, **answer}, TAGS, where), changed) or {}
+    return {key: value for key, value in found.items() if key != "DBInstanceIdentifier"}
 
 
-def test_what_is_due_goes_by_itself_and_what_waits_after_it() -> None:
+def test_what_is_due_and_what_waits_go_in_one_request_that_never_takes_what_waits_along() -> None:
     storage = Change("allocatedStorage", 200, 100, Class.ONLINE, Queue.OPEN)
     window = Change("preferredBackupWindow", "a", "b")
     later = Change("dbInstanceClass", "big", "small", Class.RESTART, Queue.OPEN, deferred=True)
-    assert modifications({}, {}, storage, window, later) == [
-        {"ApplyImmediately": True, "AllocatedStorage": 200, "PreferredBackupWindow": "a"},
-        {"ApplyImmediately": False, "DBInstanceClass": "big"},
-    ]
-    assert modifications({}, {}, window, later) == [
-        {"ApplyImmediately": False, "PreferredBackupWindow": "a", "DBInstanceClass": "big"}
-    ]
+    due = {"ApplyImmediately": True, "AllocatedStorage": 200, "PreferredBackupWindow": "a"}
+    assert modification({}, {}, storage, window) == due
+    assert modification({}, {}, storage, window, later) == due
+    assert modification({}, {}, window, later) == {
+        "ApplyImmediately": False, "PreferredBackupWindow": "a", "DBInstanceClass": "big",
+    }  # fmt: skip
     revert = Change("dbInstanceClass", "small", "big", Class.ONLINE, Queue.CANCEL)
-    assert modifications({}, {}, revert) == [{"ApplyImmediately": False, "DBInstanceClass": "small"}]
-    assert modifications({}, {}, Change("tags.team", "red", None)) == []
+    assert modification({}, {}, revert) == {"ApplyImmediately": False, "DBInstanceClass": "small"}
+    assert modification({}, {}, Change("tags.team", "red", None)) == {}
 
 
 def test_what_rds_wants_together_goes_together() -> None:
     storage = Change("allocatedStorage", 500, 400, Class.ONLINE, Queue.OPEN)
     large = {"AllocatedStorage": 400, "Iops": 12_000}
-    assert modifications({}, large, storage)[0]["Iops"] == 12_000
-    assert "Iops" not in modifications({}, {}, storage)[0]
+    assert modification({}, large, storage)["Iops"] == 12_000
+    assert "Iops" not in modification({}, {}, storage)
     rate = Change("iops", 13_000, 12_000, Class.ONLINE, Queue.OPEN)
-    assert modifications({"allocated_storage": 300}, large, rate)[0]["AllocatedStorage"] == 400
+    assert modification({"allocated_storage": 300}, large, rate)["AllocatedStorage"] == 400
     role = {"monitoring_interval": 60, "monitoring_role_arn": "arn:role"}
-    assert modifications(role, {}, Change("monitoringInterval", 60, 0))[0]["MonitoringRoleArn"] == "arn:role"
+    assert modification(role, {}, Change("monitoringInterval", 60, 0))["MonitoringRoleArn"] == "arn:role"
     major = Change("engineVersion", "17", "16.4", Class.LOSS, Queue.OPEN)
     spec = {"engine_version": "17", "allow_major_version_upgrade": True}
-    assert modifications(spec, {}, major)[0]["AllowMajorVersionUpgrade"] is True
+    assert modification(spec, {}, major)["AllowMajorVersionUpgrade"] is True
     logs = Change("enableCloudwatchLogsExports", ("postgresql",), ("upgrade",))
-    assert modifications({}, {}, logs)[0]["CloudwatchLogsExportConfiguration"] == {
+    assert modification({}, {}, logs)["CloudwatchLogsExportConfiguration"] == {
         "EnableLogTypes": ["postgresql"], "DisableLogTypes": ["upgrade"],
     }  # fmt: skip
 
