@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -13,7 +14,7 @@ from composer.compilation import convert
 from composer.models import AppliesTo, ClaimSpec, CompositionSpec, LabelSelector, RolloutStatus
 from composer.problems import CompositionError, near
 from composer.reasons import Cause, cause
-from composer.rollout import is_included, place_of
+from composer.rollout import EVER, is_included, place_of
 from runtime.conditions import current, find
 from runtime.objects import Object, labels_of, metadata
 
@@ -32,18 +33,22 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """One accepted revision of a Composition; `name` is its object's, `rollout` how far it has come."""
+    """One accepted revision of a Composition; `name` is its object's, `rollout` how far it has come.
+
+    `is_interim`: chosen while a newer one goes by waves, so that it matters when the claim took it.
+    """
 
     name: str
     number: int
     composition_name: str
     composition: dict[str, Any]
     rollout: RolloutStatus | None = None
+    is_interim: bool = False
 
     @property
     def has_rollout(self) -> bool:
-        """Whether it goes to its claims by waves."""
-        return bool(self.composition.get("rollout"))
+        """Whether it goes to its claims by waves, or a newer one does."""
+        return bool(self.composition.get("rollout")) or self.is_interim
 
     @property
     def state(self) -> RolloutStatus | None:
@@ -58,12 +63,16 @@ class Revision:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Where a claim stands: the revision in use, empty when it has none or lost its status, and the one before."""
+    """Where a claim stands: the revision in use, empty when it has none or lost its status, and the one before.
+
+    `since`: since when it stands so, and well if it is well.
+    """
 
     identity: str = ""
     revision: str = ""
     previous: str = ""
     is_well: bool = False
+    since: datetime = EVER
 
 
 NOWHERE = Standing()
@@ -223,12 +232,13 @@ def _by_rollout(own: Mapping[str, Revision], standing: Standing) -> Revision:
     good = max((each for each in own.values() if each.is_finished), key=lambda each: each.number, default=newest)
     current = own.get(standing.revision)
     if current is None:
-        return good
+        return replace(good, is_interim=good is not newest)
     state = newest.state
     if current is newest:
         goes_back = state is not None and state.phase == "Reverted"
         return own.get(standing.previous, good) if goes_back else newest
-    if state and is_included(state, place_of(standing.identity, newest.name), well=standing.is_well):
+    place = place_of(standing.identity, newest.name)
+    if state and is_included(state, place, well=standing.is_well, since=standing.since):
         return newest
     return current
 

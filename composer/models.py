@@ -229,7 +229,8 @@ class RolloutFailure(_Frozen, frozen=True):
 class RolloutStatus(_Frozen, frozen=True):
     """How far a revision has come; `through` is the place in the order that it has reached, `everyone`: all of it.
 
-    `revision` is the number that the state speaks of: content that comes back gets a new one.
+    `revision` is the number that the state speaks of: content that comes back gets a new one. `opened`: when the open
+    wave was opened (RFC 3339); who came later goes with the next.
     """
 
     revision: int
@@ -237,6 +238,7 @@ class RolloutStatus(_Frozen, frozen=True):
     wave: int = 0
     waves: int = 0
     since: str = ""
+    opened: str = ""
     through: str = ""
     everyone: bool = False
     total: int = 0

@@ -51,7 +51,7 @@ def _of_composition(obj: Object) -> tuple[Any, ...]:
 
 def _of_revision(obj: Object) -> tuple[Any, ...]:
     state = (obj.get("status") or {}).get("rollout") or {}
-    reached = tuple(state.get(each) for each in ("revision", "through", "everyone"))
+    reached = tuple(state.get(each) for each in ("revision", "opened", "through", "everyone"))
     # Soaking and Progressing are one to a claim.
     phase = "Progressing" if state.get("phase") == "Soaking" else state.get("phase")
     return generation_of(obj), deleting(obj), reached, phase

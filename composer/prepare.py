@@ -27,7 +27,7 @@ from composer.problems import CompositionError
 from composer.reasons import Cause, cause
 from composer.render import Observed, Rendered, Request
 from composer.report import Findings
-from composer.rollout import is_well
+from composer.rollout import is_well, stands_since
 from composer.teardown import effective_policy
 from composer.view import View, without_rests
 from runtime.objects import Object, annotations_of, dumps, labels_of
@@ -176,7 +176,7 @@ class Preparer:
 def _standing(view: View) -> Standing:
     found = view.status.get("composition") or {}
     revision, previous = str(found.get("revision") or ""), str(found.get("previous") or "")
-    return Standing(str(view.identity), revision, previous, is_well(view.claim))
+    return Standing(str(view.identity), revision, previous, is_well(view.claim), stands_since(view.claim))
 
 
 def untouched(view: View, *causes: Cause) -> Findings:

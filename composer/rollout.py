@@ -10,7 +10,7 @@ import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, assert_never
 
 import msgspec
@@ -18,9 +18,11 @@ import msgspec
 from composer.models import CompositionChoice, Rollout, RolloutFailure, RolloutStatus
 from composer.view import identity_of, is_paused
 from runtime.conditions import Condition, find, is_true, timestamp
-from runtime.objects import Object, annotations_of, deleting, key_of
+from runtime.objects import Object, annotations_of, deleting, key_of, metadata
 
 DEFAULT_WAVES = ("100%",)
+EVER = datetime.min.replace(tzinfo=UTC)
+_NOT_YET = datetime.max.replace(tzinfo=UTC)
 _LAST_PLACE = "f" * 16
 _TOLD_FAILURES = 10
 _MESSAGE_LIMIT = 300
@@ -31,7 +33,8 @@ class Member:
     """One claim as a rollout sees it.
 
     `place` is its position in the order, `trouble` why it is stalled; `since`: when it took its present revision or,
-    if that is later, when it was last at rest; `was_ready`: how it was just before it took the revision.
+    if that is later, when it was last at rest; `was_ready`: how it was just before it took the revision; `stands_since`
+    as `stands_since()` says.
     """
 
     name: str
@@ -42,6 +45,7 @@ class Member:
     trouble: tuple[str, str] | None = None
     since: datetime | None = None
     was_ready: bool = True
+    stands_since: datetime = EVER
 
     @property
     def is_well(self) -> bool:
@@ -89,11 +93,29 @@ def superseded(state: RolloutStatus | None, now: datetime) -> RolloutStatus | No
     return _in_phase(state, "Superseded", now) if state is not None and is_under_way(state) else state
 
 
-def is_included(state: RolloutStatus, place: str, *, well: bool) -> bool:
-    """Tell whether the revision has come to this place; a claim that is not well goes with the last wave alone."""
+def stands_since(claim: Object) -> datetime:
+    """Tell since when a claim stands as it does: it took its revision, became Ready and in sync, was not paused.
+
+    Who came to stand so after a wave was opened was not counted for it, and goes with the next.
+    """
+    synced = find(claim, "Synced") or {}
+    if synced.get("reason") == "Paused":
+        return _NOT_YET
+    taken = str(((claim.get("status") or {}).get("composition") or {}).get("since") or "")
+    told = (each for each in (find(claim, "Ready"), synced) if each and each.get("status") == "True")
+    texts = [taken or str(metadata(claim).get("creationTimestamp") or "")]
+    texts += [str(each.get("lastTransitionTime") or "") for each in told]
+    return max((instant for text in texts if (instant := _instant(text)) is not None), default=EVER)
+
+
+def is_included(state: RolloutStatus, place: str, *, well: bool, since: datetime = EVER) -> bool:
+    """Tell whether the open wave is also for the claim at this place that stands as it does `since` then.
+
+    One that is not well goes with the last wave alone, which is for everyone.
+    """
     if not is_under_way(state):
         return False
-    return state.everyone or (well and place <= state.through)
+    return state.everyone or (well and place <= state.through and since <= (_instant(state.opened) or _NOT_YET))
 
 
 def member_of(claim: Object, revision: str, now: datetime) -> Member | None:
@@ -115,6 +137,7 @@ def member_of(claim: Object, revision: str, now: datetime) -> Member | None:
         trouble=(str(stalled["reason"]), str(stalled["message"])) if stalled and is_stalled else None,
         since=_since(claim, choice),
         was_ready=choice.was_ready is not False,
+        stands_since=stands_since(claim),
     )
 
 
@@ -240,10 +263,14 @@ def _fails(each: Member, course: Course, now: datetime) -> bool:
     return not each.is_settled and each.since is not None and now - each.since > deadline
 
 
+def _is_reached(state: RolloutStatus, each: Member) -> bool:
+    return is_included(state, each.place, well=each.is_well, since=each.stands_since)
+
+
 def _is_awaited(each: Member, course: Course, state: RolloutStatus) -> bool:
     """Tell whether the wave waits for a claim; one that was not well before counts for nothing once it has moved."""
     if each.revision != course.revision:
-        return is_included(state, each.place, well=each.is_well)
+        return _is_reached(state, each)
     return each.was_ready and not each.is_settled
 
 
@@ -265,17 +292,23 @@ def _has_soaked(state: RolloutStatus, rules: Rollout, now: datetime) -> bool:
 
 def _next_wave(state: RolloutStatus, course: Course, members: Sequence[Member], now: datetime) -> RolloutStatus:
     """Open the next wave that has anybody in it; without any, the rollout is finished."""
-    order = sorted(each.place for each in members if each.is_well or each.revision == course.revision)
+    order = sorted(
+        each.place
+        for each in members
+        if (each.is_well and each.stands_since <= now) or each.revision == course.revision
+    )
     for number, written in enumerate(course.waves[state.wave :], start=state.wave + 1):
         size = _size(written, len(members))
         is_whole = number == len(course.waves) or size >= len(members)
         through = _LAST_PLACE if is_whole or size > len(order) else order[size - 1]
         opened = msgspec.structs.replace(
-            _in_phase(state, "Progressing", now), wave=number, through=max(state.through, through), everyone=is_whole
+            _in_phase(state, "Progressing", now),
+            wave=number,
+            opened=timestamp(now),
+            through=max(state.through, through),
+            everyone=is_whole,
         )
-        if any(
-            each.revision != course.revision and is_included(opened, each.place, well=each.is_well) for each in members
-        ):
+        if any(each.revision != course.revision and _is_reached(opened, each) for each in members):
             return opened
     return msgspec.structs.replace(_in_phase(state, "Finished", now), wave=len(course.waves))
 

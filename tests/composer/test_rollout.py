@@ -12,9 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from composer.choose import Revision, Standing, choose_revision, is_way_back
 from composer.models import CompositionChoice, Rollout, RolloutStatus
-from composer.reasons import Cause
 from composer.rollout import (
     Course,
     Member,
@@ -26,6 +24,7 @@ from composer.rollout import (
     member_of,
     place_of,
     sentence,
+    stands_since,
     superseded,
 )
 from tests.composer.factories import claim
@@ -51,7 +50,7 @@ def _moved(members: list[Member], state: RolloutStatus, **fields: Any) -> list[M
     """Let every claim follow as a claim does."""
     return [
         replace(each, revision=NEW, since=NOW, was_ready=each.is_well, **fields)
-        if each.revision != NEW and is_included(state, each.place, well=each.is_well)
+        if each.revision != NEW and is_included(state, each.place, well=each.is_well, since=each.stands_since)
         else each
         for each in members
     ]
@@ -152,6 +151,88 @@ def test_a_claim_that_was_ill_before_goes_last_and_is_not_waited_for() -> None:
     last = advance(course, first, members, NOW)
 
     assert (last.phase, last.failed) == ("Finished", 0)
+
+
+class Late(msgspec.Struct, frozen=True):
+    """A claim at the head of the order that was not counted for the wave, and how it came."""
+
+    came: str
+    fields: dict[str, Any]
+
+
+LATE = {
+    "one that was made meanwhile": Late("", {"stands_since": NOW + MINUTE}),
+    "one that became healthy meanwhile": Late("ill", {"is_ready": True, "stands_since": NOW + MINUTE}),
+    "one whose pause ended meanwhile": Late("", {"stands_since": datetime.max.replace(tzinfo=UTC)}),
+}
+
+
+@pytest.mark.parametrize("case", LATE.values(), ids=LATE)
+def test_who_comes_while_a_wave_is_open_goes_with_the_next(case: Late) -> None:
+    course, members = _course(_rules("3", "100%", soakSeconds=0)), _members(10)
+    first = Member("shop/late", "0" * 15, OLD, is_ready=case.came != "ill")
+    if case.came:
+        members.append(first)
+    wave = advance(course, None, members, NOW)
+    late = replace(first, **case.fields)
+    members = [late, *(each for each in _moved(members, wave) if each.name != late.name)]
+
+    assert not is_included(wave, late.place, well=late.is_well, since=late.stands_since)
+    assert len(_on_new(_moved(members, wave))) == 3
+    # It holds up nobody, either.
+    last = advance(course, advance(course, wave, members, NOW + 2 * MINUTE), members, NOW + 2 * MINUTE)
+    assert (last.wave, last.everyone) == (2, True)
+    assert len(_on_new(_moved(members, last))) == len(members)
+
+
+def test_a_wave_that_an_earlier_version_opened_goes_on() -> None:
+    state = RolloutStatus(revision=2, phase="Progressing", wave=1, waves=2, through="f" * 16)
+
+    assert is_included(state, "0" * 16, well=True, since=NOW)
+
+
+class Stand(msgspec.Struct, frozen=True):
+    """A claim's status, and since when it stands so."""
+
+    gives: datetime
+    conditions: dict[str, tuple[str, str, str]] = {}
+    since: str = ""
+    created: str = ""
+
+
+STANDS = {
+    "nothing is known of it": Stand(datetime.min.replace(tzinfo=UTC)),
+    "it was made": Stand(NOW, created="2026-11-21T12:00:00Z"),
+    "it took its revision": Stand(NOW, since="2026-11-21T12:00:00Z", created="2026-11-21T11:00:00Z"),
+    "it became ready": Stand(NOW, {"Ready": ("True", "Available", "2026-11-21T12:00:00Z")}, "2026-11-21T11:00:00Z"),
+    "it is not ready": Stand(
+        NOW - 60 * MINUTE, {"Ready": ("False", "Creating", "2026-11-21T12:00:00Z")}, "2026-11-21T11:00:00Z"
+    ),
+    "its trouble ended": Stand(
+        NOW,
+        {
+            "Ready": ("True", "Available", "2026-11-21T11:00:00Z"),
+            "Synced": ("True", "InSync", "2026-11-21T12:00:00Z"),
+        },
+        "2026-11-21T11:00:00Z",
+    ),
+    "it was paused until now": Stand(
+        datetime.max.replace(tzinfo=UTC), {"Synced": ("False", "Paused", "2026-11-21T11:00:00Z")}
+    ),
+}
+
+
+@pytest.mark.parametrize("case", STANDS.values(), ids=STANDS)
+def test_since_when_a_claim_stands_as_it_does(case: Stand) -> None:
+    conditions = [
+        {"type": type_, "status": status, "reason": reason, "lastTransitionTime": at}
+        for type_, (status, reason, at) in case.conditions.items()
+    ]
+    found = claim(status={"conditions": conditions, "composition": {"since": case.since}})
+    if case.created:
+        found["metadata"]["creationTimestamp"] = case.created
+
+    assert stands_since(found) == case.gives
 
 
 def test_a_person_may_ask_to_go_on_after_a_halt() -> None:
@@ -306,81 +387,3 @@ def test_what_is_said_of_a_rollout() -> None:
         ("Reconciling", "RollingOut"),
     ]
     assert conditions_of(advance(_course(_rules("100%")), None, [], NOW)) == ()
-
-
-WITH_WAVES = {"rollout": {"waves": ["1", "100%"]}}
-_IDENTITY = "uid@shop/orders"
-_PLACE = place_of(_IDENTITY, NEW)
-
-
-def _revision(name: str, number: int, phase: str = "", **fields: Any) -> Revision:
-    if not phase:
-        return Revision(name, number, "c", WITH_WAVES)
-    state = msgspec.convert({"revision": number, "phase": phase, **fields}, RolloutStatus)
-    return Revision(name, number, "c", WITH_WAVES, state)
-
-
-FINISHED = _revision(OLD, 1, "Finished")
-
-
-class Choice(msgspec.Struct, frozen=True):
-    newest: Revision
-    gives: str
-    standing: Standing = Standing(_IDENTITY, OLD, "", is_well=True)
-    known: tuple[Revision, ...] = (FINISHED,)
-
-
-CHOICES = {
-    "a finished one is everybody's": Choice(_revision(NEW, 2, "Finished"), NEW),
-    "one whose rollout has not begun moves nobody": Choice(_revision(NEW, 2), OLD),
-    "a claim in the wave moves": Choice(_revision(NEW, 2, "Progressing", through=_PLACE), NEW),
-    "a claim before the wave stays": Choice(_revision(NEW, 2, "Progressing", through="0" * 16), OLD),
-    "a claim that is ill stays until the last wave": Choice(
-        _revision(NEW, 2, "Progressing", through=_PLACE), OLD, Standing(_IDENTITY, OLD)
-    ),
-    "in the last wave it moves": Choice(
-        _revision(NEW, 2, "Progressing", through="f" * 16, everyone=True), NEW, Standing(_IDENTITY, OLD)
-    ),
-    "after a halt nobody moves": Choice(_revision(NEW, 2, "Halted", through="f" * 16, everyone=True), OLD),
-    "after a halt who has it keeps it": Choice(
-        _revision(NEW, 2, "Halted", through=_PLACE), NEW, Standing(_IDENTITY, NEW, OLD)
-    ),
-    "after a rollback who has it goes back to its own": Choice(
-        _revision(NEW, 3, "Reverted"),
-        "c-mid",
-        Standing(_IDENTITY, NEW, "c-mid"),
-        (FINISHED, _revision("c-mid", 2, "Halted")),
-    ),
-    "after a rollback without a memory it takes the last that finished": Choice(
-        _revision(NEW, 2, "Reverted"), OLD, Standing(_IDENTITY, NEW)
-    ),
-    "a new claim takes the last that finished": Choice(
-        _revision(NEW, 2, "Progressing", through="f" * 16, everyone=True), OLD, Standing(_IDENTITY)
-    ),
-    "a new claim takes the newest where none finished": Choice(
-        _revision(NEW, 2, "Progressing"), NEW, Standing(_IDENTITY), (_revision(OLD, 1, "Halted"),)
-    ),
-    "a state of an earlier number is none": Choice(
-        Revision(NEW, 3, "c", WITH_WAVES, RolloutStatus(revision=1, phase="Finished")), OLD
-    ),
-    "without waves it is everybody's at once": Choice(Revision(NEW, 2, "c", {}), NEW),
-    "a claim whose revision is gone takes the last that finished": Choice(
-        _revision(NEW, 2, "Halted"), OLD, Standing(_IDENTITY, "c-pruned")
-    ),
-}
-
-
-@pytest.mark.parametrize("case", CHOICES.values(), ids=CHOICES)
-def test_the_revision_of_a_claim_during_a_rollout(case: Choice) -> None:
-    found = choose_revision("c", "", (*case.known, case.newest), standing=case.standing)
-
-    assert not isinstance(found, Cause)
-    assert found.name == case.gives
-
-
-def test_the_way_back_is_known_as_one() -> None:
-    rolled, standing = _revision(NEW, 2, "Reverted"), Standing(_IDENTITY, NEW, OLD)
-
-    assert is_way_back(FINISHED, (FINISHED, rolled), standing)
-    assert not is_way_back(FINISHED, (FINISHED, _revision(NEW, 2, "Halted")), standing)
-    assert not is_way_back(rolled, (FINISHED, rolled), Standing(_IDENTITY, OLD))

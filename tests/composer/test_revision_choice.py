@@ -1,0 +1,110 @@
+"""Which revision a claim takes while a newer one goes from wave to wave."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+import pytest
+
+from composer.choose import Revision, Standing, choose_revision, is_way_back
+from composer.models import RolloutStatus
+from composer.reasons import Cause
+from composer.rollout import place_of
+
+NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+MINUTE = timedelta(minutes=1)
+OLD, NEW = "c-old", "c-new"
+
+WITH_WAVES = {"rollout": {"waves": ["1", "100%"]}}
+_IDENTITY = "uid@shop/orders"
+_PLACE = place_of(_IDENTITY, NEW)
+
+
+def _revision(name: str, number: int, phase: str = "", **fields: Any) -> Revision:
+    if not phase:
+        return Revision(name, number, "c", WITH_WAVES)
+    state = msgspec.convert({"revision": number, "phase": phase, **fields}, RolloutStatus)
+    return Revision(name, number, "c", WITH_WAVES, state)
+
+
+FINISHED = _revision(OLD, 1, "Finished")
+
+
+class Choice(msgspec.Struct, frozen=True):
+    newest: Revision
+    gives: str
+    standing: Standing = Standing(_IDENTITY, OLD, "", is_well=True)
+    known: tuple[Revision, ...] = (FINISHED,)
+
+
+CHOICES = {
+    "a finished one is everybody's": Choice(_revision(NEW, 2, "Finished"), NEW),
+    "one whose rollout has not begun moves nobody": Choice(_revision(NEW, 2), OLD),
+    "a claim in the wave moves": Choice(_revision(NEW, 2, "Progressing", through=_PLACE), NEW),
+    "a claim that came after the wave was opened stays": Choice(
+        _revision(NEW, 2, "Progressing", through="f" * 16, opened="2026-11-21T12:00:00Z"),
+        OLD,
+        Standing(_IDENTITY, OLD, "", is_well=True, since=NOW + MINUTE),
+    ),
+    "a claim before the wave stays": Choice(_revision(NEW, 2, "Progressing", through="0" * 16), OLD),
+    "a claim that is ill stays until the last wave": Choice(
+        _revision(NEW, 2, "Progressing", through=_PLACE), OLD, Standing(_IDENTITY, OLD)
+    ),
+    "in the last wave it moves": Choice(
+        _revision(NEW, 2, "Progressing", through="f" * 16, everyone=True), NEW, Standing(_IDENTITY, OLD)
+    ),
+    "after a halt nobody moves": Choice(_revision(NEW, 2, "Halted", through="f" * 16, everyone=True), OLD),
+    "after a halt who has it keeps it": Choice(
+        _revision(NEW, 2, "Halted", through=_PLACE), NEW, Standing(_IDENTITY, NEW, OLD)
+    ),
+    "after a rollback who has it goes back to its own": Choice(
+        _revision(NEW, 3, "Reverted"),
+        "c-mid",
+        Standing(_IDENTITY, NEW, "c-mid"),
+        (FINISHED, _revision("c-mid", 2, "Halted")),
+    ),
+    "after a rollback without a memory it takes the last that finished": Choice(
+        _revision(NEW, 2, "Reverted"), OLD, Standing(_IDENTITY, NEW)
+    ),
+    "a new claim takes the last that finished": Choice(
+        _revision(NEW, 2, "Progressing", through="f" * 16, everyone=True), OLD, Standing(_IDENTITY)
+    ),
+    "a new claim takes the newest where none finished": Choice(
+        _revision(NEW, 2, "Progressing"), NEW, Standing(_IDENTITY), (_revision(OLD, 1, "Halted"),)
+    ),
+    "a state of an earlier number is none": Choice(
+        Revision(NEW, 3, "c", WITH_WAVES, RolloutStatus(revision=1, phase="Finished")), OLD
+    ),
+    "without waves it is everybody's at once": Choice(Revision(NEW, 2, "c", {}), NEW),
+    "a claim whose revision is gone takes the last that finished": Choice(
+        _revision(NEW, 2, "Halted"), OLD, Standing(_IDENTITY, "c-pruned")
+    ),
+}
+
+
+def test_when_a_claim_took_what_it_has_for_the_time_being_is_recorded() -> None:
+    plain = Revision(OLD, 1, "c", {})
+    wave = _revision(NEW, 2, "Progressing", through="f" * 16)
+
+    found = choose_revision("c", "", (plain, wave), standing=Standing(_IDENTITY))
+
+    assert not isinstance(found, Cause)
+    assert (found.name, found.has_rollout, plain.has_rollout) == (OLD, True, False)
+
+
+@pytest.mark.parametrize("case", CHOICES.values(), ids=CHOICES)
+def test_the_revision_of_a_claim_during_a_rollout(case: Choice) -> None:
+    found = choose_revision("c", "", (*case.known, case.newest), standing=case.standing)
+
+    assert not isinstance(found, Cause)
+    assert found.name == case.gives
+
+
+def test_the_way_back_is_known_as_one() -> None:
+    rolled, standing = _revision(NEW, 2, "Reverted"), Standing(_IDENTITY, NEW, OLD)
+
+    assert is_way_back(FINISHED, (FINISHED, rolled), standing)
+    assert not is_way_back(FINISHED, (FINISHED, _revision(NEW, 2, "Halted")), standing)
+    assert not is_way_back(rolled, (FINISHED, rolled), Standing(_IDENTITY, OLD))
