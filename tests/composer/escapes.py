@@ -1,12 +1,31 @@
 """Ways out of a template sandbox, as published and as varied by us: each must be refused.
 
-Where a case comes from a published weakness, its identifier is in its name.
+Where a case comes from a published weakness, its identifier is in its name. PUBLISHED are those of jinja2 itself, as
+its change log and the databases of weaknesses list them up to version 3.1.6, and some of programs that gave strangers'
+templates to it.
 """
 
 from __future__ import annotations
 
 _SUBCLASSES = "().__class__.__mro__[1].__subclasses__()"
 _DUNDER = "'__cla' ~ 'ss__'"
+
+PUBLISHED = (
+    "CVE-2014-0012",  # the cache of compiled templates lies where others may write
+    "CVE-2014-1402",  # the same
+    "CVE-2016-10745",  # str.format
+    "CVE-2019-8341",  # a text of a stranger is compiled
+    "CVE-2019-10906",  # str.format_map
+    "CVE-2020-28493",  # urlize is slow for some texts
+    "CVE-2024-22195",  # xmlattr
+    "CVE-2024-34064",  # xmlattr
+    "CVE-2024-56201",  # the name of a template is compiled
+    "CVE-2024-56326",  # a stored str.format
+    "CVE-2025-27516",  # attr gives str.format
+    "CVE-2024-34359",  # a template that comes with a model's file
+    "CVE-2026-5760",  # the same, elsewhere
+    "CVE-2026-44209",  # a prompt is a template
+)
 
 ESCAPES: dict[str, str] = {
     # Python's own attributes, by every notation.
@@ -29,6 +48,21 @@ ESCAPES: dict[str, str] = {
     "the class by a name written backwards": "{{ ''['__ssalc__'[::-1]] }}",
     "the class by a name with escapes": "{{ ''['\\x5f\\x5fclass\\x5f\\x5f'] }}",
     "the class by a name with unicode escapes": "{{ ''['\\u005f\\u005fclass\\u005f\\u005f'] }}",
+    "the class by signs repeated": "{{ ''['_' * 2 ~ 'class' ~ '_' * 2] }}",
+    "the class by a number's sign": "{{ ''['%c%cclass%c%c' % (95, 95, 95, 95)] }}",
+    "the class by a full-width letter": "{{ ''.__\uff43lass__ }}",
+    "the class by full-width lines": "{{ ''.\uff3f\uff3fclass\uff3f\uff3f }}",
+    "the class by a full-width letter in brackets": "{{ claim['__\uff43lass__'] }}",
+    "the class by letters of a text": "{{ ''['_a'[0] ~ '_class_' ~ '_a'[0]] }}",
+    "the class by a cut": "{{ ''['x__class__x'[1:-1]] }}",
+    "the class by a map's key": "{{ ''[{'__class__': 1} | first] }}",
+    "the class by a sorted list": "{{ ''[(['x', '__class__'] | sort)[0]] }}",
+    "the class by a joined list of the claim": "{{ claim[['__', 'class', '__'] | join] }}",
+    "the class of a repeated element": "{{ [claim][0].__class__ }}",
+    "the class of a cut": "{{ claim.spec.size[:1].__class__ }}",
+    "the class of a default": "{{ (claim.spec.nothing | default('')).__class__ }}",
+    "the class of a sum": "{{ ([1] | sum).__class__ }}",
+    "the class of a condition": "{{ (1 if claim else 2).__class__ }}",
     "the class by a name in the claim": "{{ ''[claim.metadata.annotations.way] }}",
     "the class of a label": "{{ claim.metadata.labels.x.__class__ }}",
     "the bases": "{{ ''.__class__.__base__ }}",
@@ -71,17 +105,29 @@ ESCAPES: dict[str, str] = {
     "get_flashed_messages of a web framework": "{{ get_flashed_messages.__globals__ }}",
     "an import": "{{ __import__('os') }}",
     "the built-ins": "{{ __builtins__ }}",
+    "a global by a full-width letter": "{{ \uff4cipsum }}",
+    "the claim by a full-width letter": "{{ \uff43laim.__class__ }}",
+    "the resolver of names": "{{ resolve }}",
+    "the name of what is missing": "{{ missing }}",
+    "the compiled claim": "{{ l_0_claim }}",
+    "the concatenation": "{{ concat }}",
+    "a filter of the compiled code": "{{ t_1 }}",
     "open": "{{ open('/etc/passwd') }}",
     # Formatting: a format text reads attributes.
     "CVE-2016-10745 format": "{{ '{0.__class__}'.format(1) }}",
     "CVE-2016-10745 format of the claim": "{{ '{0.__class__.__init__.__globals__}'.format(claim) }}",
     "CVE-2019-10906 format_map": "{{ '{a.__class__}'.format_map({'a': 1}) }}",
+    "CVE-2019-10906 format_map of the claim": "{{ '{spec.__class__}'.format_map(claim) }}",
     "CVE-2024-56326 a stored format": "{{ {'f': '{0.__class__}'.format}.f }}",
     "CVE-2024-56326 a stored format through a filter": "{{ ['{0.__class__}'.format] | first }}",
     "CVE-2024-56326 a format in a list": "{{ ['{0.__class__}'.format, 1] | join }}",
     "CVE-2024-56326 a format by brackets": "{{ '{0.__class__}'['format'] }}",
     "CVE-2025-27516 attr": "{{ '{0.__class__}' | attr('format') }}",
     "CVE-2025-27516 attr, called": "{{ ('{0.__class__}' | attr('format'))(1) }}",
+    "CVE-2025-27516 attr, then format_map": "{{ ['{a.__class__}' | attr('format_map')] | first }}",
+    "a format of an escaped text": "{{ ('{0.__class__}' | escape).format(1) }}",
+    "a format of the claim's text": "{{ claim.spec.size.format }}",
+    "a format with a hook": "{{ '{0:{1}}'.format(1, claim) }}",
     "attr": "{{ '' | attr('__class__') }}",
     "attr by a joined name": "{{ '' | attr(" + _DUNDER + ") }}",
     "map with attr": "{{ [''] | map('attr', '__class__') | list }}",
@@ -108,9 +154,26 @@ ESCAPES: dict[str, str] = {
     # Rendering to HTML: keys that are attributes.
     "CVE-2024-22195 xmlattr with a space in a key": "{{ {'a onclick=x': 1} | xmlattr }}",
     "CVE-2024-34064 xmlattr with a slash in a key": "{{ {'a/onclick': 1} | xmlattr }}",
+    "CVE-2024-34064 xmlattr with an end in a key": "{{ {'a>b': 1} | xmlattr }}",
+    "CVE-2024-34064 xmlattr with a value in a key": "{{ {'a=b': 1} | xmlattr }}",
+    "CVE-2020-28493 urlize of an endless address": "{{ ('a@' ~ 'a.' * 9000) | urlize }}",
     "safe": "{{ '<script>' | safe }}",
     "escape": "{{ '<script>' | escape }}",
     "forceescape": "{{ '<script>' | forceescape }}",
+    # What compiles, and what keeps what was compiled.
+    "CVE-2019-8341 a stranger's text is compiled": "{{ environment.from_string('{{ 1 }}') }}",
+    "CVE-2019-8341 a class writes a file": "{{ " + _SUBCLASSES + "[40]('/tmp/x', 'w').write('x') }}",
+    "CVE-2014-0012 the cache of what is compiled": "{{ environment.bytecode_cache.directory }}",
+    "CVE-2014-1402 a file in the cache": "{{ self._TemplateReference__context.environment.bytecode_cache }}",
+    "CVE-2024-56201 a template's name in braces": "{% from '{lipsum.__globals__}' import a %}",
+    "CVE-2024-56201 a name that ends the message": "{% import 'a\"{claim}' as b %}{{ b.c }}",
+    "CVE-2024-34359 a class found by its name": (
+        "{% for c in " + _SUBCLASSES + " %}{% if 'warning' in c.__name__ %}{{ c()._module }}{% endif %}{% endfor %}"
+    ),
+    "CVE-2026-5760 a program by a global": "{{ cycler.__init__.__globals__.os.popen('id').read() }}",
+    "CVE-2026-44209 a program by the template": (
+        "{{ self.__init__.__globals__.__builtins__.__import__('os').popen('id').read() }}"
+    ),
     # Frames and code of what runs.
     "a generator's frame": "{{ (['a'] | unique).gi_frame }}",
     "a generator's frame by brackets": "{{ (['a'] | unique)['gi_frame']['f_globals'] }}",
@@ -135,6 +198,9 @@ ESCAPES: dict[str, str] = {
     "a method": "{{ ''.upper() }}",
     "a map's method": "{{ claim.items() }}",
     "a map's update": "{{ claim.update({'a': 1}) }}",
+    "a list's pop": "{{ [1].pop() }}",
+    "a list's clear": "{{ [1].clear() }}",
+    "a map's clear": "{{ claim.clear() }}",
     "a list's append": "{{ [1].append(2) }}",
     "a list's sort with a key": "{{ [1].sort(key=1) }}",
     "a text's encoding": "{{ 'a'.encode('idna') }}",

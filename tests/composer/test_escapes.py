@@ -17,7 +17,7 @@ from composer.sandbox import Sandbox, evaluate
 from composer.scope import Composed, Variables
 from composer.values import ExpressionError
 from composer.workshop import Workshop
-from tests.composer.escapes import ESCAPES
+from tests.composer.escapes import ESCAPES, PUBLISHED
 from tests.composer.factories import claim
 
 _IN_TIME_S = 60.0
@@ -42,6 +42,16 @@ def _request(text: str) -> Request:
 def test_the_corpus_is_large() -> None:
     assert len(ESCAPES) >= 80
     assert len(set(ESCAPES.values())) == len(ESCAPES)
+    assert [each for each in PUBLISHED if not any(name.startswith(each) for name in ESCAPES)] == []
+
+
+def test_nothing_compiled_is_kept_in_files_and_no_template_has_a_name() -> None:
+    """What CVE-2014-0012, CVE-2014-1402 and CVE-2024-56201 need is not there at all."""
+    sandbox = Sandbox()
+
+    assert sandbox.bytecode_cache is None
+    assert sandbox.loader is None
+    assert sandbox.compile_expression("1", undefined_to_none=False)._template.filename == "<template>"
 
 
 async def test_every_escape_is_refused_by_a_real_worker() -> None:
