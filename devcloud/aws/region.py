@@ -29,7 +29,7 @@ from devcloud.aws.occurrences import OCCURRENCES
 from devcloud.aws.refusals import Refusal
 from devcloud.aws.snapshots_of import automated_backup_of, snapshot_of
 from devcloud.aws.steps import Do, Drop, Emit, Finish, Output, Record, Renamed, TakeSnapshot
-from devcloud.aws.views import InstanceXml
+from devcloud.aws.views import InstanceXml, latest_restorable
 
 _EVENTS_KEPT = 20_000  # the API shows fourteen days of them
 _VERSIONS_KEPT = 12
@@ -254,9 +254,8 @@ class Region:
     def _end_backups(self, shown: Instance, *, keeps: bool) -> None:
         if keeps:
             arn = self.arn("auto-backup", f"ab-{shown.dbi_resource_id[3:].lower()}")
-            self.retained[shown.dbi_resource_id] = automated_backup_of(
-                shown, status="retained", arn=arn, until=self.now()
-            )
+            until = latest_restorable(shown, self.now()) or self.now()
+            self.retained[shown.dbi_resource_id] = automated_backup_of(shown, status="retained", arn=arn, until=until)
             return
         for key, each in list(self.snapshots.items()):
             if each.snapshot_type == "automated" and each.dbi_resource_id == shown.dbi_resource_id:

@@ -80,21 +80,48 @@ async def _named(account: AwsAccount, source: RestoreFrom) -> Answer:
 
 
 async def _of_claim(account: AwsAccount, owner: Owner, moment: PointInTime) -> tuple[RestoreFrom, Answer]:
-    """Find what is kept of a claim: its instance, the automated backups of a deleted one, a snapshot."""
+    """Find what is kept of a claim: its instance; of a deleted one the snapshot or the backups that end later.
+
+    What is committed between the last upload of a log, which automated backups end at, and the deletion is in the final
+    snapshot alone ("Backing up and restoring", LatestRestorableTime: typically within the last five minutes).
+    """
     claim = moment.source_claim or ""
-    for kept in (_instances, _backups):
-        theirs = [one async for one in kept(account) if _is_of(owner, claim, one)]
-        if theirs:
-            newest = max(theirs, key=lambda one: str(one.get("InstanceCreateTime", "")))
-            instant = PointInTime(source_dbi_resource_id=str(newest["DbiResourceId"]), restore_time=moment.restore_time)
-            return RestoreFrom(point_in_time=instant), newest
-    snapshots = account.pages("describe_db_snapshots", f"list the snapshots of claim {claim}", "DBSnapshots")
-    ready = [one async for one in snapshots if one.get("Status") == "available" and _is_of(owner, claim, one)]
-    if not ready or moment.restore_time is not None:
-        when = "" if moment.restore_time is None else f" of {moment.restore_time}"
-        raise Blocked("ReferenceNotFound", f"no instance and no backup{when} of claim {claim} is kept to restore from")
-    newest = max(ready, key=lambda one: str(one.get("SnapshotCreateTime", "")))
-    return RestoreFrom(db_snapshot_identifier=str(newest["DBSnapshotIdentifier"])), newest
+    living = [one async for one in _instances(account) if _is_of(owner, claim, one)]
+    if living:
+        return _instant(max(living, key=_born), moment)
+    backup = max([one async for one in _backups(account) if _is_of(owner, claim, one)], key=_born, default=None)
+    final = await _newest_snapshot(account, owner, claim) if moment.restore_time is None else None
+    if final is not None and (backup is None or _ends(backup) <= _taken(final)):
+        return RestoreFrom(db_snapshot_identifier=str(final["DBSnapshotIdentifier"])), final
+    if backup is not None:
+        return _instant(backup, moment)
+    when = "" if moment.restore_time is None else f" of {moment.restore_time}"
+    raise Blocked("ReferenceNotFound", f"no instance and no backup{when} of claim {claim} is kept to restore from")
+
+
+def _instant(kept: Answer, moment: PointInTime) -> tuple[RestoreFrom, Answer]:
+    instant = PointInTime(source_dbi_resource_id=str(kept["DbiResourceId"]), restore_time=moment.restore_time)
+    return RestoreFrom(point_in_time=instant), kept
+
+
+async def _newest_snapshot(account: AwsAccount, owner: Owner, claim: str) -> Answer | None:
+    found = account.pages("describe_db_snapshots", f"list the snapshots of claim {claim}", "DBSnapshots")
+    ready = [one async for one in found if one.get("Status") == "available" and _is_of(owner, claim, one)]
+    # An automated one is a part of the backups.
+    return max((one for one in ready if one.get("SnapshotType") != "automated"), key=_taken, default=None)
+
+
+def _born(kept: Answer) -> str:
+    return str(kept.get("InstanceCreateTime", ""))
+
+
+def _ends(backup: Answer) -> str:
+    return str((backup.get("RestoreWindow") or {}).get("LatestTime", ""))
+
+
+def _taken(snapshot: Answer) -> str:
+    """Return of when its data are: a copy's own time is that of the copying."""
+    return str(snapshot.get("OriginalSnapshotCreateTime") or snapshot.get("SnapshotCreateTime", ""))
 
 
 def _instances(account: AwsAccount) -> AsyncIterator[Answer]:

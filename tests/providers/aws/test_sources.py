@@ -90,6 +90,22 @@ async def test_a_claim_of_which_a_snapshot_is_kept(account: AwsAccount, resolve:
     assert await resolve(named) == named
 
 
+async def test_of_a_final_snapshot_and_backups_that_end_earlier_the_snapshot_has_the_last_rows(
+    account: AwsAccount, resolve: Resolve
+) -> None:
+    born = await _instance(account, "fl-both", replace(OURS, name="both"))
+    final = {"FinalDBSnapshotIdentifier": "fl-final-both", "SkipFinalSnapshot": False}
+    await _gone(account, "fl-both", **final, DeleteAutomatedBackups=False)
+    kept = await account.call("describe_db_instance_automated_backups", "look", DbiResourceId=born)
+    ends = kept["DBInstanceAutomatedBackups"][0]["RestoreWindow"]["LatestTime"]
+
+    assert await resolve(_claim("both")) == RestoreFrom(db_snapshot_identifier="fl-final-both")
+    # A snapshot is of one instant; any other one is in the backups.
+    assert await resolve(_claim("both", TIME)) == _incarnation(born, TIME)
+    taken = (await account.call("describe_db_snapshots", "look", DBSnapshotIdentifier="fl-final-both"))["DBSnapshots"]
+    assert ends < taken[0]["SnapshotCreateTime"]
+
+
 async def test_another_namespaces_data_need_the_platforms_word(account: AwsAccount, resolve: Resolve) -> None:
     theirs = await _instance(account, "fl-theirs", replace(OURS, namespace="bank", name="money"))
     by_name = RestoreFrom(point_in_time=PointInTime(source_db_instance_identifier="fl-theirs"))
