@@ -19,6 +19,7 @@ from providers.managed import Absent, Change, Found, Observed, Present, diff
 from providers.onprem import catalog, removal
 from providers.onprem.facts import Facts, Inside, broken_rules
 from providers.onprem.models import PostgresDatabaseParameters, ProviderConfigSpec
+from providers.onprem.objections import objection
 from providers.onprem.session import Account, Session, Sessions
 from providers.onprem.statements import Statement, birth, disable, password_statements, statements, tags_of
 from providers.onprem.translate import observed, target_names, wanted
@@ -235,7 +236,7 @@ class OnPremCloud:
 
     def objection(self, spec: PostgresDatabaseParameters) -> tuple[str, str] | None:
         """Return why this server cannot serve such a spec."""
-        return removal.objection(spec, self._about.major, self._config.extensions)
+        return objection(spec, self._about.major, self._config)
 
     def advice(self) -> str:
         """Name the databases that every role may connect to."""

@@ -12,6 +12,18 @@ from providers.managed import Compare, compared
 BirthOnly = Annotated[str, compared(Compare.BIRTH_ONLY)]
 
 
+class Requirements(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+    """What is asked of the whole server, which no database of its own can change; held against `Offers`."""
+
+    high_availability: bool = False
+    backup_retention_days: int | None = None
+    backup_start_time: str | None = None
+    storage_gib: int | None = msgspec.field(name="storageGiB", default=None)
+    public_access: bool = False
+    allowed_cidrs: tuple[str, ...] | None = msgspec.field(name="allowedCIDRs", default=None)
+    restore_from: str | None = None
+
+
 class PostgresDatabaseParameters(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     """`spec.forProvider`; what is None is not managed."""
 
@@ -24,6 +36,7 @@ class PostgresDatabaseParameters(msgspec.Struct, frozen=True, rename="camel", kw
     encoding: BirthOnly | None = None
     lc_collate: BirthOnly | None = None
     lc_ctype: BirthOnly | None = None
+    requirements: Annotated[Requirements, compared(Compare.NEVER)] | None = None
 
 
 class PostgresDatabaseSpec(DatabaseEnvelope, frozen=True, rename="camel", kw_only=True):
@@ -67,6 +80,17 @@ class Limits(msgspec.Struct, frozen=True, rename="camel"):
     destroys_per_hour: int | None = None
 
 
+class Offers(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+    """What the platform team says of the server; what it does not say is not promised to anybody."""
+
+    high_availability: bool = False
+    backup_retention_days: int | None = None
+    backup_start_time: str | None = None
+    storage_gib: int | None = msgspec.field(name="storageGiB", default=None)
+    public_access: bool = False
+    allowed_cidrs: tuple[str, ...] = msgspec.field(name="allowedCIDRs", default=())
+
+
 class ProviderConfigSpec(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     """`spec` of onprem's ProviderConfig."""
 
@@ -83,3 +107,4 @@ class ProviderConfigSpec(msgspec.Struct, frozen=True, rename="camel", kw_only=Tr
     allow_superuser: bool = False
     extensions: tuple[str, ...] = ()
     template_database: str | None = None
+    offers: Offers = Offers()

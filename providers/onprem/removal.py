@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import difflib
 from dataclasses import dataclass
 
 import psycopg
 
 from providers.cloud import Fence
 from providers.onprem import catalog
-from providers.onprem.models import PostgresDatabaseParameters
 from providers.onprem.names import Names, quoted, retired_name
 from providers.onprem.session import Session
-from providers.onprem.statements import SETTABLE, disable
+from providers.onprem.statements import disable
 from runtime.errors import Blocked, Conflict
 
 _LOOKS = 40
@@ -100,19 +98,3 @@ async def _drop_role(session: Session, role: str, fence: Fence) -> None:
     except psycopg.errors.DependentObjectsStillExist:
         # Another tenant named this role in a grant of its own: it must not hold our deletion up.
         await session.change(disable(role).sql, fence)
-
-
-def objection(spec: PostgresDatabaseParameters, major: int, allowed: tuple[str, ...]) -> tuple[str, str] | None:
-    """Return reason and sentence when a server of this version and these extensions cannot serve the spec."""
-    if spec.version is not None and spec.version != str(major):
-        return "UnsupportedVersion", f"the server runs PostgreSQL {major}, not {spec.version}; ask for {major}"
-    foreign = sorted(set(spec.extensions or ()) - set(allowed))
-    if foreign:
-        offered = ", ".join(sorted(allowed))[:200] or "none"
-        return "InvalidValue", f"extension {foreign[0]} is not allowed here; allowed: {offered}"
-    unknown = sorted(set(spec.parameters or ()) - SETTABLE)
-    if unknown:
-        near = ", ".join(difflib.get_close_matches(unknown[0], SETTABLE, 3))
-        which = f"; near it: {near}" if near else ""
-        return "InvalidValue", f"parameter {unknown[0]} may not be set here{which}; the on-prem page lists what may"
-    return None

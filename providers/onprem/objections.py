@@ -1,0 +1,63 @@
+"""Why a server cannot serve a spec, before anything is made or changed there: version, extensions, settings, promises.
+
+A shared server has one standby, one backup, one address for all its databases: no claim changes them. What a claim
+asks of them is held against what the platform team says of the server (`spec.offers`), and refused where that is less.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+
+from providers.onprem.models import Offers, PostgresDatabaseParameters, ProviderConfigSpec, Requirements
+from providers.onprem.statements import SETTABLE
+
+_ASK = "leave it out, or ask the platform team to have offers.{} say so once the server has it"
+
+
+def objection(spec: PostgresDatabaseParameters, major: int, config: ProviderConfigSpec) -> tuple[str, str] | None:
+    """Return reason and sentence when this server, of this major version, cannot serve the spec."""
+    if spec.version is not None and spec.version != str(major):
+        return "UnsupportedVersion", f"the server runs PostgreSQL {major}, not {spec.version}; ask for {major}"
+    foreign = sorted(set(spec.extensions or ()) - set(config.extensions))
+    if foreign:
+        offered = ", ".join(sorted(config.extensions))[:200] or "none"
+        return "InvalidValue", f"extension {foreign[0]} is not allowed here; allowed: {offered}"
+    unknown = sorted(set(spec.parameters or ()) - SETTABLE)
+    if unknown:
+        near = ", ".join(difflib.get_close_matches(unknown[0], SETTABLE, 3))
+        which = f"; near it: {near}" if near else ""
+        return "InvalidValue", f"parameter {unknown[0]} may not be set here{which}; the on-prem page lists what may"
+    unmet = tuple(_unmet(spec.requirements or Requirements(), config.offers))
+    return ("InvalidValue", f"this server cannot promise {'; nor '.join(unmet)}") if unmet else None
+
+
+def _unmet(asked: Requirements, offers: Offers) -> Iterator[str]:
+    if asked.high_availability and not offers.high_availability:
+        yield f"highAvailability: no standby takes over; {_ASK.format('highAvailability')}"
+    yield from _backups(asked, offers)
+    if asked.storage_gib is not None and offers.storage_gib is not None and asked.storage_gib > offers.storage_gib:
+        yield f"storageGiB {asked.storage_gib}: one database here has room for {offers.storage_gib} at most"
+    if asked.public_access and not offers.public_access:
+        yield f"network.public: it has no address on the internet; {_ASK.format('publicAccess')}"
+    if asked.allowed_cidrs is not None and set(asked.allowed_cidrs) != set(offers.allowed_cidrs):
+        open_to = ", ".join(sorted(offers.allowed_cidrs))[:200] or "what nobody told"
+        yield f"network.allowedCIDRs: who may connect is the same for all its databases, here {open_to}; leave it out"
+    if asked.restore_from is not None:
+        yield (
+            f"restoreFrom {asked.restore_from[:100]}: Fairlead takes no backups of it; leave it out and load the data,"
+            " or have the platform team restore a database for fairlead.dev/adopt"
+        )
+
+
+def _backups(asked: Requirements, offers: Offers) -> Iterator[str]:
+    kept = offers.backup_retention_days
+    if asked.backup_retention_days is not None and (kept is None or asked.backup_retention_days > kept):
+        what = "no backups" if kept is None else f"backups of {kept} days"
+        yield (
+            f"backup.retentionDays {asked.backup_retention_days}: the platform team tells of {what};"
+            f" {_ASK.format('backupRetentionDays')}"
+        )
+    if asked.backup_start_time is not None and asked.backup_start_time != offers.backup_start_time:
+        when = f"at {offers.backup_start_time}" if offers.backup_start_time else "at an hour that nobody told"
+        yield f"backup.startTime {asked.backup_start_time}: all its databases are backed up {when}; leave it out"
