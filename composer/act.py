@@ -22,7 +22,7 @@ from composer.inventory import Entry
 from composer.kinds import KindFacts
 from composer.outcomes import Note, Outcome, release_note, word_note
 from composer.reasons import Cause, cause
-from composer.resting import WINDOW, Conflict, conflicts, settle, without
+from composer.resting import WINDOW, Conflict, conflicts, joined, remembered, settle, without
 from composer.view import View
 from runtime import finalizers
 from runtime.errors import (
@@ -158,13 +158,14 @@ class Actor:
             operations = ownership.upgrade(current, view.manager, keeps_finalizer=keeps)
             if operations:
                 await self._kube.json_patch(resource, key, operations, manager=view.manager)
-        body, resting = step.object, entry.resting
+        body, resting = step.object, remembered(entry.resting, self._now())
         notes: tuple[Note, ...] = ()
         try:
             made = await self._send(view, step, body, force=False)
         except ApplyConflict as error:
-            settled = settle(conflicts(error.causes), self._offences(uid_of(step.live)), self._now())
-            resting = (*resting, *settled.resting)
+            offences = self._offences(uid_of(step.live))
+            settled = settle(conflicts(error.causes), offences, self._now(), rested=resting)
+            resting = joined(resting, settled.resting)
             body = without(step.object, settled.resting)
             made = await self._send(view, step, body, force=True)
             notes = self._taken_back(uid_of(step.live), entry, settled.taken_back)

@@ -33,6 +33,7 @@ from composer.pause import NOBODY, Pauser, paused_status, pauser
 from composer.prepare import Prepared, Preparer, kinds_of, untouched
 from composer.reasons import Cause, Gravity, cause, gravest
 from composer.report import MISSING_PATIENCE, Findings, report
+from composer.resting import next_try
 from composer.secrets import Publisher
 from composer.teardown import effective_policy, tear_down
 from composer.telling import Teller
@@ -159,8 +160,9 @@ class ClaimReconciler:
         connected = await connect(self._tools.publisher, view, prepared)
         told = told_by(view, rendered, plan)
         entries, causes = entries_of(rendered, outcomes), (*plan.causes, *causes_of(outcomes))
+        fights = fights_of(entries, timestamp(self._tools.now()))
         findings = Findings(
-            causes=in_order((*causes, *fights_of(entries), *told, *larger_of(rendered), *connected.causes), rendered),
+            causes=in_order((*causes, *fights, *told, *larger_of(rendered), *connected.causes), rendered),
             entries=entries,
             rendered=rendered,
             composition=prepared.composition,
@@ -269,11 +271,8 @@ class ClaimReconciler:
             return Result(requeue_after=_LIMIT_PACE)
         if first and first.gravity is Gravity.MISSING and findings.waited < MISSING_PATIENCE:
             return Result(requeue_after=MISSING_PATIENCE - findings.waited)
-        rests = [each.until for entry in findings.entries for each in entry.resting]
-        if rests:
-            until = datetime.fromisoformat(min(rests))
-            return Result(requeue_after=max(until - self._tools.now(), timedelta(seconds=1)))
-        return SETTLED
+        pause = next_try(findings.entries, self._tools.now())
+        return Result(requeue_after=pause) if pause else SETTLED
 
     def _words_wait(self, view: View, status: Object) -> timedelta | None:
         return self._pace.words_wait(view.key, view.status, status, self._tools.monotonic())

@@ -19,7 +19,7 @@ from composer.kinds import KindFacts, is_managed
 from composer.quantities import Amount
 from composer.reasons import Cause, Gravity, cause
 from composer.render import Child, Rendered
-from composer.resting import without
+from composer.resting import at_rest, without
 from composer.view import Known, View
 from runtime.objects import (
     Object,
@@ -168,8 +168,7 @@ def _wanted(  # noqa: PLR0911 - one return for each row of the table
     corrections = _corrections(view, live)
     if corrections:
         return Annotate(entry, facts, live, corrections)
-    entry = msgspec.structs.replace(entry, resting=tuple(rest for rest in entry.resting if rest.until > now))
-    sent = without(child.object, entry.resting)
+    sent = without(child.object, at_rest(entry.resting, now))
     if entry.desired == sent_hash(sent) and entry.live == live_hash(live, sent, facts.schema):
         return Keep(msgspec.structs.replace(entry, floors=child.floors))
     return Apply(entry, facts, sent, live, child.floors)

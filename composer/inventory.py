@@ -13,11 +13,15 @@ from runtime.objects import Object, annotations_of, key_of, uid_of
 
 
 class Resting(msgspec.Struct, frozen=True):
-    """A field that is left to another manager until `until` (RFC 3339)."""
+    """A field that is left to another manager until `until` (RFC 3339), for the `tries`th time in a row.
+
+    It is remembered for a while after that: who goes on taking the field has it for longer each time.
+    """
 
     field: str
     manager: str
     until: str
+    tries: int = 1
 
 
 class Entry(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):

@@ -14,6 +14,7 @@ from composer.kinds import KindFacts
 from composer.reasons import Cause, cause
 from composer.render import Rendered
 from composer.report import child_cause
+from composer.resting import at_rest
 from composer.view import View
 from runtime.errors import ApiError, Conflict, NotFound, WriteConflict
 from runtime.objects import Object, generation_of
@@ -172,12 +173,13 @@ def larger_of(rendered: Rendered) -> tuple[Cause, ...]:
     return tuple(found)
 
 
-def fights_of(entries: tuple[Entry, ...]) -> tuple[Cause, ...]:
-    """Say which fields rest because another manager keeps taking them."""
+def fights_of(entries: tuple[Entry, ...], now: str) -> tuple[Cause, ...]:
+    """Say which fields rest at `now` (RFC 3339 in UTC) because another manager keeps taking them."""
     found: list[Cause] = []
     for entry in entries:
-        if entry.resting:
-            fields = ", ".join(f"{each.field} ({each.manager})" for each in entry.resting)
-            text = f"{entry.kind} {entry.name}: another manager keeps changing {fields}; it is left alone for a while"
+        resting = at_rest(entry.resting, now)
+        if resting:
+            fields = ", ".join(f"{each.field} ({each.manager}; tried again at {each.until})" for each in resting)
+            text = f"{entry.kind} {entry.name}: another manager keeps changing fields, which are left alone: {fields}"
             found.append(cause("FieldConflict", text, resource=entry.resource))
     return tuple(found)

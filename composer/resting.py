@@ -1,15 +1,19 @@
-"""Fields that two managers fight over: when to take one back, when to let it rest, and how to leave it out. Pure."""
+"""Fields that two managers fight over: when to take one back, when to let it rest, and how to leave it out. Pure.
+
+A field rests after three offences within ten minutes, for ten minutes. Then it is taken back once; who takes it again
+has it for twice as long, and so on up to six hours. How often that was stands in the inventory, beside when it ends.
+"""
 
 from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from composer.inventory import Resting
+from composer.inventory import Entry, Resting
 from runtime.conditions import timestamp
 from runtime.errors import Cause
 from runtime.objects import Object
@@ -17,6 +21,12 @@ from runtime.objects import Object
 OFFENCES = 3
 WINDOW = timedelta(minutes=10)
 REST = timedelta(minutes=10)
+LONGEST_REST = timedelta(hours=6)
+
+_REMEMBERED = 32
+_LATE = timedelta(seconds=2)
+_ONE_SECOND = timedelta(seconds=1)
+_DOUBLINGS = 16
 
 _MANAGER = re.compile(r'conflict with "([^"]*)"')
 # The API server adds the version with which a manager of operation Update wrote; an applier has none.
@@ -53,18 +63,59 @@ def conflicts(causes: Sequence[Cause]) -> tuple[Conflict, ...]:
 
 
 def settle(
-    found: Sequence[Conflict], offences: Mapping[tuple[str, str], Sequence[datetime]], now: datetime
+    found: Sequence[Conflict],
+    offences: Mapping[tuple[str, str], Sequence[datetime]],
+    now: datetime,
+    *,
+    rested: Sequence[Resting] = (),
 ) -> Settlement:
-    """Decide each conflict. `offences` are the earlier times, per (field, manager), at which it was taken back."""
+    """Decide each conflict. `offences` are the earlier times, per (field, manager), at which it was taken back.
+
+    `rested` are the rests of before, as `remembered` returns them: after one the first offence is the last.
+    """
     taken: list[Conflict] = []
     resting: list[Resting] = []
+    before = {(each.field, each.manager): each for each in rested}
     for conflict in found:
-        recent = [each for each in offences.get((conflict.field, conflict.manager), ()) if now - each < WINDOW]
-        if conflict.by_hand or len(recent) < OFFENCES:
+        known = before.get((conflict.field, conflict.manager))
+        begin = max(now - WINDOW, datetime.fromisoformat(known.until)) if known else now - WINDOW
+        recent = [each for each in offences.get((conflict.field, conflict.manager), ()) if each >= begin]
+        if conflict.by_hand or len(recent) < (1 if known else OFFENCES):
             taken.append(conflict)
         else:
-            resting.append(Resting(conflict.field, conflict.manager, timestamp(now + REST)))
+            tries = known.tries + 1 if known else 1
+            until = timestamp(now + rest_of(tries))
+            resting.append(Resting(conflict.field, conflict.manager, until, tries))
     return Settlement(tuple(taken), tuple(resting))
+
+
+def rest_of(tries: int) -> timedelta:
+    """Return how long a field rests for the `tries`th time in a row."""
+    return min(REST * (1 << min(tries - 1, _DOUBLINGS)), LONGEST_REST)
+
+
+def at_rest(resting: Iterable[Resting], now: str) -> tuple[Resting, ...]:
+    """Return the fields that rest at `now` (RFC 3339 in UTC), without those whose time is over."""
+    return tuple(each for each in resting if each.until > now)
+
+
+def remembered(resting: Iterable[Resting], now: datetime) -> tuple[Resting, ...]:
+    """Return the rests that still count: those that have been over for as long again as they would be next are not."""
+    return tuple(each for each in resting if now - datetime.fromisoformat(each.until) < rest_of(each.tries + 1))
+
+
+def joined(before: Iterable[Resting], new: Iterable[Resting]) -> tuple[Resting, ...]:
+    """Put new rests in the place of older ones of the same field and manager; as many as the inventory has room for."""
+    both = {(each.field, each.manager): each for each in (*before, *new)}
+    latest = sorted(both.values(), key=lambda each: each.until, reverse=True)[:_REMEMBERED]
+    return tuple(sorted(latest, key=lambda each: (each.field, each.manager)))
+
+
+def next_try(entries: Iterable[Entry], now: datetime) -> timedelta | None:
+    """Return when the first field is to be tried again, one that came due in this very pass included."""
+    begin = timestamp(now - _LATE)
+    ends = [each.until for entry in entries for each in at_rest(entry.resting, begin)]
+    return max(datetime.fromisoformat(min(ends)) - now, _ONE_SECOND) if ends else None
 
 
 def without(obj: Object, resting: Sequence[Resting]) -> Object:
