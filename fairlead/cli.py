@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated, Literal
@@ -44,13 +44,20 @@ def main() -> None:
 def run(arguments: Sequence[str]) -> int:
     """Run one command; return its exit code. What went wrong is one sentence on standard error."""
     try:
-        return _answer(arguments)
+        return _answer(list(_with_standard_input(arguments)))
     except BrokenPipeError:
         # Whoever read our output has seen enough; the interpreter must not try to flush the rest at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return Exit.TOOL_FAILED
     except KeyboardInterrupt:
         return _fail("interrupted", Exit.INTERRUPTED)
+
+
+def _with_standard_input(arguments: Sequence[str]) -> Iterator[str]:
+    """Let `-` mean standard input where a file is asked for; what follows `--` is another program's."""
+    ours = list(arguments).index("--") if "--" in arguments else len(arguments)
+    yield from ("/dev/stdin" if each == "-" else each for each in arguments[:ours])
+    yield from arguments[ours:]
 
 
 def _answer(arguments: Sequence[str]) -> int:
@@ -60,7 +67,8 @@ def _answer(arguments: Sequence[str]) -> int:
     try:
         answer = app(list(arguments), exit_on_error=False, print_error=False, result_action="return_value")
     except CycloptsError as error:
-        return _fail(f"{error}\nfairlead --help lists the commands.", Exit.USAGE)
+        command = " ".join(("fairlead", *(error.command_chain or ())))
+        return _fail(f"{error}\n{command} --help tells more.", Exit.USAGE)
     except CommandError as error:
         return _fail(str(error), error.exit_code)
     except (DevcloudError, ApiError) as error:
@@ -129,7 +137,7 @@ def demo(*, clouds: Clouds = "onprem") -> Exit:
 
 @app.command
 def render(  # noqa: PLR0913 - one for each option
-    claim: Path,
+    claims: Path,
     /,
     *,
     compositions: Annotated[Path | None, Parameter(name=["--compositions", "-c"])] = None,
@@ -139,11 +147,12 @@ def render(  # noqa: PLR0913 - one for each option
     output: Annotated[Literal["yaml", "json"], Parameter(name=["--output", "-o"])] = "yaml",
     crds: Path | None = None,
 ) -> Exit:
-    """Show what a claim would become: no API server, no cloud; equal input gives equal bytes.
+    """Show what claims would become: no API server, no cloud; equal input gives equal bytes.
 
     Args:
-        claim: A file with one claim.
-        compositions: A file or folder of Compositions. Default: the shipped ones.
+        claims: A file or folder with claims, `-` for standard input. ConfigMaps in it are environments, and the labels
+            of a Namespace in it count where a Composition is chosen.
+        compositions: A file or folder of Compositions and environments. Default: the shipped Compositions.
         identity: The claim's uid, of which names are made.
         observed: A folder of live objects, to render on top of what exists.
         ready: Take every child for ready, or none.
@@ -152,10 +161,21 @@ def render(  # noqa: PLR0913 - one for each option
     """
     from fairlead import rendering
 
-    outcome = rendering.render_files(rendering.Options(claim, compositions, identity, observed, ready, output, crds))
+    outcome = rendering.render_files(rendering.Options(claims, compositions, identity, observed, ready, output, crds))
     print(outcome.text, end="")
     for remark in outcome.remarks:
         print(remark, file=sys.stderr)
+    return Exit.DONE
+
+
+@app.command
+def completion(shell: Literal["bash", "zsh", "fish"], /) -> Exit:
+    """Print what completes our commands and options in a shell: source <(fairlead completion bash).
+
+    Args:
+        shell: Which shell. zsh takes it as a file `_fairlead` on its `fpath`, fish as one in its folder `completions`.
+    """
+    print(app.generate_completion(prog_name="fairlead", shell=shell), end="")
     return Exit.DONE
 
 
@@ -168,12 +188,12 @@ def crd_check(*files: Path) -> Exit:
     """Tell whether CRDs have all that a kind of claim needs; what is missing is named with its place.
 
     Args:
-        *files: Files or folders with CRDs.
+        files: Files or folders with CRDs, `-` for standard input.
     """
     from fairlead import crd_check as checking
 
     if not files:
-        return _fail("crd check: name a file with a CustomResourceDefinition", Exit.USAGE)
+        raise CommandError("crd check: name a file with a CustomResourceDefinition", exit_code=Exit.USAGE)
     found = checking.check_files(files)
     print("\n".join(found.sentences))
     for remark in found.remarks:
@@ -187,21 +207,23 @@ def validate(
     crds: Path | None = None,
     strict: Annotated[bool, Parameter(negative="")] = False,
 ) -> Exit:
-    """Check claims and Compositions as an API server and the composer would, without either.
+    """Check claims, Compositions and managed resources as an API server and the composer would, without either.
+
+    Of the rules in CEL those are read that compare fields of one object; `kubectl apply --dry-run=server` asks all.
 
     Args:
-        *paths: Files or folders.
+        paths: Files or folders, `-` for standard input.
         crds: A file or folder of CRDs beside ours, for the kinds that Compositions name.
         strict: Fail for remarks too: claims that are allowed and that a Composition cannot render.
     """
     from fairlead import validate as validation
 
     if not paths:
-        raise CommandError("give files or folders to check", exit_code=Exit.USAGE)
+        raise CommandError("validate: name files or folders to check", exit_code=Exit.USAGE)
     verdict = validation.validate(paths, crds)
     for line in verdict.good:
         print(line)
-    for line in (*verdict.faults, *(f"remark: {each}" for each in verdict.remarks)):
+    for line in (*verdict.faults, *(f"remark: {each}" for each in verdict.remarks), verdict.summary()):
         print(line, file=sys.stderr)
     return verdict.exit_code(strict=strict)
 
@@ -216,7 +238,7 @@ def plan(
     """Show what edited claims and Compositions would do to every child, and change nothing.
 
     Args:
-        *paths: Files or folders with claims, Compositions or both.
+        paths: Files or folders with claims, Compositions or both, `-` for standard input.
         namespace: Of claims that name none; of an edited Composition's claims. Default: the context's; all.
         kubeconfig: Which API server. Default: $KUBECONFIG, then ~/.kube/config, then the platform of `up`.
         output: `text` for people, `json` for programs.
@@ -225,14 +247,14 @@ def plan(
 
     from fairlead import plan as planning_run
     from fairlead.exits import worst
-    from fairlead.planning import summary
+    from fairlead.planning import SCHEMA_VERSION, summary
     from fairlead.show import show_json
 
     if not paths:
-        raise CommandError("give files or folders with what is edited", exit_code=Exit.USAGE)
+        raise CommandError("plan: name files or folders with what is edited", exit_code=Exit.USAGE)
     plans = asyncio.run(planning_run.plan(planning_run.Options(paths, namespace, kubeconfig)))
     if output == "json":
-        show_json({"claims": plans})
+        show_json({"schemaVersion": SCHEMA_VERSION, "claims": plans})
     else:
         for each in plans:
             for line in each.lines():
@@ -308,7 +330,7 @@ def psql(
 
     Args:
         reference: A claim's name, or KIND/NAME.
-        *arguments: What follows `--` goes to psql.
+        arguments: What follows `--` goes to psql.
         namespace: Its namespace. Default: the current context's.
         kubeconfig: Which API server. Default: $KUBECONFIG, then ~/.kube/config, then the platform of `up`.
     """

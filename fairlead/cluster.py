@@ -12,7 +12,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
 from devcloud.paths import state_home
-from fairlead.exits import CommandError
+from fairlead.exits import CommandError, Exit
 from runtime.errors import NoAnswer, NotFound
 from runtime.kube import Kube
 from runtime.objects import Resource, loads
@@ -33,8 +33,10 @@ async def connected(kubeconfig: Path | None) -> AsyncIterator[Kube]:
     try:
         kube = await KubeClient.connect(user_agent="fairlead-cli", kubeconfig=kubeconfig or default_kubeconfig())
     except NoAnswer as error:
+        said = " ".join(str(error).split())
         raise CommandError(
-            f'no API server is known: {error}; give --kubeconfig, or run: eval "$(fairlead env)"'
+            f"no API server is known: {said}. Name a kubeconfig by --kubeconfig or $KUBECONFIG; "
+            'for a platform on this machine: fairlead up, then eval "$(fairlead env)"'
         ) from error
     try:
         yield kube
@@ -134,5 +136,6 @@ def split_reference(reference: str) -> tuple[str, str]:
     """
     word, slash, name = reference.rpartition("/")
     if not name or (slash and not word) or "/" in word:
-        raise CommandError(f'"{reference}" is neither NAME nor KIND/NAME, for example orders or pgi/orders')
+        what = f'"{reference}" is neither NAME nor KIND/NAME, for example orders or pgi/orders'
+        raise CommandError(what, exit_code=Exit.USAGE)
     return (word or _CLAIM_KIND), name

@@ -53,8 +53,9 @@ def _faults(document: Document) -> Iterator[str]:
     for index, version in enumerate(spec["versions"]):
         if not version.get("served"):
             continue
-        for gap in contract.gaps(str(spec.get("scope")), version):
-            yield f"{document.place(f'spec.versions[{index}]')}: {_name(document, version)} lacks {gap}"
+        gaps = contract.gaps(str(spec.get("scope")), version)
+        if gaps:
+            yield f"{document.place(f'spec.versions[{index}]')}: {_name(document, version)} lacks {', '.join(gaps)}"
 
 
 def _all_versions(documents: Iterable[Document]) -> Iterator[tuple[str, dict[str, Any]]]:

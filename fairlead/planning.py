@@ -38,6 +38,8 @@ _EXITS: Mapping[Verb, Exit] = {
     "wait": Exit.DIFFERENCES,
     "block": Exit.INVALID_INPUT,
 }
+SCHEMA_VERSION = 1
+"""Of the JSON that `fairlead plan` prints."""
 _SHOWN_CHARACTERS = 120
 # What the composer marks an object with, which follows from the rest.
 _OURS = frozenset({"finalizers", "name", "namespace", "ownerReferences", "uid"})

@@ -6,9 +6,11 @@ import sys
 from pathlib import Path
 
 from devcloud import up as platform
+from devcloud.clouds import names as cloud_names
 from devcloud.install import Assets
 from devcloud.up import Environment
 from fairlead.assets import assets
+from fairlead.exits import CommandError, Exit
 
 
 def command() -> str:
@@ -25,8 +27,17 @@ def talk(line: str) -> None:
 
 
 def names_in(clouds: str) -> tuple[str, ...]:
-    """Return the names in a list of clouds with commas between."""
-    return tuple(name for part in clouds.split(",") if (name := part.strip()))
+    """Return the names in a list of clouds with commas between.
+
+    Raises CommandError for a cloud that cannot be simulated.
+    """
+    named = tuple(name for part in clouds.split(",") if (name := part.strip()))
+    known = cloud_names()
+    for name in named:
+        if name not in known:
+            what = f"--clouds: no cloud {name!r} can be simulated here, only {', '.join(known)}"
+            raise CommandError(what, exit_code=Exit.USAGE)
+    return named
 
 
 async def up(clouds: tuple[str, ...]) -> Environment:

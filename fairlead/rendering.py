@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -14,17 +15,26 @@ from composer import names, schema
 from composer.choose import candidates, choose
 from composer.compilation import convert
 from composer.kinds import HOLDS_DATA, Catalog, KindFacts, catalog
+from composer.limits import absences
 from composer.models import ClaimSpec
 from composer.problems import CompositionError, Problem, near
 from composer.render import Child, Observed, Rendered, Request, render
 from composer.sampling import all_ready
 from fairlead.assets import assets
 from fairlead.exits import CommandError, Exit
+from fairlead.rules import broken
 from fairlead.yaml_files import Document, documents_in, dump, invalid, objects_in
 from runtime.objects import Object, annotations_of, dumps, labels_of, metadata
 
 NO_UID = "00000000-0000-0000-0000-000000000000"
 _COMPOSITION = "Composition"
+_NO_CLAIMS = frozenset({_COMPOSITION, "CompositionTest", "CustomResourceDefinition"})
+_BESIDE = frozenset({"Namespace", "ConfigMap"})
+_UID = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?")
+_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+_LABEL_CHARACTERS = 63
+_NAME = re.compile(rf"{_LABEL.pattern}(\.{_LABEL.pattern})*")
+_NAME_CHARACTERS = 253
 _ESTABLISHED = {"conditions": [{"type": "Established", "status": "True"}]}
 NONE_GIVEN: Catalog = {}
 
@@ -33,9 +43,9 @@ NONE_GIVEN: Catalog = {}
 class Options:
     """What to render: files, whose identity, and what to believe of the children.
 
-    `compositions` is a file or folder, None for the shipped ones; `observed` a folder of live objects; `ready` takes
-    all children for ready, or none; `output` is YAML for people, or the JSON documents that the composer would send;
-    `crds` a file or folder with kinds beside ours.
+    `claim` is a file or folder; `compositions` too, None for the shipped ones; `observed` a folder of live objects;
+    `ready` takes all children for ready, or none; `output` is YAML for people, or the JSON documents that the composer
+    would send; `crds` a file or folder with kinds beside ours.
     """
 
     claim: Path
@@ -48,6 +58,23 @@ class Options:
 
 
 @dataclass(frozen=True, slots=True)
+class Beside:
+    """What may lie beside claims in their file: the labels of their Namespaces, and ConfigMaps as environments."""
+
+    namespaces: Mapping[str, Mapping[str, str]]
+    environments: Mapping[str, dict[str, str]]
+
+    @classmethod
+    def of(cls, documents: Iterable[Document]) -> Beside:
+        """Find them among the documents of files."""
+        found = [(each.content["kind"], str(metadata(each.content).get("name")), each.content) for each in documents]
+        return cls(
+            {name: labels_of(obj) for kind, name, obj in found if kind == "Namespace"},
+            {name: dict(obj.get("data") or {}) for kind, name, obj in found if kind == "ConfigMap"},
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """Objects for standard output, remarks for the person."""
 
@@ -56,20 +83,44 @@ class Outcome:
 
 
 def render_files(options: Options) -> Outcome:
-    """Render a claim's file. Equal files give equal bytes.
+    """Render the claims of a file, or of a folder. Equal files give equal bytes.
 
-    Raises CommandError (invalid input) with file, line, column and the nearest name.
+    Raises CommandError (invalid input) with file, line, column and the nearest name, of every claim that has a fault.
     """
-    claim_file = _one_claim(options.claim)
+    if not _UID.fullmatch(options.identity):
+        raise CommandError(
+            f"--identity {options.identity!r} is no uid; `kubectl get -o jsonpath={{.metadata.uid}}` tells a claim's",
+            exit_code=Exit.USAGE,
+        )
     given = kinds_in(options.crds) if options.crds else {}
+    documents = [each for each in documents_in(options.claim) if each.content["kind"] not in _NO_CLAIMS]
+    beside = Beside.of(documents)
+    claims = [each for each in documents if each.content["kind"] not in _BESIDE]
+    if not claims:
+        raise invalid(options.claim, "holds no claim")
+    outcomes: list[Outcome] = []
+    faults: list[str] = []
+    for claim in claims:
+        try:
+            outcome = _render(claim, beside, options, given)
+            is_plain = len(claims) == 1 or options.output == "json"
+            outcomes.append(outcome if is_plain else _headed(claim, outcome))
+        except CommandError as error:
+            faults.append(str(error))
+    if faults:
+        raise CommandError("\n".join(faults), exit_code=Exit.INVALID_INPUT)
+    return Outcome("".join(each.text for each in outcomes), tuple(said for each in outcomes for said in each.remarks))
+
+
+def _render(claim_file: Document, beside: Beside, options: Options, given: Catalog) -> Outcome:
     claim = checked_claim(claim_file, options.identity, given)
-    composition_file = _choose(claim_file, options)
+    composition_file = _choose(claim_file, beside, options)
     request = Request(
         composition_name=str(metadata(composition_file.content)["name"]),
         composition=composition_file.content["spec"],
         claim=claim,
         identity=str(names.Identity(options.identity, metadata(claim)["namespace"], metadata(claim)["name"])),
-        environments=_environments(options.compositions) if options.compositions else {},
+        environments=_environments(composition_file, beside, options),
         observed=tuple(_observed(options.observed)) if options.observed else (),
         stateful_foreign=_foreign_stateful(given),
     )
@@ -78,9 +129,16 @@ def render_files(options: Options) -> Outcome:
     except CompositionError as error:
         raise located(composition_file, error.problems) from error
     check_children(composition_file, rendered, given)
-    made = rendered.children
-    text = yaml_of(request.composition_name, made) if options.output == "yaml" else _lines(made)
+    text = (
+        _lines(rendered.children) if options.output == "json" else yaml_of(request.composition_name, rendered.children)
+    )
     return Outcome(text, tuple(str(each) for each in rendered.waiting))
+
+
+def _headed(claim: Document, outcome: Outcome) -> Outcome:
+    """Say before one of several renders whose it is."""
+    name = f"{metadata(claim.content).get('namespace', 'default')}/{metadata(claim.content)['name']}"
+    return Outcome(f"# claim: {name}\n{outcome.text}", tuple(f"{name}: {each}" for each in outcome.remarks))
 
 
 def _facts(group_kind: str, given: Catalog) -> KindFacts | None:
@@ -109,13 +167,6 @@ def _group_kind(obj: Object) -> str:
     return f"{obj['kind']}.{group}" if group else str(obj["kind"])
 
 
-def _one_claim(path: Path) -> Document:
-    found = [each for each in documents_in(path) if each.content["kind"] != _COMPOSITION]
-    if len(found) != 1:
-        raise invalid(path, f"holds {len(found)} claims; give exactly one")
-    return found[0]
-
-
 def checked_claim(file: Document, uid: str, given: Catalog = NONE_GIVEN) -> Object:
     """Check a claim against its CRD's schema and fill in what the API server would. Raises CommandError.
 
@@ -128,32 +179,47 @@ def checked_claim(file: Document, uid: str, given: Catalog = NONE_GIVEN) -> Obje
         claimable = sorted(each.resource.kind for each in known if each.abstract)
         what = f"{claim['apiVersion']} {claim['kind']} is no kind of claim; there is {', '.join(claimable)}"
         raise invalid(file.place("kind"), f"{what}{near(str(claim['kind']), claimable)}")
-    if not metadata(claim).get("name"):
-        raise invalid(file.place("metadata"), "metadata.name is missing")
-    problems = list(claim_mismatches(claim, facts.schema or {}))
+    return checked_object(file, uid, facts.schema or {})
+
+
+def checked_object(file: Document, uid: str, kind_schema: schema.Schema) -> Object:
+    """Check an object's names and spec against its kind's schema and fill in its defaults. Raises CommandError."""
+    written = file.content
+    problems = [*_misnamed(written), *_mismatches(written, kind_schema)]
+    filled: Object = schema.defaulted(written, kind_schema)
+    if not problems:
+        problems = list(broken(filled.get("spec") or {}, schema.step(kind_schema, "spec") or {}, "spec"))
     if problems:
         raise located(file, problems)
-    filled: Object = schema.defaulted(claim, facts.schema or {})
-    filled["metadata"] = {"namespace": "default", **metadata(claim), "uid": uid}
+    filled["metadata"] = {"namespace": "default", **metadata(written), "uid": uid}
     filled.pop("status", None)
     return filled
 
 
-def claim_mismatches(claim: Object, claim_schema: schema.Schema) -> Iterable[Problem]:
-    """Yield what the schema of a claim's kind says against its spec."""
-    below = schema.step(claim_schema, "spec") or {}
-    yield from _missing(claim.get("spec") or {}, below, "spec")
-    yield from schema.mismatches(claim.get("spec") or {}, below, "spec")
+def _misnamed(obj: Object) -> Iterable[Problem]:
+    """Yield what the API server would say of an object's name and namespace (RFC 1123)."""
+    name, namespace = metadata(obj).get("name"), metadata(obj).get("namespace", "default")
+    if not name:
+        yield Problem("SchemaMismatch", "metadata.name is missing", "metadata")
+    elif len(str(name)) > _NAME_CHARACTERS or not _NAME.fullmatch(str(name)):
+        message = f"{name!r} is no name: lower-case letters, digits, - and ., at most {_NAME_CHARACTERS} of them"
+        yield Problem("SchemaMismatch", message, "metadata.name")
+    if len(str(namespace)) > _LABEL_CHARACTERS or not _LABEL.fullmatch(str(namespace)):
+        message = (
+            f"{namespace!r} is no namespace: lower-case letters, digits and -, at most {_LABEL_CHARACTERS} of them"
+        )
+        yield Problem("SchemaMismatch", message, "metadata.namespace")
 
 
-def _missing(tree: Mapping[str, object], below: schema.Schema, path: str) -> Iterable[Problem]:
-    for name in below.get("required") or ():
-        if name not in tree:
-            yield Problem("SchemaMismatch", f"{name} is missing", path)
+def _mismatches(written: Object, kind_schema: schema.Schema) -> Iterable[Problem]:
+    below = schema.step(kind_schema, "spec") or {}
+    spec = written.get("spec") or {}
+    yield from absences(spec, below, "spec")
+    yield from schema.mismatches(spec, below, "spec")
 
 
-def _choose(claim_file: Document, options: Options) -> Document:
-    """Choose by the composer's own rules; no namespace's labels are known here. A file's only Composition is meant."""
+def _choose(claim_file: Document, beside: Beside, options: Options) -> Document:
+    """Choose by the composer's own rules, with the labels of a Namespace beside it. A file's only one is meant."""
     path = options.compositions or assets("compositions")
     found = compositions_in(path)
     if len(found) == 1 and options.compositions is not None:
@@ -161,7 +227,8 @@ def _choose(claim_file: Document, options: Options) -> Document:
     claim = claim_file.content
     known = candidates((each.content for each in found), claim["apiVersion"], claim["kind"])
     spec = msgspec.convert(claim.get("spec") or {}, ClaimSpec)
-    chosen = choose(spec, "", labels_of(claim), {}, known)
+    home = beside.namespaces.get(str(metadata(claim).get("namespace", "default")), {})
+    chosen = choose(spec, "", labels_of(claim), home, known)
     if isinstance(chosen, str):
         return next(each for each in found if metadata(each.content)["name"] == chosen)
     raise invalid(claim_file.place("spec.compositionRef.name"), f"{chosen.message} [{chosen.reason}]")
@@ -187,10 +254,18 @@ def refuse_unreadable(composition: Document) -> None:
         raise located(composition, error.problems) from error
 
 
-def _environments(path: Path) -> dict[str, dict[str, str]]:
-    """Take the ConfigMaps beside the Compositions for Fairlead's environments."""
-    found = (each.content for each in documents_in(path))
-    return {str(metadata(obj)["name"]): dict(obj.get("data") or {}) for obj in found if obj["kind"] == "ConfigMap"}
+def _environments(composition: Document, beside: Beside, options: Options) -> dict[str, dict[str, str]]:
+    """Take the ConfigMaps beside the Compositions and the claim for Fairlead's environments. Raises CommandError."""
+    there = Beside.of(list(documents_in(options.compositions))) if options.compositions else beside
+    found = {**there.environments, **beside.environments}
+    for index, name in enumerate(composition.content["spec"].get("environments") or ()):
+        if name not in found:
+            raise invalid(
+                composition.place(f"spec.environments[{index}]"),
+                f"there is no environment {name!r}: put its ConfigMap into the claim's file or beside the Compositions "
+                "[EnvironmentNotFound]",
+            )
+    return found
 
 
 def _observed(folder: Path) -> Iterable[Observed]:

@@ -105,6 +105,10 @@ def run_tests(path: Path, *, crds: Path | None = None, update: bool = False) -> 
 
     Raises CommandError when a test or Composition cannot be read, or there is no test.
     """
+    if path.is_file():
+        raise invalid(
+            path, "is a file: name the folder that holds the Compositions, and their tests in its folder tests"
+        )
     compositions = {str(metadata(each.content)["name"]): each for each in compositions_in(path)}
     folder = path / "tests"
     found = [each for each in documents_in(folder) if each.content["kind"] == _KIND] if folder.is_dir() else []

@@ -15,8 +15,16 @@ from composer.kinds import Catalog
 from composer.limits import excesses
 from composer.schema import step
 from fairlead.exits import CommandError, Exit
-from fairlead.rendering import NO_UID, checked_claim, kinds_in, lines_of, refuse_unreadable, shipped_kinds
-from fairlead.yaml_files import Document, documents_in
+from fairlead.rendering import (
+    NO_UID,
+    checked_claim,
+    checked_object,
+    kinds_in,
+    lines_of,
+    refuse_unreadable,
+    shipped_kinds,
+)
+from fairlead.yaml_files import Document, documents_in, files_in
 from runtime.objects import metadata
 
 _OURS = ".fairlead.dev"
@@ -36,24 +44,63 @@ class Verdict:
         """Return invalid input for a fault, and for a remark where these count too."""
         return Exit.INVALID_INPUT if self.faults or (strict and self.remarks) else Exit.DONE
 
+    def summary(self) -> str:
+        """Count what was found."""
+        counts = {"valid": len(self.good), "faults": len(self.faults), "remarks": len(self.remarks)}
+        return ", ".join(f"{count} {what}" for what, count in counts.items() if count or what == "valid")
+
 
 def validate(paths: Sequence[Path], crds: Path | None) -> Verdict:
-    """Check every document of files and folders. Raises CommandError when one cannot be read at all."""
+    """Check every document of files and folders, whatever is wrong with the others.
+
+    Raises CommandError when `crds` cannot be read.
+    """
     given = kinds_in(crds) if crds else {}
     good: list[str] = []
     faults: list[str] = []
     said: list[str] = []
     for path in paths:
-        for document in documents_in(path):
-            if document.content["kind"] in _PASSED_OVER:
-                continue
+        documents, unreadable = _documents(path)
+        faults += unreadable
+        for document in documents:
             kinds = {**_shipped(document), **given}
+            if _is_foreign(document, kinds):
+                said.append(f"{document.place('kind')}: not checked: no schema of {_kind_of(document)} is known here")
+                continue
             wrong = list(_faults(document, kinds))
             faults += wrong
             if not wrong:
-                good.append(f"{path}: {document.content['kind']} {metadata(document.content)['name']} is valid")
+                good.append(
+                    f"{document.path}: {document.content['kind']} {metadata(document.content)['name']} is valid"
+                )
                 said += _remarks(document, kinds)
     return Verdict(tuple(good), tuple(faults), tuple(said))
+
+
+def _documents(path: Path) -> tuple[list[Document], list[str]]:
+    """Return what can be read of a file or folder, and a fault for each file that cannot or that holds nothing."""
+    found: list[Document] = []
+    faults: list[str] = []
+    for file in files_in(path):
+        try:
+            documents = list(documents_in(file))
+        except CommandError as error:
+            faults.append(str(error))
+            continue
+        found += (each for each in documents if each.content["kind"] not in _PASSED_OVER)
+        if not documents:
+            faults.append(f"{file}: holds no document")
+    return found, faults
+
+
+def _kind_of(document: Document) -> str:
+    return f"{document.content['apiVersion']} {document.content['kind']}"
+
+
+def _is_foreign(document: Document, kinds: Catalog) -> bool:
+    """Tell whether nothing can be said of a document: its group is neither ours nor one of those given."""
+    group = str(document.content["apiVersion"]).partition("/")[0]
+    return not f".{group}".endswith(_OURS) and group not in {each.resource.group for each in kinds.values()}
 
 
 def _shipped(document: Document) -> Catalog:
@@ -75,13 +122,17 @@ def _faults(document: Document, kinds: Catalog) -> Iterator[str]:
             refuse_unreadable(document)
             yield from lines_of(document, check(_request(document, kinds)))
             return
-        claim = checked_claim(document, NO_UID, kinds)
+        kind = f"{document.content['kind']}.{str(document.content['apiVersion']).partition('/')[0]}"
+        facts = kinds.get(kind)
+        if facts is None or facts.abstract or facts.resource.api_version != document.content["apiVersion"]:
+            obj = checked_claim(document, NO_UID, kinds)
+        else:
+            obj = checked_object(document, NO_UID, facts.schema or {})
     except CommandError as error:
         yield from str(error).splitlines()
         return
-    group = str(claim["apiVersion"]).partition("/")[0]
-    schema = kinds[f"{claim['kind']}.{group}"].schema or {}
-    yield from lines_of(document, excesses(claim.get("spec") or {}, step(schema, "spec") or {}, "spec"))
+    below = step(kinds[kind].schema or {}, "spec") or {}
+    yield from lines_of(document, excesses(obj.get("spec") or {}, below, "spec"))
 
 
 def _remarks(document: Document, kinds: Catalog) -> list[str]:

@@ -21,6 +21,7 @@ from fairlead.exits import CommandError, Exit
 from runtime.objects import Object
 
 _SIZE_LIMIT_BYTES = 1 << 20
+_SHOWN_CHARACTERS = 40
 _SUFFIXES = frozenset({".yaml", ".yml", ".json"})
 
 
@@ -69,18 +70,29 @@ def invalid(place: Place | Path, message: str) -> CommandError:
     return CommandError(f"{place}: {message}", exit_code=Exit.INVALID_INPUT)
 
 
-def documents_in(path: Path) -> Iterator[Document]:
-    """Read the documents of a file, or of all YAML and JSON files of a folder in the order of their names.
+def files_in(path: Path) -> Iterator[Path]:
+    """Yield a file itself, or all YAML and JSON files of a folder in the order of their names.
 
     Folders called `tests` below it are passed over: what lies there is no part of what they test.
+    """
+    if not path.is_dir():
+        yield path
+        return
+    for file in sorted(path.rglob("*")):
+        if file.suffix in _SUFFIXES and file.is_file() and "tests" not in file.relative_to(path).parts:
+            yield file
+
+
+def documents_in(path: Path) -> Iterator[Document]:
+    """Read the documents of a file, or of all files of a folder; those in a List of `kubectl get -o yaml` one by one.
 
     Raises CommandError (invalid input) with the place of what is wrong.
     """
-    if path.is_dir():
-        for file in sorted(path.rglob("*")):
-            if file.suffix in _SUFFIXES and file.is_file() and "tests" not in file.relative_to(path).parts:
-                yield from documents_in(file)
-        return
+    for file in files_in(path):
+        yield from _documents_of(file)
+
+
+def _documents_of(path: Path) -> Iterator[Document]:
     text = _text(path)
     try:
         _refuse_aliases(path, text)
@@ -90,16 +102,27 @@ def documents_in(path: Path) -> Iterator[Document]:
         for marked in yaml.load_all(text):
             if marked is None:
                 continue
-            if not isinstance(marked, CommentedMap) or not marked.get("apiVersion") or not marked.get("kind"):
-                raise invalid(path, "a document is no Kubernetes object: it needs apiVersion and kind")
-            content: Object = _plain(marked)
-            yield Document(path, content, marked)
+            yield from _unlisted(path, marked)
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         where = Place(path, mark.line + 1, mark.column + 1) if mark else path
         raise invalid(where, f"not YAML: {error.problem or error.context}") from error
     except YAMLError as error:
         raise invalid(path, f"not YAML: {error}") from error
+
+
+def _unlisted(path: Path, marked: Any) -> Iterator[Document]:
+    if not isinstance(marked, CommentedMap):
+        raise invalid(path, f"a document is no Kubernetes object: {str(marked)[:_SHOWN_CHARACTERS]!r}")
+    if not marked.get("apiVersion") or not marked.get("kind"):
+        where = Place(path, marked.lc.line + 1, marked.lc.col + 1)
+        raise invalid(where, "no Kubernetes object: it needs apiVersion and kind")
+    if (marked["apiVersion"], marked["kind"]) == ("v1", "List") and isinstance(marked.get("items"), CommentedSeq):
+        for item in marked["items"]:
+            yield from _unlisted(path, item)
+        return
+    content: Object = _plain(marked)
+    yield Document(path, content, marked)
 
 
 def objects_in(folder: Path, names: str) -> list[Object]:

@@ -50,7 +50,7 @@ def test_all_that_is_missing_is_named_with_its_place(tmp_path: Path, capsys: pyt
     assert run(["crd", "check", str(path)]) == Exit.INVALID_INPUT
 
     lines = capsys.readouterr().err.removeprefix("fairlead: ").splitlines()
-    assert [line.partition(" lacks ")[2] for line in lines] == ["subresources.status", "status.inventory"]
+    assert [line.partition(" lacks ")[2] for line in lines] == ["subresources.status, status.inventory"]
     assert all(line.startswith(f"{path}:") and "Cache.cache.example.org v1" in line for line in lines)
     begins = path.read_text().splitlines().index("---") + 2
     assert all(int(line.removeprefix(f"{path}:").partition(":")[0]) > begins for line in lines)

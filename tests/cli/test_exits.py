@@ -39,7 +39,12 @@ def test_the_most_severe_outcome_wins(seen: tuple[Exit, ...], answer: Exit) -> N
         pytest.param(["trace"], 64, "REFERENCE", id="a missing argument is named"),
         pytest.param(["trace", "a", "--colour"], 64, "--colour", id="an unknown option is named"),
         pytest.param(["trace", "a", "-o", "xml"], 64, "table", id="a wrong choice lists the right ones"),
-        pytest.param(["trace", "a/b/c"], 1, "KIND/NAME", id="a reference that is none is explained"),
+        pytest.param(["trace", "a/b/c"], 64, "KIND/NAME", id="a reference that is none is explained"),
+        pytest.param(["trace"], 64, "fairlead trace --help", id="the help of the very command is named"),
+        pytest.param(["crd", "chek"], 64, "fairlead crd --help", id="an unknown command names its group's help"),
+        pytest.param(["up", "--clouds", "mars"], 64, "only aws, onprem", id="an unknown cloud lists the others"),
+        pytest.param(["completion", "csh"], 64, "bash", id="a shell that we cannot complete lists the rest"),
+        pytest.param(["completion", "bash"], 0, "", id="a script of completions is printed"),
         pytest.param(["trace", "a", "--kubeconfig", "/nowhere"], 1, "/nowhere", id="a missing kubeconfig is named"),
     ],
 )
@@ -52,6 +57,17 @@ def test_a_command_line_gets_its_exit_code(
     assert answer == code
     assert said in shown.err
     assert "Traceback" not in shown.err
+
+
+def test_a_kubeconfig_of_another_shape_is_told_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    broken = tmp_path / "config"
+    broken.write_text("clusters: [\n")
+
+    assert run(["trace", "orders", "--kubeconfig", str(broken)]) == 1
+
+    told = capsys.readouterr().err
+    assert told.count("\n") == 1
+    assert "fairlead up" in told
 
 
 def test_an_interrupt_ends_with_130(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

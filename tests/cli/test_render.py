@@ -99,6 +99,60 @@ def test_the_identity_names_the_children(files: Path, capsys: pytest.CaptureFixt
     assert names[0] != names[1]
 
 
+def test_several_claims_are_rendered_one_after_the_other(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    other = CLAIM.replace("orders", "reports")
+    (files / "claim.yaml").write_text(f"{CLAIM}---\n{other}")
+    assert run(["render", str(files / "claim.yaml")]) == 0
+    in_one_file = capsys.readouterr().out
+    listed = "\n".join(f"- {part}" for part in (_indented(CLAIM), _indented(other)))
+    (files / "claim.yaml").write_text(f"apiVersion: v1\nkind: List\nitems:\n{listed}")
+    assert run(["render", str(files / "claim.yaml")]) == 0
+
+    assert capsys.readouterr().out == in_one_file
+    heads = [line for line in in_one_file.splitlines() if line.startswith("# claim: ")]
+    assert heads == ["# claim: shop/orders", "# claim: shop/reports"]
+    assert len(rendered(in_one_file)) == 2
+
+
+def _indented(document: str) -> str:
+    return document.replace("\n", "\n  ").rstrip(" ")
+
+
+def test_faults_of_all_claims_are_told_at_once(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bad = CLAIM.replace("small", "tiny")
+    (files / "claim.yaml").write_text(f"{bad}---\n{CLAIM}---\n{bad}")
+
+    assert run(["render", str(files / "claim.yaml")]) == 2
+
+    shown = capsys.readouterr()
+    assert (shown.out, shown.err.count("spec.size: 'tiny'")) == ("", 2)
+
+
+def test_a_namespace_beside_a_claim_counts_in_the_choice(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    namespace = "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop, labels: {cloud: aws}}\n"
+    network = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: aws}\ndata: {subnetIds: a, securityGroupIds: b}\n"
+    (files / "claim.yaml").write_text(f"{namespace}---\n{network}---\n{CLAIM}")
+
+    assert run(["render", str(files / "claim.yaml")]) == 0
+    assert capsys.readouterr().out.startswith("# composition: postgres-aws\n")
+
+
+def test_a_dash_is_standard_input() -> None:
+    program = "from fairlead.cli import main; main()"
+
+    ended = subprocess.run(
+        [sys.executable, "-c", program, "render", "-"], input=CLAIM, capture_output=True, text=True, check=False
+    )
+
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert ended.stdout.startswith("# composition: postgres-onprem\n")
+
+
+def test_an_identity_that_is_no_uid_is_refused(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["render", str(files / "claim.yaml"), "--identity", "a b"]) == 64
+    assert "'a b' is no uid" in capsys.readouterr().err
+
+
 def test_what_waits_is_said_beside_the_output(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["render", str(files / "claim.yaml"), "-c", str(files / "composition.yaml")]) == 0
 
@@ -175,7 +229,25 @@ CASES = (
         "PostgresInstance is no kind of claim; there is PostgreSQLInstance, did you mean 'PostgreSQLInstance'?",
     ),
     Case("a claim without a name", "claim", "  name: orders\n", "", "claim.yaml:3:1:", "metadata.name is missing"),
-    Case("two claims in one file", "claim", CLAIM, f"{CLAIM}---\n{CLAIM}", "claim.yaml:", "holds 2 claims"),
+    Case("no claim", "claim", CLAIM, "", "claim.yaml:", "holds no claim"),
+    Case("a name that is none", "claim", "name: orders", "name: Orders", "claim.yaml:4:3:", "'Orders' is no name"),
+    Case(
+        "neither a size nor its parts",
+        "claim",
+        "  size: small\n",
+        "",
+        "claim.yaml:6:1:",
+        "spec: give exactly one of: size",
+    ),
+    Case("no document of ours", "claim", CLAIM, "hello", "claim.yaml:", "is no Kubernetes object: 'hello'"),
+    Case(
+        "an environment that is not there",
+        "composition",
+        "environments: [defaults]",
+        "environments: [dfaults]",
+        "composition.yaml:10:18:",
+        "there is no environment 'dfaults'",
+    ),
     Case("what is no YAML", "claim", "spec:", "spec: [", "claim.yaml:", ""),
     Case(
         "a key that is there twice",
@@ -186,7 +258,14 @@ CASES = (
         "not YAML: found duplicate key",
     ),
     Case("an anchor", "claim", "size: small", "size: &a small", "claim.yaml:8:9:", "anchors and aliases are refused"),
-    Case("no object at all", "claim", "apiVersion:", "api:", "claim.yaml:", "a document is no Kubernetes object"),
+    Case(
+        "no object at all",
+        "claim",
+        "apiVersion:",
+        "api:",
+        "claim.yaml:",
+        "no Kubernetes object: it needs apiVersion and kind",
+    ),
     Case(
         "a misspelt variable",
         "composition",

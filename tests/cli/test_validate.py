@@ -32,6 +32,13 @@ spec:
             properties:
               instances: {type: integer}
 """
+MANAGED = """\
+apiVersion: onprem.fairlead.dev/v1alpha1
+kind: PostgresDatabase
+metadata: {name: orders}
+spec:
+  forProvider: {databaseName: orders, username: orders}
+"""
 FOREIGN = COMPOSITION.replace("apiVersion: onprem.fairlead.dev/v1alpha1", "apiVersion: postgresql.cnpg.io/v1").replace(
     "kind: PostgresDatabase", "kind: Cluster"
 )
@@ -53,6 +60,13 @@ CASES = {
     ),
     "a value out of its range": Case(CLAIM + "  storageGiB: 0\n", 2, "0 is less than"),
     "a text that is too long": Case(CLAIM + f"  databaseName: {'a' * 99}\n", 2, "at most"),
+    "a name that is reserved": Case(CLAIM + "  databaseName: postgres\n", 2, "this database name is reserved"),
+    "a kind that is not ours": Case("apiVersion: v1\nkind: Secret\nmetadata: {name: a}\n", 0, "remark: "),
+    "a managed resource": Case(MANAGED, 0, "PostgresDatabase orders is valid"),
+    "a misspelt field of a managed resource": Case(
+        MANAGED.replace("username", "usrname"), 2, "unknown field 'usrname', did you mean 'username'?"
+    ),
+    "nothing at all": Case("", 2, "holds no document"),
     "no kind of claim": Case(CLAIM.replace("PostgreSQLInstance", "MySQLInstance"), 2, "is no kind of claim"),
     "a misspelt field of a child": Case(
         COMPOSITION.replace("connectionLimit", "conectionLimit"), 2, "did you mean 'connectionLimit'?"
@@ -104,6 +118,19 @@ def test_all_faults_of_a_folder_are_told_at_once(tmp_path: Path, capsys: pytest.
     assert all(
         f"{file}.yaml:{line}:3: spec.{name}" in told for file in "ab" for line, name in ((7, "vrsion"), (8, "sise"))
     )
+
+
+def test_a_file_that_cannot_be_read_hides_no_other(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, text in {"a": "a: [", "b": CLAIM.replace("small", "tiny"), "c": CLAIM}.items():
+        (tmp_path / f"{name}.yaml").write_text(text)
+
+    assert run(["validate", str(tmp_path)]) == 2
+
+    shown = capsys.readouterr()
+    assert "a.yaml:1:5: not YAML" in shown.err
+    assert "b.yaml:8:3: spec.size: 'tiny'" in shown.err
+    assert shown.out == f"{tmp_path}/c.yaml: PostgreSQLInstance orders is valid\n"
+    assert shown.err.endswith("1 valid, 2 faults\n")
 
 
 def test_the_shipped_compositions_are_valid_for_every_claim(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,69 @@
+"""Rules in CEL, as far as they are read without an API server: what they say, and what is passed over."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+import pytest
+
+from fairlead.rules import broken
+from fairlead.yaml_files import objects_in
+
+_CRDS = Path(__file__).resolve().parents[2] / "crds"
+
+
+class Case(msgspec.Struct, frozen=True):
+    rule: str
+    value: dict[str, Any]
+    found: Literal["good", "broken"]
+
+
+CASES = {
+    "a field that must be there is": Case("has(self.a)", {"a": 1}, "good"),
+    "a field that must be there is not": Case("has(self.a)", {}, "broken"),
+    "a mark of exclamation binds tighter than a comparison": Case("!has(self.a) == has(self.b)", {"b": 1}, "good"),
+    "one of two, and both are there": Case("has(self.a) != (has(self.b) || has(self.c))", {"a": 1, "c": 1}, "broken"),
+    "what comes after an or is not asked": Case("!has(self.a) || self.a.b > 1", {}, "good"),
+    "an and of two": Case("self.a >= 1 && self.a < 5", {"a": 5}, "broken"),
+    "a mark of exclamation in a text is a text": Case("self.a != 'x && !y'", {"a": "x && !y"}, "broken"),
+    "a text in a list": Case("!(self.a in ['p', 'q']) && !self.a.startsWith('pg_')", {"a": "q"}, "broken"),
+    "every name of a map": Case("self.a.all(n, n.matches('^[a-z]+$'))", {"a": {"B": 1}}, "broken"),
+    "texts as numbers": Case("int(self.a) >= 15", {"a": "9"}, "broken"),
+    "the size of a list": Case("size(self.a) <= 1", {"a": [1, 2]}, "broken"),
+    "a rule on the former value is the API server's": Case("self.a == oldSelf.a", {"a": 1}, "good"),
+    "a function that is not read is the API server's": Case("self.a.all(c, isCIDR(c))", {"a": ["x"]}, "good"),
+    "a conditional is the API server's": Case("has(self.a) ? self.a > 1 : false", {"a": 1}, "good"),
+    "a comparison of two types is the API server's": Case("self.a > 'x'", {"a": 1}, "good"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_a_rule_is_told(case: Case) -> None:
+    schema = {"x-kubernetes-validations": [{"rule": case.rule, "message": "so it is", "fieldPath": ".a"}]}
+
+    found = [(each.path, each.message) for each in broken(case.value, schema, "spec")]
+
+    assert found == ([("spec.a", "so it is")] if case.found == "broken" else [])
+
+
+GOOD: dict[str, Any] = {"version": "16", "size": "small"}
+SHIPPED: dict[str, tuple[dict[str, Any], str]] = {
+    "neither size nor processors": ({"version": "16"}, "give exactly one of: size"),
+    "processors without memory": ({"version": "16", "cpu": 2}, "belong together"),
+    "two sources": (GOOD | {"restoreFrom": {"claim": "a", "backup": "b"}}, "name exactly one"),
+    "a parameter with a blank": (GOOD | {"parameters": {"work mem": "1"}}, "a parameter name is"),
+    "a login of the cloud": (GOOD | {"username": "rdsadmin"}, "reserved"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("spec", "said"), SHIPPED.values(), ids=SHIPPED)
+def test_a_rule_of_the_shipped_kind_is_read(spec: dict[str, Any], said: str) -> None:
+    (crd,) = objects_in(_CRDS, "database.fairlead.dev_*.yaml")
+    schema = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
+
+    (problem,) = broken(spec, schema, "spec")
+
+    assert said in problem.message
+    assert list(broken(GOOD, schema, "spec")) == []
