@@ -98,8 +98,8 @@ async def _installation(kube: Kube) -> tuple[str, str]:
     takeover = ""
     if recorded and recorded != actual:
         takeover = (
-            "another cluster is recorded as this installation's; databases are only read. When that one runs no Fairlead"
-            f" any more, set clusterUid of ConfigMap {_INSTALLATION} to {actual} and restart this process"
+            "another cluster is recorded as this installation's; databases are only read. When Fairlead runs there no"
+            f" longer, set clusterUid of ConfigMap {_INSTALLATION} to {actual} and restart this process"
         )
     return given or found.get("id", ""), takeover
 
