@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, assert_never
 
@@ -16,7 +16,19 @@ import msgspec
 import structlog
 
 from composer import names, ownership
-from composer.decide import Annotate, Apply, Create, Effect, Keep, LetGo, Release, Remove, Step, not_owned
+from composer.decide import (
+    Annotate,
+    Apply,
+    Create,
+    Effect,
+    Keep,
+    LetGo,
+    Release,
+    Remove,
+    Step,
+    not_owned,
+    token_steps,
+)
 from composer.hashes import digest, has_fields_of, live_hash, sent_hash
 from composer.inventory import Entry
 from composer.kinds import KindFacts
@@ -36,7 +48,7 @@ from runtime.errors import (
     WriteConflict,
 )
 from runtime.kube import Kube
-from runtime.objects import Key, Object, annotations_of, key_of, labels_of, uid_of
+from runtime.objects import Key, Object, annotations_of, key_of, labels_of, metadata, uid_of
 
 _log = structlog.get_logger("composer.act")
 
@@ -84,6 +96,27 @@ class Actor:
         else:
             await carry_out(sorted(last))
         return tuple(found[index] for index in range(len(steps)))
+
+    async def pass_on(self, view: View) -> View:
+        """Tell the children that a person asked for a pass, before the claim says that it was seen to.
+
+        A child that is gone or cannot be told is passed over. Raises ApiError, and the claim has not answered.
+        """
+        made = dict[str, Object]()
+        for step in token_steps(view):
+            try:
+                outcome = await self._annotate(view, step)
+            except (NotFound, WriteConflict, Invalid, Forbidden) as error:
+                _log.info("a child is not told of a request", child=step.entry.name, error=str(error))
+                continue
+            if outcome.written:
+                self._remember(step.facts, outcome.written)
+                metadata(outcome.written).pop("managedFields", None)
+                made[uid_of(outcome.written)] = outcome.written
+        known = (
+            replace(each, live=made.get(uid_of(each.live), each.live) if each.live else None) for each in view.known
+        )
+        return replace(view, known=tuple(known)) if made else view
 
     async def _one(self, view: View, step: Step) -> Outcome:
         if isinstance(step, Keep):

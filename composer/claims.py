@@ -90,6 +90,7 @@ class ClaimReconciler:
             return await self._paused(view)
         if view.unlisted:
             return await self._blind(view)
+        view = await self._tools.actor.pass_on(view)
         if view.deleting:
             return await self._tear_down(view)
         return await self._compose(view)

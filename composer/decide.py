@@ -277,6 +277,22 @@ def _mirrored(view: View, live: Object) -> dict[str, str | None]:
     return copied_pause(view, live) if deleting(live) else _corrections(view, live)
 
 
+def token_steps(view: View) -> tuple[Annotate, ...]:
+    """Return the steps that pass a person's request for a pass on to all children that a provider serves.
+
+    Only a request that the claim has not answered yet: a token that somebody gives a child itself stays.
+    """
+    token = view.annotations.get(names.RECONCILE_REQUESTED_AT)
+    if not token or not view.is_asked:
+        return ()
+    return tuple(
+        Annotate(each.entry, each.facts, each.live, {names.RECONCILE_REQUESTED_AT: token})
+        for each in view.known
+        if each.live is not None and each.facts is not None and each.facts.managed
+        if annotations_of(each.live).get(names.RECONCILE_REQUESTED_AT) != token
+    )
+
+
 def _unwanted(view: View, rendered: Rendered) -> list[tuple[Known, Cause | None]]:
     """Return what is not wanted any more, each with why it is held, or None when it may go."""
     waiting = {each.resource for each in rendered.waiting}

@@ -14,7 +14,7 @@ from typing import Any
 from composer import names
 from runtime.objects import Object, metadata, uid_of, version_of
 
-_LENT_ANNOTATIONS = tuple(f"f:{mark}" for mark in names.MARKS)
+_LENT_ANNOTATIONS = tuple(f"f:{name}" for name in (*names.MARKS, names.RECONCILE_REQUESTED_AT))
 _LENT_FINALIZER = f'v:"{names.TEARDOWN_FINALIZER}"'
 
 

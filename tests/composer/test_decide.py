@@ -8,7 +8,19 @@ import msgspec
 import pytest
 
 from composer import names
-from composer.decide import Annotate, Apply, Create, Keep, LetGo, Release, Remove, Step, decide, mirrored_pause
+from composer.decide import (
+    Annotate,
+    Apply,
+    Create,
+    Keep,
+    LetGo,
+    Release,
+    Remove,
+    Step,
+    decide,
+    mirrored_pause,
+    token_steps,
+)
 from composer.hashes import live_hash, sent_hash
 from composer.inventory import Entry, Resting
 from composer.render import Rendered, Waiting
@@ -324,6 +336,31 @@ def test_a_pause_is_the_childrens_too(
 
     found = step.annotations if isinstance(step, Annotate) else {}
     assert found == {names.PREFIX + name: text for name, text in expected.items()}
+
+
+@pytest.mark.parametrize(
+    ("token", "answered", "on_child", "told"),
+    [
+        ("monday", "", "", True),
+        ("monday", "sunday", "sunday", True),
+        ("monday", "", "monday", False),
+        ("monday", "monday", "tuesday", False),
+        ("", "monday", "monday", False),
+    ],
+    ids=["a request", "the next one", "once", "a request to the child alone stays", "none"],
+)
+def test_a_request_for_a_pass_is_passed_on(token: str, answered: str, on_child: str, *, told: bool) -> None:
+    asks = claim(
+        annotations={names.RECONCILE_REQUESTED_AT: token} if token else {},
+        status={"lastHandledReconcileAt": answered} if answered else {},
+    )
+    stored = annotated(LIVE, reconcile_requested_at=on_child) if on_child else LIVE
+
+    steps = token_steps(view(Known(_sent(WANTED, LIVE), stored, DATABASE), SETTINGS_KNOWN, of=asks))
+
+    assert [(each.entry.resource, each.annotations) for each in steps] == (
+        [("database", {names.RECONCILE_REQUESTED_AT: token})] if told else []
+    )
 
 
 @pytest.mark.parametrize(
