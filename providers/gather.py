@@ -276,7 +276,7 @@ class Gatherer(Generic[SpecT, ConfigT]):
     def _scene(self, scene: Scene[SpecT], envelope: Envelope, target: Target[SpecT]) -> Scene[SpecT]:
         match scene.observation:
             case Present(observed=observed):
-                changes = differences(self._provider, envelope, target, observed)
+                changes = differences(self._provider, envelope, target, observed, scene.marks.applied_keys)
                 return replace(scene, changes=changes, observed_hash=digest(observed.spec))
             case _:
                 return scene

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
 from typing import Any, Generic, TypeAlias, TypeVar, assert_never
@@ -20,6 +20,8 @@ from runtime.objects import Object
 
 SpecT = TypeVar("SpecT", bound=msgspec.Struct)
 Value: TypeAlias = str | int | bool | tuple[str, ...] | None
+Keys: TypeAlias = Mapping[str, tuple[str, ...]]
+"""Keys of maps, by the map's path below forProvider."""
 
 
 class Class(Enum):
@@ -94,7 +96,8 @@ class Observed(Generic[SpecT]):
     `incarnation` is the cloud's own id of this very database; `facts` is what only its provider understands;
     `at_provider` what people see in status; `state` the cloud's own word for how it is. `usable` tells whether logins
     may work meanwhile, `pending` which fields the cloud's own queue holds, `password_pending` that a password which was
-    sent does not yet count, `restart` what waits for a restart that nobody begins by itself.
+    sent does not yet count, `restart` what waits for a restart that nobody begins by itself. `tolerated` are
+    differences that `spec` does not show, as nobody is to undo them: a later minor version, grown storage.
     """
 
     name: str
@@ -109,6 +112,7 @@ class Observed(Generic[SpecT]):
     pending: tuple[str, ...] = ()
     password_pending: bool = False
     restart: str = ""
+    tolerated: tuple[Change, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,13 +164,18 @@ class Converged:
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """What we remember of a resource across crashes; annotations and status, either counts."""
+    """What we remember of a resource across crashes; annotations and status, either counts.
+
+    `applied_keys`, in status alone, are the keys that the spec set in maps which others write as well: without it they
+    are left where they are.
+    """
 
     external_name: str = ""
     incarnation: str = ""
     account: str = ""
     converged: Converged | None = None
     absent_since: datetime | None = None
+    applied_keys: Keys = field(default_factory=dict)
 
 
 def _equal(path: str, want: Value, have: Value) -> Iterable[Change]:
@@ -186,7 +195,7 @@ def _map(path: str, want: Mapping[str, str], have: Mapping[str, str]) -> Iterabl
         yield from _equal(f"{path}.{key}", want.get(key), have.get(key))
 
 
-def _field(path: str, want: Any, have: Any, how: Compare) -> Iterable[Change]:
+def _field(path: str, want: Any, have: Any, how: Compare, applied: tuple[str, ...]) -> Iterable[Change]:
     match how:
         case Compare.EQUAL:
             return _equal(path, want, have)
@@ -199,7 +208,8 @@ def _field(path: str, want: Any, have: Any, how: Compare) -> Iterable[Change]:
         case Compare.WHOLE_MAP:
             return _map(path, want, have or {})
         case Compare.SUB_MAP:
-            return _map(path, want, {key: value for key, value in (have or {}).items() if key in want})
+            ours = {*want, *applied}
+            return _map(path, want, {key: value for key, value in (have or {}).items() if key in ours})
         case never:
             assert_never(never)
 
@@ -214,20 +224,39 @@ def _how(info: msgspec.inspect.Type) -> Compare:
             return Compare.EQUAL
 
 
-def diff(want: SpecT, have: SpecT, *, ignore: Iterable[str] = ()) -> tuple[Change, ...]:
+def _fields(model: type[msgspec.Struct]) -> tuple[msgspec.inspect.Field, ...]:
+    info = msgspec.inspect.type_info(model)
+    return info.fields if isinstance(info, msgspec.inspect.StructType) else ()
+
+
+def diff(want: SpecT, have: SpecT, *, ignore: Iterable[str] = (), applied: Keys | None = None) -> tuple[Change, ...]:
     """Return what the user asked for and the cloud does not show; unset fields (None) are not managed.
 
-    `ignore` holds paths below forProvider; a path also covers what lies below it.
+    `ignore` holds paths below forProvider; a path also covers what lies below it. `applied` are keys that the spec set
+    before in maps which others write as well: what it names no more of them is to go.
     """
-    info = msgspec.inspect.type_info(type(want))
-    fields = info.fields if isinstance(info, msgspec.inspect.StructType) else ()
     skipped = tuple(ignore)
     found: list[Change] = []
-    for field in fields:
-        value = getattr(want, field.name)
+    for one in _fields(type(want)):
+        value, ours = getattr(want, one.name), (applied or {}).get(one.encode_name, ())
+        if value is None and ours:
+            value = {}
         if value is not None:
-            found += _field(field.encode_name, value, getattr(have, field.name), _how(field.type))
+            found += _field(one.encode_name, value, getattr(have, one.name), _how(one.type), ours)
     return tuple(change for change in found if not _covered(change.path, skipped))
+
+
+def shared_keys(spec: msgspec.Struct) -> dict[str, tuple[str, ...]]:
+    """Return the keys that a spec sets in maps which others write as well."""
+    maps = {
+        one.encode_name: getattr(spec, one.name) for one in _fields(type(spec)) if _how(one.type) is Compare.SUB_MAP
+    }
+    return {path: tuple(sorted(keys)) for path, keys in maps.items() if keys}
+
+
+def joined_keys(one: Keys, other: Keys) -> dict[str, tuple[str, ...]]:
+    """Return the keys of both."""
+    return {path: tuple(sorted({*one.get(path, ()), *other.get(path, ())})) for path in sorted({*one, *other})}
 
 
 def _covered(path: str, ignored: tuple[str, ...]) -> bool:

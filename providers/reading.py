@@ -10,7 +10,7 @@ import msgspec
 
 from providers.envelope import Envelope
 from providers.identity import PREFIX
-from providers.managed import Converged, Marks
+from providers.managed import Converged, Keys, Marks
 from providers.plan import Consent, Policy
 from runtime.objects import Object, annotations_of, finalizers_of, uid_of
 
@@ -27,6 +27,7 @@ BRAKE_RELEASED = PREFIX + "brake-released"
 FINALIZER = PREFIX + "teardown"
 IN_USE = PREFIX + "in-use"
 EPHEMERAL = PREFIX + "ephemeral"
+APPLIED_KEYS = "appliedKeys"
 
 INTENT_FORMAT = 1
 
@@ -58,6 +59,11 @@ class Intent:
     by: str
     not_after: datetime
     calls: tuple[Call, ...] = ()
+
+
+def written_keys(keys: Keys) -> Object:
+    """Return keys of shared maps as `status.appliedKeys` holds them."""
+    return {path: list(names) for path, names in keys.items()}
 
 
 def status_of(obj: Object) -> Object:
@@ -117,6 +123,7 @@ def marks_of(obj: Object, *, absent_since: datetime | None) -> Marks:
             int(known.get("translator", 0)),
         ),
         absent_since=absent_since,
+        applied_keys={path: tuple(keys) for path, keys in (status.get(APPLIED_KEYS) or {}).items()},
     )
 
 

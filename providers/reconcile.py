@@ -266,7 +266,7 @@ class Reconciler(Generic[SpecT, ConfigT]):
             target = replace(target, retiring="")
         observed = outcome.fresh.observed
         marks = reading.marks_of(outcome.obj, absent_since=None)
-        changes = differences(self._provider, snapshot.envelope, target, observed)
+        changes = differences(self._provider, snapshot.envelope, target, observed, marks.applied_keys)
         scene = replace(
             snapshot.scene,
             observation=outcome.fresh,

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from providers import reading
 from providers.identity import CA, credentials_key
-from providers.managed import Change, Phase, Present, describe
+from providers.managed import Change, Phase, Present, describe, shared_keys
 from providers.outcome import Outcome
 from providers.passwords import Await, Kept, Missing, keyed_hash
 from providers.plan import Create, Plan, Refuse, Rest, Settled, Update, Wait
@@ -96,6 +96,7 @@ def status_after(
         "connection": _connection(snapshot, outcome, settings) or old.get("connection"),
         "drift": _drift(verdict, outcome, old, now),
         "converged": _converged(snapshot, verdict, old),
+        reading.APPLIED_KEYS: _applied_keys(snapshot, verdict, old),
         "rotation": _rotation(snapshot, outcome, settings, now),
         "operation": _operation(snapshot, outcome, old),
         "resolved": dict(snapshot.resolved),
@@ -233,6 +234,13 @@ def _converged(snapshot: Snapshot[Any], verdict: Verdict, old: Object) -> Object
         "observedHash": snapshot.scene.observed_hash,
         "translator": snapshot.scene.bounds.translator,
     }
+
+
+def _applied_keys(snapshot: Snapshot[Any], verdict: Verdict, old: Object) -> Object | None:
+    """Remember what is the spec's own; once nothing differs that is what the spec names, and no more."""
+    if verdict.reason or not isinstance(snapshot.scene.observation, Present):
+        return old.get(reading.APPLIED_KEYS)
+    return reading.written_keys(shared_keys(snapshot.target.spec))
 
 
 def _operation(snapshot: Snapshot[Any], outcome: Outcome[Any], old: Object) -> Object | None:

@@ -8,7 +8,7 @@ from typing import Any, Generic
 
 from providers.cloud import Account, Provider, Target
 from providers.envelope import Envelope
-from providers.managed import Change, Observed, Present, SpecT, Unknown, diff
+from providers.managed import Change, Keys, Observed, Present, SpecT, Unknown, diff
 from providers.passwords import Keep, Login, PasswordStep, Stored
 from providers.plan import Scene
 from providers.reading import Intent, status_of
@@ -48,11 +48,11 @@ class Snapshot(Generic[SpecT]):
 
 
 def differences(
-    provider: Provider[SpecT, Any], envelope: Envelope, target: Target[SpecT], observed: Observed[SpecT]
+    provider: Provider[SpecT, Any], envelope: Envelope, target: Target[SpecT], observed: Observed[SpecT], applied: Keys
 ) -> tuple[Change, ...]:
-    """Return all that differs, each change in its class. Pure."""
-    found = (*diff(target.spec, observed.spec, ignore=envelope.ignore_fields), *provider.guarded(target, observed))
-    return tuple(provider.classify(change, observed) for change in found)
+    """Return all that differs, each change in its class; `applied` are keys that the spec set before. Pure."""
+    asked = diff(target.spec, observed.spec, ignore=envelope.ignore_fields, applied=applied)
+    return tuple(provider.classify(change, observed) for change in (*asked, *provider.guarded(target, observed)))
 
 
 def proven_versions(obj: Object) -> dict[str, str]:

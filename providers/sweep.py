@@ -11,6 +11,7 @@ import structlog
 
 from providers import reading
 from providers.accounts import Accounts
+from providers.bounds import BY_CONFIG, config_of
 from providers.cloud import Sweep
 from runtime.cache import Informer
 from runtime.errors import Failure
@@ -62,11 +63,12 @@ class Sweeper:
         self._period = period
         self._stores: dict[tuple[str, str], ExternalStore] = {}
         resources.store.add_index(BY_EXTERNAL_NAME, external_names)
+        resources.store.add_index(BY_CONFIG, config_of)
 
     async def __call__(self, key: Key) -> Result:
-        """Sweep once; come back after the period."""
+        """Sweep once, if a list could wake anything; come back after the period."""
         account = self._accounts.connected.get(key.name)
-        if account is None:
+        if account is None or not self._resources.store.by_index(BY_CONFIG, key.name):
             return Result(self._period)
         as_of = asyncio.get_running_loop().time()
         try:

@@ -8,17 +8,17 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from typing import Annotated
 
 import msgspec
 
 from providers.cloud import Credential, Endpoint, Fence, Provider, Rate, Sweep, Target
 from providers.envelope import DatabaseEnvelope
 from providers.identity import Owner
-from providers.managed import Absent, Change, Class, Found, Observed, Phase, Present
+from providers.managed import Absent, Change, Class, Compare, Found, Observed, Phase, Present, compared
 from providers.passwords import Login
 from providers.plan import Policy
 from providers.reading import Operation
-from runtime.errors import Failure
 from runtime.objects import Resource
 
 TOYS = Resource("toy.example.org", "v1", "Toy", "toys")
@@ -28,6 +28,7 @@ START = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 class ToyParameters(msgspec.Struct, frozen=True):
     size: int | None = None
+    tags: Annotated[dict[str, str], compared(Compare.SUB_MAP)] | None = None
 
 
 class ToySpec(DatabaseEnvelope, frozen=True, rename="camel", kw_only=True):
@@ -48,6 +49,7 @@ class Toy:
     passwords: dict[str, str] = field(default_factory=dict)
     busy: int = 0
     released: bool = False
+    tags: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass
@@ -57,10 +59,11 @@ class ToyCloud:
     slow: int = 0
     toys: dict[str, Toy] = field(default_factory=dict)
     calls: list[str] = field(default_factory=list)
-    faults: list[tuple[str, Failure, bool]] = field(default_factory=list)
+    faults: list[tuple[str, BaseException, bool]] = field(default_factory=list)
     numbers: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
     leaving: set[str] = field(default_factory=set)
     account: str = "account-1"
+    lists: int = 0
 
     def _fails(self, call: str, *, done: bool) -> None:
         for fault in tuple(self.faults):
@@ -82,10 +85,13 @@ class ToyCloud:
             return Absent()
         phase = Phase.BUSY if toy.busy else Phase.READY
         self._progress(target.name)
-        seen = Observed(target.name, toy.incarnation, toy.owner, phase, ToyParameters(toy.size), None, {})
+        seen = Observed(
+            target.name, toy.incarnation, toy.owner, phase, ToyParameters(toy.size, dict(toy.tags)), None, {}
+        )
         return Present(seen)
 
     async def observe_all(self) -> Sweep:
+        self.lists += 1
         return Sweep({name: repr(toy) for name, toy in self.toys.items()}, complete=True)
 
     async def find(self, owner: Owner) -> tuple[Found, ...]:
@@ -99,6 +105,7 @@ class ToyCloud:
         if target.name not in self.toys:
             toy = Toy(f"incarnation-{next(self.numbers)}", target.owner, target.spec.size, busy=self.slow)
             toy.passwords[credential.username] = credential.password
+            toy.tags = dict(target.spec.tags or {})
             self.toys[target.name] = toy
         self._fails("create", done=True)
         return self._changed("Create", target.name)
@@ -116,6 +123,11 @@ class ToyCloud:
         toy = self.toys[target.name]
         assert toy.incarnation == observed.incarnation
         toy.size, toy.busy, toy.owner = target.spec.size, self.slow, target.owner
+        for change in changes:
+            if change.path.startswith("tags."):
+                key = change.path.removeprefix("tags.")
+                toy.tags.pop(key, None)
+                toy.tags |= {} if change.want is None else {key: str(change.want)}
         self._fails("update", done=True)
         return self._changed("Update", target.name)
 

@@ -131,7 +131,7 @@ class World:
             grace=timedelta(seconds=60),
         )  # fmt: skip
         provider = provider or provider_of(cloud)
-        accounts: Accounts[Any, Any] = Accounts(provider, self.cache, "fairlead-toy")
+        accounts = self.accounts = Accounts(provider, self.cache, "fairlead-toy")
         gatherer: Gatherer[Any, Any] = Gatherer(provider, port, accounts, settings, self.cache)
         self.store = self.cache.informer(TOYS).store
         effects: Effects[Any, Any] = Effects(provider, port, settings, self.store, lambda: lambda _budget: True)
@@ -168,7 +168,8 @@ class World:
         meta["generation"] += 1
         body: Object = {"apiVersion": "toy.example.org/v1", "kind": "Toy", "metadata": meta}
         size = spec.pop("size", 10)
-        body["spec"] = {"forProvider": {"size": size}, "deletionPolicy": "Delete", **spec}
+        tags = {"tags": spec.pop("tags")} if "tags" in spec else {}
+        body["spec"] = {"forProvider": {"size": size, **tags}, "deletionPolicy": "Delete", **spec}
         if known and "status" in known:
             body["status"] = deepcopy(known["status"])
         return self.kube.put(TOYS, body)

@@ -62,7 +62,7 @@ def target(**spec: Any) -> Target[RDSInstanceParameters]:
 def changes(spec: dict[str, Any], answer: dict[str, Any], tags: dict[str, str] | None = None) -> tuple[Change, ...]:
     where = target(**spec)
     seen = observed({**ANSWER, **answer}, TAGS if tags is None else tags, where)
-    return differences(PROVIDER, RDSInstanceSpec(for_provider=where.spec), where, seen)
+    return differences(PROVIDER, RDSInstanceSpec(for_provider=where.spec), where, seen, {})
 
 
 @dataclass(frozen=True)
