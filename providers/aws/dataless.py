@@ -6,7 +6,6 @@ and answer a list of Xs, each with an XName and an XArn.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Any, ClassVar, Generic, NoReturn
@@ -14,7 +13,8 @@ from typing import Any, ClassVar, Generic, NoReturn
 from providers.aws.account import AwsAccount, connect
 from providers.aws.config import ProviderConfigSpec, endpoint_of, secrets_of
 from providers.aws.errors import AlreadyThere, NotThere
-from providers.aws.names import RELEASED, decoded_tags, encoded_tags, hash_in, name_of, owner_from, owner_tags, tags_of
+from providers.aws.names import hash_in, name_of, owner_from, owner_tags, tags_of
+from providers.aws.tags import TAGS, Tagged
 from providers.cloud import Cloud, Credential, Endpoint, Fence, Provider, Sweep, Target
 from providers.envelope import Envelope
 from providers.identity import Owner
@@ -26,7 +26,6 @@ from runtime.errors import Transient
 from runtime.objects import Object, Resource
 
 GROUP = "aws.fairlead.dev"
-TAGS = "tags."
 Answer = Mapping[str, Any]
 
 
@@ -57,7 +56,7 @@ class Dataless(Generic[SpecT]):
             found: list[Answer] = answer.get(f"{self.word}s") or []
             if len(found) != 1:
                 raise Transient(f"cannot {what}: the answer names {len(found)}")
-            tags = await self._tags_of(found[0][f"{self.word}Arn"], target.name)
+            tags = await self._tagged(target.name, found[0][f"{self.word}Arn"]).read()
             return Present(await self._projected(found[0], tags, target))
         except NotThere:
             return Absent()
@@ -113,21 +112,17 @@ class Dataless(Generic[SpecT]):
         del owner
         return ()
 
+    def _tagged(self, name: str, arn: str) -> Tagged:
+        return Tagged(self._account, f"{self.noun} {name}", arn)
+
     async def adopt(self, target: Target[SpecT], observed: Observed[SpecT], fence: Fence) -> None:
         """Write our tags, and take away the one that says it was let go."""
-        await self._tag(observed, owner_tags(target.owner), fence)
-        await self._account.call(
-            "remove_tags_from_resource",
-            f"take over {self.noun} {observed.name}",
-            fence=fence,
-            ResourceName=observed.incarnation,
-            TagKeys=[RELEASED],
-        )
+        await self._tagged(observed.name, observed.incarnation).take(target.owner, None, observed.facts, fence)
 
     async def release(self, target: Target[SpecT], observed: Observed[SpecT], fence: Fence) -> None:
         """Say in a tag when it was let go."""
         del target
-        await self._tag(observed, {RELEASED: str(int(time.time()))}, fence)
+        await self._tagged(observed.name, observed.incarnation).release(fence)
 
     async def set_password(
         self, target: Target[SpecT], observed: Observed[SpecT], credential: Credential, fence: Fence
@@ -173,29 +168,8 @@ class Dataless(Generic[SpecT]):
     def _has_none(self) -> NoReturn:
         raise TypeError(f"a {self.noun} has no login; only a stateful kind is asked for one")
 
-    async def _tags_of(self, arn: str, name: str) -> dict[str, str]:
-        answer = await self._account.call(
-            "list_tags_for_resource", f"read the tags of {self.noun} {name}", ResourceName=arn
-        )
-        if answer.get("TagList") is None:
-            raise Transient(f"RDS does not say which tags {self.noun} {name} has")
-        return decoded_tags(answer["TagList"])
-
-    async def _tag(self, observed: Observed[SpecT], tags: dict[str, str], fence: Fence) -> None:
-        await self._account.call(
-            "add_tags_to_resource",
-            f"tag {self.noun} {observed.name}",
-            fence=fence,
-            ResourceName=observed.incarnation,
-            Tags=encoded_tags(tags),
-        )
-
     async def _retag(self, observed: Observed[SpecT], changes: Iterable[Change], fence: Fence) -> None:
-        wanted = {
-            change.path.removeprefix(TAGS): str(change.want) for change in changes if change.path.startswith(TAGS)
-        }
-        if wanted:
-            await self._tag(observed, wanted, fence)
+        await self._tagged(observed.name, observed.incarnation).change(changes, fence)
 
 
 def guarded(target: Target[SpecT], seen: Observed[SpecT]) -> tuple[Change, ...]:

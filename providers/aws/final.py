@@ -1,13 +1,10 @@
-"""Names of final snapshots, and the tag of what was let go. Pure."""
+"""Names of final snapshots. Pure."""
 
 from __future__ import annotations
 
 import hashlib
 import re
 from collections.abc import Iterable
-from datetime import datetime
-
-from providers.aws.names import RELEASED, Tag
 
 LONGEST = 255
 """Of a snapshot's identifier (DeleteDBInstance, FinalDBSnapshotIdentifier)."""
@@ -31,8 +28,3 @@ def name_for(stem: str, taken: Iterable[str]) -> str:
         number += 1
         name = f"{stem}-{number}"
     return name
-
-
-def released_at(now: datetime) -> list[Tag]:
-    """Return the tag of what was let go, Unix time in seconds."""
-    return [{"Key": RELEASED, "Value": str(int(now.timestamp()))}]

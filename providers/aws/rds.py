@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
 from typing import Any
 
 from providers.aws import birth, changes, listing, sources, states, translate
@@ -12,10 +10,11 @@ from providers.aws.account import AwsAccount
 from providers.aws.config import refusal
 from providers.aws.errors import AlreadyThere, NotThere
 from providers.aws.facts import Facts
-from providers.aws.final import name_for, released_at, stem_of
+from providers.aws.final import name_for, stem_of
 from providers.aws.listing import Listed
 from providers.aws.models import RDSInstanceParameters
-from providers.aws.names import RELEASED, decoded_tags, owner_from, tags_of
+from providers.aws.names import decoded_tags, owner_from
+from providers.aws.tags import Tagged
 from providers.cloud import Credential, Endpoint, Fence, Sweep, Target
 from providers.identity import Owner
 from providers.login import Server, try_login
@@ -59,7 +58,9 @@ class RdsInstances:
         if len(found) != 1:
             raise Transient(f"cannot {what}: the answer names {len(found)} instances")
         one = found[0]
-        tags = await self._tags(target.name, str(one.get("DBInstanceArn", "")), one.get("TagList"))
+        members, tagged = one.get("TagList"), self._tagged(target.name, str(one.get("DBInstanceArn", "")))
+        # An answer without a list of them says nothing about its tags.
+        tags = await tagged.read() if members is None else decoded_tags(members)
         seen = translate.observed(one, tags, target)
         self._tag_marks[target.name] = listing.mark_of_tags(tags)
         # By resource: one that two of them name was seen when both of them saw it.
@@ -69,15 +70,8 @@ class RdsInstances:
             self._endpoints[target.name] = (seen.facts.address, seen.facts.port, seen.facts.database)
         return Present(seen)
 
-    async def _tags(self, name: str, arn: str, members: Iterable[Mapping[str, str]] | None) -> dict[str, str]:
-        """Return the tags; an answer without a list of them says nothing about them, and is asked again by itself."""
-        if members is None:
-            what = f"read the tags of instance {name}"
-            answer = await self._account.call("list_tags_for_resource", what, ResourceName=arn)
-            members = answer.get("TagList")
-        if members is None:
-            raise Transient(f"RDS does not say which tags instance {name} has")
-        return decoded_tags(members)
+    def _tagged(self, name: str, arn: str) -> Tagged:
+        return Tagged(self._account, f"instance {name}", arn)
 
     async def observe_all(self) -> Sweep:
         """List the region's instances; an answer without a list of tags leaves what is known of them."""
@@ -98,7 +92,7 @@ class RdsInstances:
             await self.observe_all()
         found = []
         for one in self._listed[1]:
-            former = one.owner if one.tagged else owner_from(await self._tags(one.name, one.arn, None))
+            former = one.owner if one.tagged else owner_from(await self._tagged(one.name, one.arn).read())
             if former is not None and former.precedes(owner):
                 found.append(Found(one.name, one.incarnation, former))
         return tuple(found)
@@ -118,28 +112,13 @@ class RdsInstances:
 
     async def update(self, target: Where, observed: Seen, changed: tuple[Change, ...], fence: Fence) -> None:
         """Make the changes: tags, then all the rest by one call."""
-        tags = [
-            {"Key": change.path.removeprefix("tags."), "Value": str(change.want)}
-            for change in changed
-            if change.path.startswith("tags.")
-        ]
-        if tags:
-            await self._tag(observed, tags, fence)
+        await self._tagged(observed.name, observed.facts.arn).change(changed, fence)
         parameters = changes.request(target.spec, observed, changed)
         if parameters is not None:
             await self._modify(observed, fence, **parameters)
 
     async def _modify(self, observed: Seen, fence: Fence, **parameters: Any) -> None:
         await self._account.call("modify_db_instance", f"change instance {observed.name}", fence=fence, **parameters)
-
-    async def _tag(self, observed: Seen, tags: list[dict[str, str]], fence: Fence) -> None:
-        await self._account.call(
-            "add_tags_to_resource",
-            f"tag instance {observed.name}",
-            fence=fence,
-            ResourceName=observed.facts.arn,
-            Tags=tags,
-        )
 
     async def set_password(self, target: Where, observed: Seen, credential: Credential, fence: Fence) -> None:
         """Give the administrator a password, which RDS does at once and without touching its queue."""
@@ -174,20 +153,13 @@ class RdsInstances:
 
     async def adopt(self, target: Where, observed: Seen, fence: Fence) -> None:
         """Write our tags onto an instance that a person named."""
-        await self._tag(observed, tags_of(target.owner, target.spec.tags), fence)
-        if RELEASED in observed.facts.tags:
-            await self._account.call(
-                "remove_tags_from_resource",
-                f"untag instance {observed.name}",
-                fence=fence,
-                ResourceName=observed.facts.arn,
-                TagKeys=[RELEASED],
-            )
+        tagged, spec = self._tagged(observed.name, observed.facts.arn), target.spec
+        await tagged.take(target.owner, spec.tags, observed.facts.tags, fence)
 
     async def release(self, target: Where, observed: Seen, fence: Fence) -> None:
         """Say in its tags that the instance was let go."""
         del target
-        await self._tag(observed, released_at(datetime.now(UTC)), fence)
+        await self._tagged(observed.name, observed.facts.arn).release(fence)
 
     async def backup_of(self, target: Where) -> str:
         """Return the newest snapshot that is available; of a leaving one only its final snapshots count."""

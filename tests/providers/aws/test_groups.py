@@ -15,6 +15,7 @@ from providers.aws import parameter_groups, subnet_groups
 from providers.aws.account import AwsAccount
 from providers.aws.errors import AlreadyThere
 from providers.aws.groups import DBParameterGroupParameters, DBSubnetGroupParameters
+from providers.aws.names import encoded_tags
 from providers.aws.parameter_groups import ParameterGroups
 from providers.aws.subnet_groups import SubnetGroups
 from providers.cloud import Credential, Fence, Target
@@ -86,6 +87,18 @@ async def test_a_subnet_group_is_made_changed_and_deleted(account: AwsAccount, s
     found, changes = await _subnets_of(cloud, grown)
     assert changes == ()
     assert "fl-orders" in (await cloud.observe_all()).items
+
+    # A tag that the spec set and names no more goes; another's stays.
+    await account.call(
+        "add_tags_to_resource", "tag", ResourceName=found.incarnation, Tags=encoded_tags({"theirs": "x"})
+    )
+    bare = _subnet_group("fl-orders", SUBNETS, db_subnet_group_description="of orders")
+    found, _ = await _subnets_of(cloud, bare)
+    changes = diff(bare.spec, found.spec, applied={"tags": ("team",)})
+    assert [(change.path, change.want) for change in changes] == [("tags.team", None)]
+    await cloud.update(bare, found, changes, _fence())
+    found, _ = await _subnets_of(cloud, bare)
+    assert found.spec.tags == {"theirs": "x"}
 
     moved = _subnet_group("fl-orders", OTHER_NETWORK, db_subnet_group_description="of orders")
     with pytest.raises(Terminal, match="not in the VPC"):

@@ -1,0 +1,63 @@
+"""The tags of a thing in RDS: read, put, taken away, by its ARN."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from providers.aws.account import AwsAccount
+from providers.aws.names import RELEASED, decoded_tags, encoded_tags, owner_tags
+from providers.cloud import Fence
+from providers.identity import Owner
+from providers.managed import Change
+from runtime.errors import Transient
+
+TAGS = "tags."
+"""What the path of a change begins with when it is one of a tag."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tagged:
+    """A thing that carries tags; `said` is how people call it, `instance fl-orders`."""
+
+    account: AwsAccount
+    said: str
+    arn: str
+
+    async def read(self) -> dict[str, str]:
+        """Return all of its tags; raises Transient when the answer holds no list of them, which is not an empty one."""
+        what = f"read the tags of {self.said}"
+        answer = await self.account.call("list_tags_for_resource", what, ResourceName=self.arn)
+        if answer.get("TagList") is None:
+            raise Transient(f"RDS does not say which tags {self.said} has")
+        return decoded_tags(answer["TagList"])
+
+    async def put(self, tags: Mapping[str, str], fence: Fence) -> None:
+        """Give it these tags beside those that it has."""
+        what, encoded = f"tag {self.said}", encoded_tags(tags)
+        await self.account.call("add_tags_to_resource", what, fence=fence, ResourceName=self.arn, Tags=encoded)
+
+    async def remove(self, keys: Iterable[str], fence: Fence) -> None:
+        """Take tags away; one that it does not have is none the less gone."""
+        what, named = f"untag {self.said}", sorted(keys)
+        await self.account.call("remove_tags_from_resource", what, fence=fence, ResourceName=self.arn, TagKeys=named)
+
+    async def change(self, changes: Iterable[Change], fence: Fence) -> None:
+        """Make the changes that are of tags, if there are any."""
+        wanted = {one.path.removeprefix(TAGS): one.want for one in changes if one.path.startswith(TAGS)}
+        put = {key: str(value) for key, value in wanted.items() if value is not None}
+        if put:
+            await self.put(put, fence)
+        if wanted.keys() - put.keys():
+            await self.remove(wanted.keys() - put.keys(), fence)
+
+    async def take(self, owner: Owner, extra: Mapping[str, str] | None, found: Mapping[str, str], fence: Fence) -> None:
+        """Write whose it is now, with the tags of its spec; that it was let go, which `found` may say, is over."""
+        await self.put({**(extra or {}), **owner_tags(owner)}, fence)
+        if RELEASED in found:
+            await self.remove((RELEASED,), fence)
+
+    async def release(self, fence: Fence) -> None:
+        """Say when it was let go, in Unix time in seconds."""
+        await self.put({RELEASED: str(int(datetime.now(UTC).timestamp()))}, fence)
