@@ -68,6 +68,8 @@ class Accounts(Generic[SpecT, ConfigT]):
         self._endpoints = endpoints
         self.configs: Informer = cache.informer(provider.config_resource)
         self.secrets: Informer = cache.informer(SECRETS, selection=Selection(namespace=namespace))
+        # Held by whoever reads and replaces the status of a ProviderConfig: two write to it.
+        self.bookkeeping = asyncio.Lock()
         self._entries: dict[str, _Entry] = {}
         self._locks: dict[str, asyncio.Lock] = {}
         self._closing: set[asyncio.Task[None]] = set()

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any, NamedTuple
 
-from providers import reading
+from providers import destroys, reading
 from providers.accounts import Accounts
 from providers.bounds import Limiter
 from providers.cloud import Provider
@@ -64,22 +64,26 @@ class ConfigReconciler:
         if deleting(config):
             reason, message = "InUse", f"{users} resources still use it; delete or move them first"
         named = any(limiter.is_named(key.name) for limiter in self._limiters)
-        status = self._status(config, (reason, message), account or status_of(config).get("account", ""), named)
-        if not reason and advice:
-            status["conditions"][0]["message"] = f"connected; {advice}"[:1024]
-        self._tell(config, status)
-        written = await write_status(
-            self._kube,
-            self._provider.config_resource,
-            config,
-            status,
-            manager=f"{self._settings.manager}/status",
-        )
-        if written is not None:
-            self._accounts.configs.store.remember(written)
+        was_ready = is_true(config, "Ready")
+        async with self._accounts.bookkeeping:
+            # What destroys were counted meanwhile is kept.
+            config = {**config, "status": status_of(self._accounts.configs.store.get(key) or config)}
+            status = self._status(config, (reason, message), account or status_of(config).get("account", ""), named)
+            if not reason and advice:
+                status["conditions"][0]["message"] = f"connected; {advice}"[:1024]
+            self._tell(config, status)
+            written = await write_status(
+                self._kube,
+                self._provider.config_resource,
+                config,
+                status,
+                manager=f"{self._settings.manager}/status",
+            )
+            if written is not None:
+                self._accounts.configs.store.remember(written)
         if reason:
             return Result(_AGAIN)
-        if not is_true(config, "Ready"):
+        if not was_ready:
             # Whoever waited for the account need not wait for its own next look.
             self._wake(key.name)
         return SETTLED
@@ -115,7 +119,8 @@ class ConfigReconciler:
             "inUse": in_use,
         }
         requested = annotations_of(config).get(reading.REQUESTED_AT, "")[:256]
-        for name, value in (("account", account), ("lastHandledReconcileAt", requested)):
+        kept = status_of(config).get(destroys.FIELD)
+        for name, value in (("account", account), ("lastHandledReconcileAt", requested), (destroys.FIELD, kept)):
             if value:
                 status[name] = value
         return status

@@ -17,7 +17,7 @@ from providers import credentials, reading
 from providers.bounds import Limiter
 from providers.cloud import ConfigT, Credential, Fence, Provider
 from providers.converge import INTERRUPTING
-from providers.managed import Absent, Change, Observed, Present, SpecT, describe, joined_keys, shared_keys
+from providers.managed import Absent, Change, Observed, Present, SpecT, describe
 from providers.outcome import Outcome, Said, calls_of, marks_missing
 from providers.passwords import Await, Confirm, Introduce, Keep, Kept, Login, Missing, PutBack, Restore, Retire
 from providers.plan import (
@@ -42,6 +42,7 @@ from runtime.errors import Blocked, Conflict, NotFound, Transient
 from runtime.finalizers import removal
 from runtime.kube import Kube
 from runtime.objects import Object, annotations_of, deleting, finalizers_of, key_of, uid_of, version_of
+from runtime.status import write_status
 from runtime.store import Store
 
 _LEADERSHIP_LEFT = timedelta(seconds=1)
@@ -127,7 +128,7 @@ class Effects(Generic[SpecT, ConfigT]):
     async def _update(self, snapshot: Snapshot[SpecT], plan: Plan, out: Outcome[SpecT], limiter: Limiter) -> None:
         account, observed = _account(snapshot), _observed(snapshot)
         if isinstance(plan, Update) and any(change.kind in INTERRUPTING for change in plan.changes):
-            limiter.count_destroy(account, snapshot.namespace)
+            await limiter.count_destroy(account, snapshot.namespace, self._remember_destroy)
         if calls_of(snapshot, plan):
             fence = await self._intend(snapshot, plan, out)
             if isinstance(plan, Update):
@@ -219,8 +220,8 @@ class Effects(Generic[SpecT, ConfigT]):
 
     async def _destroy(self, snapshot: Snapshot[SpecT], plan: Destroy, out: Outcome[SpecT], limiter: Limiter) -> None:
         cloud, target = _account(snapshot).cloud, snapshot.target
-        if snapshot.observed is not None:
-            limiter.count_destroy(_account(snapshot), snapshot.namespace)
+        if snapshot.observed is not None and not snapshot.scene.bounds.delete_intended:
+            await limiter.count_destroy(_account(snapshot), snapshot.namespace, self._remember_destroy)
         fence = await self._intend(snapshot, plan, out)
         if snapshot.observed is not None:
             out.events.append(Said("Normal", "DeleteRequested", f"{plan.policy.value} of database {target.name}"))
@@ -236,6 +237,13 @@ class Effects(Generic[SpecT, ConfigT]):
             await self._see(snapshot, out)
             if isinstance(out.fresh, Present) or (isinstance(out.fresh, Absent) and out.fresh.remains):
                 raise Transient(f"database {target.name} is still there after its deletion")
+
+    async def _remember_destroy(self, config: Object, status: Object) -> Object | None:
+        """Write down that one is taken away, before it is; what holds no data is not worth a write."""
+        if not self._provider.stateful:
+            return None
+        resource, manager = self._provider.config_resource, f"{self._settings.manager}/status"
+        return await write_status(self._kube, resource, config, status, manager=manager)
 
     async def _finish(self, snapshot: Snapshot[SpecT], out: Outcome[SpecT], *, keep_secret: bool) -> None:
         """Let the object go; the Secret goes first, since afterwards nobody remembers it."""
@@ -289,10 +297,6 @@ class Effects(Generic[SpecT, ConfigT]):
         not_after = settings.now() + settings.call_budget + settings.skew
         intent = Intent(reading.INTENT_FORMAT, settings.process, not_after, calls_of(snapshot, plan))
         status = {**reading.status_of(out.obj), "intent": reading.written(intent)}
-        if isinstance(plan, Create | Update | Adopt):
-            # Before any of them is set: what a crash keeps from being reported is taken away later none the less.
-            keys = joined_keys(snapshot.scene.marks.applied_keys, shared_keys(snapshot.target.spec))
-            status |= {reading.APPLIED_KEYS: reading.written_keys(keys)} if keys else {}
         if isinstance(plan, Create):
             # A lost one was given up: what is made now must not be taken for a replacement of it after a crash.
             status.pop("incarnation", None)
