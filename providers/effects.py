@@ -17,7 +17,7 @@ from providers import credentials, reading
 from providers.bounds import Limiter
 from providers.cloud import ConfigT, Credential, Fence, Provider
 from providers.converge import INTERRUPTING
-from providers.managed import Absent, Change, Observed, Present, SpecT, describe
+from providers.managed import Absent, Change, Observed, Present, SpecT, describe, joined_keys, shared_keys
 from providers.outcome import Outcome, Said, calls_of, marks_missing
 from providers.passwords import Await, Confirm, Introduce, Keep, Kept, Login, Missing, PutBack, Restore, Retire
 from providers.plan import (
@@ -297,6 +297,10 @@ class Effects(Generic[SpecT, ConfigT]):
         not_after = settings.now() + settings.call_budget + settings.skew
         intent = Intent(reading.INTENT_FORMAT, settings.process, not_after, calls_of(snapshot, plan))
         status = {**reading.status_of(out.obj), "intent": reading.written(intent)}
+        if isinstance(plan, Create | Update | Adopt):
+            # Before any of them is set: what a crash keeps from being reported is taken away later none the less.
+            keys = joined_keys(snapshot.scene.marks.applied_keys, shared_keys(snapshot.target.spec))
+            status |= {reading.APPLIED_KEYS: reading.written_keys(keys)} if keys else {}
         if isinstance(plan, Create):
             # A lost one was given up: what is made now must not be taken for a replacement of it after a crash.
             status.pop("incarnation", None)
