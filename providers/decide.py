@@ -165,15 +165,18 @@ def _replaced(scene: Scene[SpecT], observed: Observed[SpecT]) -> Plan:
 
 def _adopt(scene: Scene[SpecT], observed: Observed[SpecT]) -> Plan:
     wanted, found = scene.desired.consent.adopt, observed.owner
+    allowed = scene.bounds.adoption or (found is not None and scene.desired.owner.precedes(found))
     if wanted == observed.incarnation and not scene.desired.observe_only and not scene.desired.lifecycle.paused:
         if found is not None and found.installation != scene.desired.owner.installation:
             return Refuse("AdoptionRefused", f"{observed.name} belongs to {found}; another installation's is not taken")
-        if not scene.bounds.adoption and (found is None or not scene.desired.owner.precedes(found)):
+        if not allowed:
             return Refuse("AdoptionRefused", "the ProviderConfig has no allowAdoption; ask the platform team")
         return Adopt(observed.incarnation)
     whose = f"it belongs to {found}" if found is not None else "it carries no owner's tag"
+    # What adoption would change is told to whoever may adopt, so that it can be read first.
     return Refuse("NotOwned", f"database {observed.name} exists and was not made for this resource: {whose}; nothing is"
-                  " changed. Choose another name, or adopt it")  # fmt: skip
+                  " changed. Choose another name, or adopt it",
+                  scene.changes if allowed and not scene.desired.observe_only else ())  # fmt: skip
 
 
 def _deletion(scene: Scene[SpecT]) -> Plan:  # noqa: PLR0911 - each return is a row of the table

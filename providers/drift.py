@@ -15,6 +15,7 @@ from runtime.store import Store
 
 BY_DRIFT: Final = "drift"
 HELD: Final = "held"
+_AT_REST = frozenset({"Corrected", "Tolerated"})
 
 AGE: Final = Gauge(
     "fairlead_drift_age_seconds",
@@ -43,4 +44,4 @@ def age_seconds(store: Store, now: datetime) -> float:
 
 def _since(obj: Object) -> tuple[str, ...]:
     entries = (obj.get("status") or {}).get("drift") or ()
-    return tuple(str(each.get("since", "")) for each in entries if each.get("action") != "Corrected")
+    return tuple(str(each.get("since", "")) for each in entries if each.get("action") not in _AT_REST)

@@ -16,7 +16,7 @@ from typing import Any, Generic, assert_never
 from providers import credentials, reading
 from providers.bounds import Limiter
 from providers.cloud import ConfigT, Credential, Fence, Provider
-from providers.converge import INTERRUPTING
+from providers.converge import INTERRUPTING, differences
 from providers.managed import Absent, Change, Observed, Present, SpecT, describe, joined_keys, shared_keys
 from providers.outcome import Outcome, Said, calls_of, marks_missing
 from providers.passwords import Await, Confirm, Introduce, Keep, Kept, Login, Missing, PutBack, Restore, Retire
@@ -36,6 +36,7 @@ from providers.plan import (
     Wait,
 )
 from providers.reading import Intent
+from providers.report import announced
 from providers.settings import Settings
 from providers.snapshot import Snapshot
 from runtime.errors import Blocked, Conflict, NotFound, Transient
@@ -206,7 +207,9 @@ class Effects(Generic[SpecT, ConfigT]):
         await self._mark(snapshot, out, incarnation=observed.incarnation)
         fence = await self._intend(snapshot, plan, out)
         await _account(snapshot).cloud.adopt(snapshot.target, observed, fence)
-        out.events.append(Said("Normal", "Adopted", f"took over {observed.name}, incarnation {plan.incarnation}"))
+        differs = differences(snapshot.scene.changes)
+        text = f"took over {observed.name}, incarnation {plan.incarnation}; {differs}"
+        out.events.append(Said("Normal", "Adopted", text[:1024]))
         await self._see(snapshot, out)
 
     async def _release(self, snapshot: Snapshot[SpecT], plan: Release, out: Outcome[SpecT]) -> None:
@@ -301,6 +304,9 @@ class Effects(Generic[SpecT, ConfigT]):
             # Before any of them is set: what a crash keeps from being reported is taken away later none the less.
             keys = joined_keys(snapshot.scene.marks.applied_keys, shared_keys(snapshot.target.spec))
             status |= {reading.APPLIED_KEYS: reading.written_keys(keys)} if keys else {}
+        if isinstance(plan, Adopt):
+            # What will be changed about it is there to be read before anything is written to it.
+            status |= {"drift": announced(snapshot.scene.changes, status, settings.now())}
         if isinstance(plan, Create):
             # A lost one was given up: what is made now must not be taken for a replacement of it after a crash.
             status.pop("incarnation", None)

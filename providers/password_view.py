@@ -28,8 +28,9 @@ from runtime.errors import ApiError, NotFound, Terminal
 from runtime.kube import Kube
 from runtime.objects import SECRETS, Key, Object, annotations_of, key_of
 
-# What a cloud accepted and refuses at every login is sent again this rarely: it locks accounts out elsewhere.
+# What a cloud accepted and refuses at every login is sent again this rarely, and so many times in all.
 _SEND_AGAIN_AFTER = timedelta(minutes=10)
+_MOST_SENDS = 3
 
 
 class PasswordReader(Generic[SpecT, ConfigT]):
@@ -125,8 +126,9 @@ class PasswordReader(Generic[SpecT, ConfigT]):
         username = stored.kept.username or self._provider.logins(snapshot.target)[0]
         answer = await account.cloud.login(snapshot.target, Credential(username, stored.kept.pending))
         settled = sent and (sent_at is None or now - sent_at >= self._settings.settle)
-        lately = sent_at is not None and now - sent_at < _SEND_AGAIN_AFTER
-        return delivery_of(answer, sent=sent, settled=settled, lately=lately)
+        rested = sent_at is None or now - sent_at >= _SEND_AGAIN_AFTER
+        again = rested and int(rotation.get("sends", 1)) < _MOST_SENDS
+        return delivery_of(answer, sent=sent, settled=settled, again=again)
 
     async def _login(self, snapshot: Snapshot[SpecT]) -> Login:
         """Try the published login only where the server's row for it changed since it was last proven."""

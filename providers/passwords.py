@@ -145,13 +145,13 @@ class Missing:
 PasswordStep: TypeAlias = Keep | Introduce | PutBack | Await | Confirm | Restore | Retire | Missing
 
 
-def delivery_of(answer: Login, *, sent: bool, settled: bool, lately: bool) -> Delivery:
-    """Judge a pending password: `sent` and accepted, `settled` as far as the cloud shows, sent again `lately`."""
+def delivery_of(answer: Login, *, sent: bool, settled: bool, again: bool) -> Delivery:
+    """Judge a pending password: `sent` and accepted, `settled` as far as the cloud shows; `again`: it may be resent."""
     match answer:
         case Login.OK:
             return Delivery.PROVEN
         case Login.REFUSED if settled:
-            return Delivery.REFUSED if lately else Delivery.NONE
+            return Delivery.NONE if again else Delivery.REFUSED
         case _ if settled:
             return Delivery.PROVEN
         case _:
@@ -198,6 +198,8 @@ def _pending(view: PasswordView, kept: Kept) -> PasswordStep:
             return Confirm(target, kept.pending, replaces)
         case Delivery.UNDER_WAY:
             return Await()
+        case Delivery.REFUSED | Delivery.NONE if view.given and view.given != kept.pending:
+            return Introduce(target, view.given, replaces)
         case Delivery.REFUSED if _rotation_asked(view, kept) and not view.given:
             return Introduce(target, "", replaces)
         case Delivery.REFUSED:

@@ -20,6 +20,7 @@ from runtime.conditions import Condition, find, merge, timestamp
 from runtime.objects import Object, annotations_of, generation_of, key_of
 
 MOST_DRIFT = 32
+TOLERATED = "Tolerated"
 # What waits for a window says nothing against using the database until then.
 _ASIDE = frozenset({"WaitingForWindow", "DriftHeld", "PendingRestart", "TranslatorChanged"})
 LONGEST_MESSAGE = 1024
@@ -60,17 +61,26 @@ def verdict_of(snapshot: Snapshot[Any], plan: Plan) -> Verdict:  # noqa: PLR0911
         case Settled() if snapshot.step == Missing(refused=True):
             return Verdict(
                 "PasswordUnknown",
-                "the server refuses the password of the login that the spec names: somebody changed it, or there is no"
-                " such login; set passwordRotation.token to a new value for a new password",
+                f"the server refuses the password of login {_login_of(snapshot)}: somebody changed it, or there is no"
+                f" such login; {_way_to_another(snapshot)}",
             )
         case Settled() if isinstance(snapshot.step, Missing):
             return Verdict(
                 "PasswordUnknown",
-                "the credentials Secret was lost and the password is found nowhere; set passwordRotation.token to a new"
-                " value for a new password",
+                f"the credentials Secret was lost and the password is found nowhere; {_way_to_another(snapshot)}",
             )
         case _:
             return Verdict()
+
+
+def _login_of(snapshot: Snapshot[Any]) -> str:
+    return (snapshot.stored.kept.username if snapshot.stored is not None else "") or snapshot.target.active
+
+
+def _way_to_another(snapshot: Snapshot[Any]) -> str:
+    if snapshot.given:
+        return "change the password in the Secret that passwordSecretRef names"
+    return "set passwordRotation.token to a new value for a new password"
 
 
 def _rotating(snapshot: Snapshot[Any]) -> Verdict:
@@ -94,7 +104,7 @@ def status_after(
         "effectiveDeletionPolicy": _effective(snapshot),
         "atProvider": _at_provider(snapshot, outcome, old),
         "connection": _connection(snapshot, outcome, settings) or old.get("connection"),
-        "drift": _drift(verdict, outcome, old, now),
+        "drift": _drift(snapshot, verdict, outcome, old, now),
         "converged": _converged(snapshot, verdict, old),
         reading.APPLIED_KEYS: _applied_keys(snapshot, verdict, old),
         "rotation": _rotation(snapshot, outcome, settings, now),
@@ -197,15 +207,29 @@ def _connection(snapshot: Snapshot[Any], outcome: Outcome[Any], settings: Settin
     return connection
 
 
-def _drift(verdict: Verdict, outcome: Outcome[Any], old: Object, now: datetime) -> list[Object]:
-    """List what was put back last, until something else is, and what is held now."""
-    known = {(entry["path"], entry["action"]): entry for entry in old.get("drift") or ()}
+def _drift(
+    snapshot: Snapshot[Any], verdict: Verdict, outcome: Outcome[Any], old: Object, now: datetime
+) -> list[Object]:
+    """List what is held now, what is left on purpose, and what was put back last until something else is."""
+    known = _entries(old)
     corrected = [_entry(change, "Corrected", {}, now) for change in outcome.corrected]
     if not corrected:
         corrected = [entry for entry in old.get("drift") or () if entry["action"] == "Corrected"]
     action = "Observed" if verdict.reason == "ObserveOnly" else "Held"
     held = [_entry(change, action, known, now) for change in verdict.held]
-    return (held + corrected)[:MOST_DRIFT]
+    observed = outcome.fresh.observed if isinstance(outcome.fresh, Present) else snapshot.observed
+    ignored = snapshot.envelope.ignore_fields
+    left = () if observed is None else (one for one in observed.tolerated if one.path not in ignored)
+    return (held + [_entry(change, TOLERATED, known, now) for change in left] + corrected)[:MOST_DRIFT]
+
+
+def announced(changes: tuple[Change, ...], old: Object, now: datetime) -> list[Object]:
+    """Return the differences as status shows them before anything is done about them."""
+    return [_entry(change, "Held", _entries(old), now) for change in changes][:MOST_DRIFT]
+
+
+def _entries(status: Object) -> dict[Any, Object]:
+    return {(entry["path"], entry["action"]): entry for entry in status.get("drift") or ()}
 
 
 def _entry(change: Change, action: str, known: dict[Any, Object], now: datetime) -> Object:
@@ -257,7 +281,10 @@ def _rotation(snapshot: Snapshot[Any], outcome: Outcome[Any], settings: Settings
     if outcome.sent:
         # Done from here on: the pending password is kept until it is proven, so no crash asks for a second one.
         rotation = {"token": token, "sent": keyed_hash(settings.hash_key, outcome.sent)}
-        return rotation | ({"sentAt": timestamp(now)} if outcome.resent else {})
+        if not outcome.resent:
+            return rotation
+        before = int(old.get("sends", 1)) if old and old.get("sent") == rotation["sent"] else 0
+        return rotation | {"sentAt": timestamp(now), "sends": before + 1}
     if outcome.rotated_from is not None:
         rotation = {"token": token}
         if outcome.rotated_from:

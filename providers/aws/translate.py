@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from providers.aws import states
@@ -58,7 +58,17 @@ def observed(answer: Answer, tags: Mapping[str, str], target: Where) -> Observed
         pending=tuple(sorted(facts.pending)),
         password_pending="MasterUserPassword" in waiting,
         restart=_restart(answer),
+        tolerated=tuple(_tolerated(facts, target.spec)),
     )
+
+
+def _tolerated(facts: Facts, spec: RDSInstanceParameters) -> Iterator[Change]:
+    """Yield what RDS moved on by itself, and what a change would undo: it is listed, and left."""
+    wanted = spec.engine_version
+    if wanted is not None and _runs(spec, facts.engine_version) and not version_covers(wanted, facts.engine_version):
+        yield Change("engineVersion", wanted, facts.engine_version)
+    if facts.allocated_storage > spec.allocated_storage:
+        yield Change("allocatedStorage", spec.allocated_storage, facts.allocated_storage)
 
 
 def _facts(answer: Answer, tags: Mapping[str, str], target: Where, status: str) -> Facts:

@@ -154,6 +154,12 @@ ROWS: dict[str, Row] = {
     # Present, whose?
     "another incarnation is only read": row(scene(there("oid-2"), changes=(ONLINE,)), Refuse, reason="Replaced"),
     "no tag of ours is not ours": row(scene(there(owner=STRANGER), FRESH), Refuse, reason="NotOwned"),
+    "what an adoption would change is told before it": row(
+        scene(there(owner=None), FRESH, adoption=True, changes=(ONLINE,)), Refuse, reason="NotOwned", held=(ONLINE,)
+    ),
+    "what may not be adopted tells nothing of itself": row(
+        scene(there(owner=None), FRESH, changes=(ONLINE,)), Refuse, reason="NotOwned", held=()
+    ),
     "no tag at all is not ours": row(scene(there(owner=None), FRESH), Refuse, reason="NotOwned"),
     "a lost tag on a recorded incarnation is drift": row(
         scene(there(owner=None), changes=(ONLINE,)), Update, changes=(ONLINE,)

@@ -26,6 +26,7 @@ def _toy(name: str, *entries: tuple[str, str]) -> Object:
         pytest.param([], 0, id="no object"),
         pytest.param([_toy("a")], 0, id="no difference"),
         pytest.param([_toy("a", ("09:00", "Corrected"))], 0, id="one that was put right"),
+        pytest.param([_toy("a", ("09:00", "Tolerated"))], 0, id="one that is left on purpose"),
         pytest.param([_toy("a", ("11:00", "Held"), ("09:00", "Corrected"))], 3600, id="one that is held"),
         pytest.param([_toy("a", ("11:00", "Held")), _toy("b", ("10:30", "Observed"))], 5400, id="the oldest of two"),
     ],

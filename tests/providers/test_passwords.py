@@ -61,6 +61,18 @@ ROWS: dict[str, Row] = {
         replace(VIEW, kept=Kept("", "secret-2", "boss"), logins=("boss", "boss"), delivery=Delivery.REFUSED),
         Missing(refused=True),
     ),
+    "a user's other password takes the place of the one that is refused": Row(
+        replace(
+            VIEW, kept=Kept("", "own-1", "boss"), given="own-2", delivery=Delivery.REFUSED, logins=("boss", "boss")
+        ),
+        Introduce("boss", "own-2"),
+    ),
+    "a user's refused password is not sent for ever": Row(
+        replace(
+            VIEW, kept=Kept("", "own-1", "boss"), given="own-1", delivery=Delivery.REFUSED, logins=("boss", "boss")
+        ),
+        Missing(refused=True),
+    ),
     "another token tries another password": Row(
         replace(
             VIEW, kept=Kept("", "secret-2", "boss"), token="t2", delivery=Delivery.REFUSED, logins=("boss", "boss")
@@ -205,19 +217,19 @@ def test_a_switch_that_was_not_reported_names_the_login_that_retires(
 
 
 @pytest.mark.parametrize(
-    ("answer", "sent", "settled", "lately", "delivery"),
+    ("answer", "sent", "settled", "again", "delivery"),
     [
-        (Login.OK, False, False, False, Delivery.PROVEN),
-        (Login.REFUSED, False, False, False, Delivery.NONE),
-        (Login.REFUSED, True, False, True, Delivery.UNDER_WAY),
-        (Login.REFUSED, True, True, True, Delivery.REFUSED),
-        (Login.REFUSED, True, True, False, Delivery.NONE),
-        (Login.UNKNOWN, False, False, False, Delivery.NONE),
-        (Login.UNKNOWN, True, False, False, Delivery.UNDER_WAY),
-        (Login.UNKNOWN, True, True, True, Delivery.PROVEN),
+        (Login.OK, False, False, True, Delivery.PROVEN),
+        (Login.REFUSED, False, False, True, Delivery.NONE),
+        (Login.REFUSED, True, False, False, Delivery.UNDER_WAY),
+        (Login.REFUSED, True, True, False, Delivery.REFUSED),
+        (Login.REFUSED, True, True, True, Delivery.NONE),
+        (Login.UNKNOWN, False, False, True, Delivery.NONE),
+        (Login.UNKNOWN, True, False, True, Delivery.UNDER_WAY),
+        (Login.UNKNOWN, True, True, False, Delivery.PROVEN),
     ],
 )
 def test_what_became_of_a_pending_password(
-    answer: Login, *, sent: bool, settled: bool, lately: bool, delivery: Delivery
+    answer: Login, *, sent: bool, settled: bool, again: bool, delivery: Delivery
 ) -> None:
-    assert delivery_of(answer, sent=sent, settled=settled, lately=lately) is delivery
+    assert delivery_of(answer, sent=sent, settled=settled, again=again) is delivery

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.asyncio
 
 @dataclass
 class LateCloud(ToyCloud):
-    """A toy cloud without operations: its databases' own state tells. `deaf` drops what it accepts."""
+    """A toy cloud without operations: its databases' own state tells. `deaf` drops what it accepts, passwords too."""
 
     deaf: bool = False
     reachable: bool = False
@@ -49,6 +49,15 @@ class LateCloud(ToyCloud):
         if not self.deaf:
             return await super().update(target, observed, changes, fence)
         self.calls.append(f"update {[change.path for change in changes]}")
+        return None
+
+    async def set_password(
+        self, target: Target[ToyParameters], observed: Observed[ToyParameters], credential: Credential, fence: Fence
+    ) -> Operation | None:
+        before = dict(self.toys[target.name].passwords)
+        await super().set_password(target, observed, credential, fence)
+        if self.deaf:
+            self.toys[target.name].passwords = before
         return None
 
     async def login(self, target: Target[ToyParameters], credential: Credential) -> Login:
@@ -127,6 +136,35 @@ async def test_what_the_cloud_accepts_and_never_shows_is_given_up_and_named() ->
     obj = world.get() or {}
     assert "size is 10, wanted 99" in str(obj["status"]["conditions"])
     assert cloud.calls == ["create", *["update ['size']"] * 3]
+
+
+async def test_a_password_that_no_login_accepts_is_sent_three_times_and_its_login_named() -> None:
+    cloud = LateCloud(slow=1, reachable=True)
+    world = world_of(cloud)
+    await ready(world)
+    cloud.deaf = True
+    world.ask(passwordRotation={"token": "2"})
+    await _pass_for(world, timedelta(hours=2))
+    # The published one still works.
+    assert (world.reason(), world.reason("Ready")) == ("PasswordUnknown", "Available")
+    assert "the password of login boss" in str((world.get() or {})["status"]["conditions"])
+    assert cloud.calls == ["create", *["set_password boss"] * 3]
+    written = len(world.kube.writes)
+    await _pass_for(world, timedelta(hours=2))
+    assert len(world.kube.writes) == written
+
+    # A new token is a new password, and has tries of its own.
+    cloud.deaf = False
+    world.ask(passwordRotation={"token": "3"})
+    await _pass_for(world, timedelta(minutes=5))
+    assert (world.reason(), cloud.calls.count("set_password boss")) == ("InSync", 4)
+
+
+async def _pass_for(world: World, time: timedelta) -> None:
+    until = world.now + time
+    while world.now < until:
+        await world.step()
+        world.now += timedelta(minutes=1)
 
 
 async def test_a_deletion_waits_for_its_final_backup() -> None:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import deepcopy
 from datetime import timedelta
 
+import pytest
+
+from providers.cloud import Fence, Target
+from providers.managed import Observed
 from runtime.errors import Invalid
 from runtime.objects import Key, Object, Resource
-from tests.providers.toy import CONFIGS, ToyCloud
+from tests.providers.toy import CONFIGS, Toy, ToyCloud, ToyParameters
 from tests.providers.world import MemoryKube, World
 
 
@@ -78,3 +83,41 @@ async def test_a_schema_that_refuses_the_status_keeps_nothing_that_goes() -> Non
     await after.settle()
 
     assert (after.get(), cloud.toys) == (None, {})
+
+
+class _Watched(ToyCloud):
+    """Remembers what the resource's status told of differences when it was adopted."""
+
+    told: Callable[[], list[Object]]
+    drift: list[Object] | None = None
+
+    async def adopt(self, target: Target[ToyParameters], observed: Observed[ToyParameters], fence: Fence) -> None:
+        self.drift = self.told()
+        await super().adopt(target, observed, fence)
+
+
+@pytest.mark.parametrize("at_once", [True, False], ids=["with the consent at once", "after it was refused"])
+async def test_what_an_adoption_will_change_is_told_before_anything_is_written(*, at_once: bool) -> None:
+    world = World(cloud := _Watched())
+    cloud.toys["legacy"] = Toy("incarnation-7", None, 5, {"app_a": "somebodys"})
+    config = deepcopy(world.kube.objects[CONFIGS.plural, Key("", "default")])
+    config["spec"]["allowAdoption"] = True
+    world.kube.put(CONFIGS, config)
+    cloud.told = lambda: list((world.get() or {}).get("status", {}).get("drift", ()))
+    expected = [("size", "20", "5", "Held"), ("owner", "ours", "nobody's", "Held")]
+
+    world.ask(size=20)
+    world.annotate(**{"external-name": "legacy"})
+    if not at_once:
+        await world.step()
+        assert (world.reason(), _entries(cloud.told()), cloud.calls) == ("NotOwned", expected, [])
+    world.annotate(adopt="incarnation-7")
+    await world.settle()
+
+    assert _entries(cloud.drift or []) == expected
+    assert cloud.calls[:2] == ["adopt", "update ['size']"]
+    assert cloud.toys["legacy"].size == 20
+
+
+def _entries(drift: list[Object]) -> list[tuple[str, str, str, str]]:
+    return [(one["path"], one["desired"], one["observed"], one["action"]) for one in drift]
