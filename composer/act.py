@@ -181,16 +181,11 @@ class Actor:
         return Outcome(entry, written=made, facts=step.facts, notes=(Note("ChildCreated", f"created {what}"),))
 
     async def _apply(self, view: View, step: Apply) -> Outcome:
-        key, resource = key_of(step.live), step.facts.resource
         entry = step.entry
         # Who owns a newborn's fields matters first when one is left out.
         is_whole = not entry.applied and has_fields_of(step.object, entry.desired)
         if not entry.applied and not is_whole:
-            current = await self._kube.get(resource, key)
-            keeps = names.TEARDOWN_FINALIZER in step.object["metadata"].get("finalizers", ())
-            operations = ownership.upgrade(current, view.manager, keeps_finalizer=keeps)
-            if operations:
-                await self._kube.json_patch(resource, key, operations, manager=view.manager)
+            await self._take_over(view, step)
         body, resting = step.object, remembered(entry.resting, self._now())
         notes: tuple[Note, ...] = ()
         try:
@@ -202,6 +197,8 @@ class Actor:
             body = without(step.object, settled.resting)
             made = await self._send(view, step, body, force=True)
             notes = self._taken_back(uid_of(step.live), entry, settled.taken_back)
+        if not entry.applied and not is_whole:
+            made = await self._hold_alone(view, step, made)
         entry = msgspec.structs.replace(
             entry,
             uid=uid_of(made),
@@ -212,6 +209,20 @@ class Actor:
             floors=step.floors,
         )
         return Outcome(entry, written=made, facts=step.facts, notes=notes)
+
+    async def _take_over(self, view: View, step: Apply) -> None:
+        resource, key = step.facts.resource, key_of(step.live)
+        current = await self._kube.get(resource, key)
+        keeps = names.TEARDOWN_FINALIZER in step.object["metadata"].get("finalizers", ())
+        operations = ownership.upgrade(current, view.manager, keeps_finalizer=keeps)
+        if operations:
+            await self._kube.json_patch(resource, key, operations, manager=view.manager)
+
+    async def _hold_alone(self, view: View, step: Apply, made: Object) -> Object:
+        operations = ownership.shed(made, view.manager)
+        if not operations:
+            return made
+        return await self._kube.json_patch(step.facts.resource, key_of(step.live), operations, manager=view.manager)
 
     async def _send(self, view: View, step: Apply, body: Object, *, force: bool) -> Object:
         named = {**body, "metadata": {**body["metadata"], "uid": uid_of(step.live)}}

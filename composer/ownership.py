@@ -1,8 +1,11 @@
-"""managedFields of a child before its first apply: what the birth left as an update becomes an apply. Pure.
+"""managedFields of a child around its first apply: what the birth left as an update becomes an apply. Pure.
 
 A POST is recorded as operation Update; an apply that later leaves a field out would not remove what an update owns
 (KEP-555). Marks and finalizer given at a rebirth are not ours to keep: they leave our entry, so that
 no apply drops them.
+
+A child that a backup tool made again has all its fields in that tool's entry. After our first apply what we hold is
+taken out of it, as client-go's csaupgrade does for kubectl: else a field that leaves the template later would stay.
 """
 
 from __future__ import annotations
@@ -25,14 +28,56 @@ def upgrade(live: Object, manager: str, *, keeps_finalizer: bool) -> list[dict[s
     """
     entries: Sequence[Object] = metadata(live).get("managedFields") or ()
     kept = [_upgraded(each, manager, keeps_finalizer=keeps_finalizer) for each in entries if not _is_old(each, manager)]
-    merged = _without_doubles(kept)
-    if merged == list(entries):
+    return _replacing(live, _without_doubles(kept))
+
+
+def shed(live: Object, manager: str) -> list[dict[str, Any]]:
+    """Return the JSON patch that takes what `manager` applies from whoever made the object anew; empty without such.
+
+    Nobody but a copy of the whole object writes the label of its claim. All else that the copy brought along (marks,
+    finalizers, other people's labels) stays with it.
+    """
+    entries: Sequence[Object] = metadata(live).get("managedFields") or ()
+    ours = [each for each in entries if each["manager"] == manager and each["operation"] == "Apply"]
+    held = {each.get("apiVersion", ""): each.get("fieldsV1") or {} for each in ours if not each.get("subresource")}
+    kept: list[Object] = []
+    for entry in entries:
+        mine = held.get(entry.get("apiVersion", ""))
+        if mine is None or entry["manager"] == manager or not _is_copy(entry):
+            kept.append(entry)
+            continue
+        left = _less(entry["fieldsV1"], mine)
+        if left:
+            kept.append({**entry, "fieldsV1": left})
+    return _replacing(live, kept)
+
+
+def _replacing(live: Object, entries: Sequence[Object]) -> list[dict[str, Any]]:
+    if list(entries) == list(metadata(live).get("managedFields") or ()):
         return []
     return [
         {"op": "test", "path": "/metadata/uid", "value": uid_of(live)},
         {"op": "test", "path": "/metadata/resourceVersion", "value": version_of(live)},
-        {"op": "replace", "path": "/metadata/managedFields", "value": merged},
+        {"op": "replace", "path": "/metadata/managedFields", "value": list(entries)},
     ]
+
+
+def _is_copy(entry: Object) -> bool:
+    if entry.get("subresource"):
+        return False
+    labels = ((entry.get("fieldsV1") or {}).get("f:metadata") or {}).get("f:labels") or {}
+    return f"f:{names.CLAIM_LABEL}" in labels
+
+
+def _less(fields: Object, ours: Object) -> Object:
+    """Return a set of fields without those of another; what has none left but itself goes, too."""
+    left: Object = {}
+    for name, below in fields.items():
+        if name not in ours:
+            left[name] = below
+        elif below and (rest := _less(below, ours[name])) and set(rest) != {"."}:
+            left[name] = rest
+    return left
 
 
 def _is_old(entry: Object, manager: str) -> bool:

@@ -14,7 +14,7 @@ from composer import names
 from composer.act import annotation_patch
 from composer.hashes import digest, has_fields_of, live_hash, sent_hash
 from composer.inventory import Resting
-from composer.ownership import upgrade
+from composer.ownership import shed, upgrade
 from composer.resting import Conflict, conflicts, settle, without
 from composer.schema import defaulted, project, unknown_step
 from runtime.errors import Cause
@@ -199,6 +199,51 @@ def test_two_entries_of_ours_become_one() -> None:
 
 def test_nothing_to_do_is_no_patch() -> None:
     assert upgrade(_with(_entry(MANAGER, "Apply", {})), MANAGER, keeps_finalizer=False) == []
+
+
+def test_what_a_copy_of_the_object_holds_of_ours_is_ours_alone_after_the_first_apply() -> None:
+    label: dict[str, Any] = {"f:fairlead.dev/claim": {}}
+    mine = {
+        "f:metadata": {"f:labels": label, "f:annotations": {"f:fairlead.dev/resource": {}}},
+        "f:spec": {"f:limit": {}, "f:users": {'k:{"name":"a"}': {".": {}, "f:name": {}}}},
+    }
+    copied = {
+        "f:metadata": {
+            "f:labels": {".": {}, **label, "f:team": {}},
+            "f:annotations": {".": {}, "f:fairlead.dev/resource": {}, "f:fairlead.dev/incarnation": {}},
+        },
+        "f:spec": {
+            ".": {},
+            "f:limit": {},
+            "f:users": {".": {}, 'k:{"name":"a"}': {".": {}, "f:name": {}, "f:quota": {}}},
+        },
+    }
+    ours, theirs = _entry(MANAGER, "Apply", mine), _entry("velero-server", "Update", copied)
+    hand = _entry("kubectl-edit", "Update", {"f:spec": {"f:limit": {}}})
+    status = _entry("velero-server", "Update", {"f:metadata": {"f:labels": label}}, subresource="status")
+
+    *tests, change = shed(_with(ours, theirs, hand, status), MANAGER)
+
+    assert [each["op"] for each in tests] == ["test", "test"]
+    left = {
+        "f:metadata": {
+            "f:labels": {".": {}, "f:team": {}},
+            "f:annotations": {".": {}, "f:fairlead.dev/incarnation": {}},
+        },
+        "f:spec": {".": {}, "f:users": {".": {}, 'k:{"name":"a"}': {"f:quota": {}}}},
+    }
+    assert change["value"] == [ours, {**theirs, "fieldsV1": left}, hand, status]
+
+
+def test_a_copy_that_brought_nothing_else_holds_nothing_any_more() -> None:
+    fields = {"f:metadata": {"f:labels": {".": {}, "f:fairlead.dev/claim": {}}}, "f:spec": {"f:limit": {}}}
+    ours = _entry(MANAGER, "Apply", fields)
+
+    *_, change = shed(_with(ours, _entry("velero-server", "Update", fields)), MANAGER)
+
+    assert change["value"] == [ours]
+    assert shed(_with(ours), MANAGER) == []
+    assert shed(_with(_entry("velero-server", "Update", fields)), MANAGER) == []
 
 
 # Fights
