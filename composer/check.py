@@ -6,7 +6,6 @@ What is found here is told on the Composition; its claims stay on their last goo
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -17,24 +16,22 @@ from composer.compilation import Compiled, CompiledResource, compile_composition
 from composer.connecting import connection_faults
 from composer.contract import in_words
 from composer.kinds import Catalog, KindFacts, may_come
-from composer.limits import absences
 from composer.problems import CompositionError, Problem, near
-from composer.render import Rendered
+from composer.render import group_kind_of
 from composer.rollout import faults
-from composer.sampling import Sample, all_ready, request_of, samples
 from composer.schema import Schema, step, template_mismatches, unknown_step
 from composer.template import Path, reads
+from composer.trials import Trial, Trials
 
 _SET_BY_US = ("name", "generateName")
-# A check has the processor time of one render: a composition of many resources is tried with fewer claims.
-_SAMPLED_CHILDREN = 1024
 
 
 class CheckRequest(msgspec.Struct, frozen=True):
-    """A Composition's spec, and what is known of the kinds it may name."""
+    """A Composition's spec, and what is known of the kinds it may name and of the environments that are there."""
 
     composition: dict[str, Any]
     catalog: Catalog
+    environments: dict[str, dict[str, str]] = {}
 
 
 def check(request: CheckRequest) -> tuple[Problem, ...]:
@@ -55,14 +52,6 @@ def check(request: CheckRequest) -> tuple[Problem, ...]:
     return tuple(found) or _of_samples(request, compiled, claim)
 
 
-@dataclass(frozen=True, slots=True)
-class _Trial:
-    """What became of one sampled claim: what no claim may cause, and what makes this claim fail alone."""
-
-    wrong: tuple[Problem, ...] = ()
-    failed: tuple[Problem, ...] = ()
-
-
 def remarks(request: CheckRequest) -> tuple[Problem, ...]:
     """Say for which claims that their API allows an accepted Composition fails: these claims will say so themselves."""
     compiled = compile_composition(request.composition)
@@ -79,44 +68,8 @@ def _of_samples(request: CheckRequest, compiled: Compiled, claim: KindFacts) -> 
     return wrong or (trials[0].failed if all(trial.failed for trial in trials) else ())
 
 
-def _trials(request: CheckRequest, compiled: Compiled, claim: KindFacts) -> tuple[_Trial, ...]:
-    """Render claims as the schema of their kind allows them."""
-    kind = (claim.resource.api_version, claim.resource.kind)
-    left = _SAMPLED_CHILDREN
-    trials: list[_Trial] = []
-    for sample in samples(step(claim.schema or {}, "spec") or {}):
-        if left <= 0:
-            break
-        try:
-            rendered = all_ready(request_of("sample", request.composition, kind, sample))
-        except CompositionError as error:
-            # That nothing is composed for some claims is said on these.
-            failed = tuple(_for_sample(sample, each) for each in error.problems if each.reason != "EmptyResult")
-            trials.append(_Trial(failed=failed))
-        else:
-            left -= len(rendered.children)
-            trials.append(_trial(sample, rendered, compiled, request.catalog))
-    return tuple(trials)
-
-
-def _trial(sample: Sample, rendered: Rendered, compiled: Compiled, catalog: Catalog) -> _Trial:
-    paths = {resource.name: f"{resource.path}.template" for resource in compiled.resources}
-    wrong: list[Problem] = []
-    failed: list[Problem] = []
-    for child in rendered.children:
-        facts = catalog.get(child.group_kind)
-        if facts is None or facts.schema is None:
-            continue
-        made = {name: item for name, item in child.object.items() if name != "metadata"}
-        for found, problems in ((wrong, template_mismatches), (failed, absences)):
-            for each in problems(made, facts.schema, paths[child.resource]):
-                found.append(_for_sample(sample, msgspec.structs.replace(each, resource=child.resource)))
-    return _Trial(tuple(wrong), tuple(failed))
-
-
-def _for_sample(sample: Sample, problem: Problem) -> Problem:
-    about = f"for a claim with {sample.what}: " if sample.what else "for a claim with all that goes together: "
-    return msgspec.structs.replace(problem, message=about + problem.message)
+def _trials(request: CheckRequest, compiled: Compiled, claim: KindFacts) -> tuple[Trial, ...]:
+    return Trials(request.composition, compiled, claim, request.catalog, request.environments).run()
 
 
 def _of_rollout(compiled: Compiled) -> Iterator[Problem]:
@@ -260,8 +213,7 @@ def _resource_fault(read: Path, compiled: Compiled, catalog: Catalog) -> str | N
     if read.steps[1:2] not in (("status",), ("spec",)):
         return None
     template = by_name[read.steps[0]].template
-    group = str(template.get("apiVersion", "")).rpartition("/")[0]
-    facts = catalog.get(f"{template.get('kind')}.{group}" if group else str(template.get("kind")))
+    facts = catalog.get(group_kind_of(template))
     if facts is None or facts.schema is None:
         return None
     unknown = unknown_step(facts.schema, read.steps[1:])

@@ -60,7 +60,7 @@ class CompositionReconciler:
         self._revisions = Revisions(cluster, library, Clock(now, events))
         # Whether the claims of a kind (`Kind.group`) cannot be listed.
         self.silent: Callable[[str], bool] = lambda _: False
-        self._checked: dict[Key, tuple[Catalog, dict[str, Any]]] = {}
+        self._checked: dict[Key, tuple[Catalog, CheckRequest]] = {}
         self._missing_since: dict[Key, datetime] = {}
 
     def count_in(self, claims: Informer) -> None:
@@ -96,15 +96,18 @@ class CompositionReconciler:
         return result
 
     async def _problems(self, key: Key, spec: dict[str, Any]) -> tuple[Problem, ...]:
-        """Check a content once for each state of the kinds: a rollout looks often."""
+        """Check a content once for each state of kinds and environments: a rollout looks often."""
         catalog = self._cluster.catalog
+        found = {name: self._library.environment(name) for name in spec.get("environments") or ()}
+        environments = {name: data for name, data in found.items() if data is not None}
         known = self._checked.get(key)
-        if known and known[0] is catalog and known[1] == spec:
+        if known and known[0] is catalog and (known[1].composition, known[1].environments) == (spec, environments):
             return ()
-        problems = await self._checker.check(CheckRequest(spec, relevant(catalog, spec)))
+        request = CheckRequest(spec, relevant(catalog, spec), environments)
+        problems = await self._checker.check(request)
         self._checked.pop(key, None)
         if not problems:
-            self._checked[key] = (catalog, spec)
+            self._checked[key] = (catalog, request)
         return problems
 
     def _silence(self, composition: Object) -> tuple[Problem, ...]:

@@ -29,6 +29,11 @@ def claims_index(composition: Object) -> Iterable[str]:
     return (claim_kind(composition.get("spec") or {}),)
 
 
+def environments_index(composition: Object) -> Iterable[str]:
+    """Find Compositions by the environments that they read."""
+    return tuple((composition.get("spec") or {}).get("environments") or ())
+
+
 def kinds_index(composition: Object) -> Iterable[str]:
     """Find Compositions by the kinds that they compose."""
     return kinds_of(composition.get("spec") or {})
@@ -42,6 +47,7 @@ class Library:
         self.compositions = cluster.informer(COMPOSITIONS)
         self.compositions.store.add_index("claims", claims_index)
         self.compositions.store.add_index("kind", kinds_index)
+        self.compositions.store.add_index("environment", environments_index)
         self.revision_informer = cluster.informer(REVISIONS)
         self.environments = cluster.informer(CONFIG_MAPS, Selection(namespace=namespace))
         self._candidates: dict[tuple[str, str], tuple[Candidate, ...]] = {}
@@ -81,6 +87,10 @@ class Library:
             for each in self._all_revisions()
             if environment in (each.composition.get("environments") or ())
         )
+
+    def settled_by(self, environment: str) -> tuple[Key, ...]:
+        """Return the Compositions that read an environment as they are written now."""
+        return self.compositions.store.by_index("environment", environment)
 
     def environment(self, name: str) -> dict[str, str] | None:
         """Return the data of a ConfigMap of our own namespace, or None."""

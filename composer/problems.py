@@ -44,6 +44,10 @@ class CompositionError(Exception):
         self.problems = problems
 
 
+class MistypedError(CompositionError):
+    """An expression combines values of types that do not go together, whatever the values are."""
+
+
 class PendingError(Exception):
     """A value of another resource's status is not there yet; `waits_for` is that resource."""
 

@@ -72,6 +72,7 @@ async def build(
     compositions = Controller("composition", reconciler.reconcile, settings=settings)
     compositions.source(Source(library.compositions, primary=True))
     compositions.source(Source(cluster.crds, keys=lambda change: library.concerned(kind_of(change))))
+    compositions.source(Source(library.environments, keys=lambda change: settled_by(library, change)))
     secrets = tuple(cluster.secrets(each) for each in claim_namespaces)
     service = _Service(context, cluster, library, workshop, reconciler, settings, secrets)
     demand = Demand(cluster, library, service, idle=min(resync, _IDLE), heard=compositions.enqueue)
@@ -88,6 +89,11 @@ def kinds_controller(demand: Demand, cluster: Cluster, library: Library, setting
     kinds.source(Source(library.compositions, keys=_claim_kinds))
     cluster.watches.tell(lambda kind: kinds.enqueue(Key("", kind)))
     return kinds
+
+
+def settled_by(library: Library, change: Change) -> Iterable[Key]:
+    """Map a changed environment to the Compositions that are checked against it; a first list changes none."""
+    return () if change.initial else library.settled_by(change.key.name)
 
 
 def kind_of(change: Change) -> str:

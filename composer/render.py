@@ -5,7 +5,7 @@ Imports no Kubernetes client. In the cluster it runs in a worker process without
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -82,7 +82,7 @@ class Child(msgspec.Struct, frozen=True):
     @property
     def group_kind(self) -> str:
         """`Kind.group` of the object."""
-        return _group_kind(self.object)
+        return group_kind_of(self.object)
 
     @property
     def place(self) -> tuple[str, str, str]:
@@ -112,13 +112,14 @@ class Rendered(msgspec.Struct, frozen=True):
     connection: dict[str, Any]
 
 
-def render(request: Request) -> Rendered:
+def render(request: Request, *, presume: Callable[[Object], Object] | None = None) -> Rendered:
     """Render one claim; the order of fields in what goes in does not show in what comes out.
 
+    `presume` makes the live object of a child that was not observed, for trials; without it there is none.
     Raises CompositionError with what is wrong; then nothing may be applied or pruned.
     """
     compiled = _compiled(msgspec.json.encode(request.composition, order="sorted"))
-    return _Rendering(request, compiled).run()
+    return _Rendering(request, compiled, presume).run()
 
 
 @lru_cache(maxsize=256)
@@ -129,8 +130,9 @@ def _compiled(composition: bytes) -> Compiled:
 class _Rendering:
     """One render under way: what is known of each resource so far."""
 
-    def __init__(self, request: Request, compiled: Compiled) -> None:
+    def __init__(self, request: Request, compiled: Compiled, presume: Callable[[Object], Object] | None) -> None:
         self._request = request
+        self._presume = presume
         self._compiled = compiled
         identity = names.Identity.parse(request.identity)
         if identity is None:
@@ -186,7 +188,8 @@ class _Rendering:
             return [], [Waiting(resource.name, error.waits_for, error.path)]
         self._ready[resource.name] = all(child.ready for child in children)
         if len(children) == 1 and not children[0].key:
-            self._known[resource.name] = Composed(resource.name, children[0].object, live)
+            seen = self._live.get((resource.name, ""))
+            self._known[resource.name] = Composed(resource.name, children[0].object, seen)
         return children, []
 
     def _wanted(self, resource: CompiledResource) -> bool:
@@ -235,6 +238,8 @@ class _Rendering:
         manifest, kept = raised(manifest, self._floors(resource, key, manifest))
         obj = self._dressed(resource, key, manifest)
         live = self._live.get((resource.name, key))
+        if live is None and self._presume is not None:
+            live = self._live[resource.name, key] = self._presume(obj)
         return Child(
             resource=resource.name,
             key=key,
@@ -247,7 +252,7 @@ class _Rendering:
         )
 
     def _floors(self, resource: CompiledResource, key: str, manifest: Object) -> tuple[Floor, ...]:
-        place = (resource.name, key, _group_kind(manifest))
+        place = (resource.name, key, group_kind_of(manifest))
         return tuple(each for each in self._request.floors if (each.resource, each.key, each.group_kind) == place)
 
     def _dressed(self, resource: CompiledResource, key: str, manifest: Object) -> Object:
@@ -263,7 +268,7 @@ class _Rendering:
             "annotations": annotations,
         }
         group = str(manifest["apiVersion"]).rpartition("/")[0]
-        is_listed = _group_kind(manifest) in self._request.stateful_foreign
+        is_listed = group_kind_of(manifest) in self._request.stateful_foreign
         if is_listed or (resource.source.stateful is True and not _ours(group)):
             # The collector deletes all dependents at once under foreground deletion; this keeps the order ours.
             dressed["finalizers"] = [names.TEARDOWN_FINALIZER]
@@ -309,7 +314,8 @@ class _Rendering:
         return found
 
 
-def _group_kind(obj: Object) -> str:
+def group_kind_of(obj: Mapping[str, Any]) -> str:
+    """Return `Kind.group` of an object or a template."""
     group = str(obj["apiVersion"]).rpartition("/")[0]
     return f"{obj['kind']}.{group}" if group else str(obj["kind"])
 

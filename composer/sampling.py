@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from composer.limits import excesses
-from composer.render import Observed, Rendered, Request, render
+from composer.render import Observed, Rendered, Request, group_kind_of, render
 from composer.schema import Schema, defaulted
 from composer.template import SANDBOX
 from composer.values import Pending, Status
@@ -25,6 +25,7 @@ from runtime.objects import Object, metadata
 
 _NOBODY = "00000000-0000-0000-0000-000000000000"
 _COMPANIONS = 2
+NOTHING_REPORTED: Mapping[str, Object] = {}
 _SAMPLES_LIMIT = 64
 _INSTANT = "2026-01-01T00:00:00Z"
 # One of them fits most patterns: names, labels, hours, instants, networks, versions.
@@ -166,37 +167,74 @@ def _objects(schema: Schema) -> Iterator[Any]:
         yield nested
 
 
-def request_of(composition_name: str, composition: Object, kind: tuple[str, str], sample: Sample) -> Request:
-    """Return the request that renders a sample of a kind (apiVersion, kind); environments are still to come."""
+def reports(schema: Schema) -> tuple[Object, Object]:
+    """Make up two statuses that their schema allows, one of the first of all values and one of the last.
+
+    A text of which nothing is known is "a". What is kept as it comes is left out, and so still to come.
+    """
+    first, last = _reported(schema, 0), _reported(schema, -1)
+    return first if isinstance(first, dict) else {}, last if isinstance(last, dict) else {}
+
+
+def _reported(schema: Schema, place: int) -> Any:
+    match schema.get("type"):
+        case "object":
+            additional = schema.get("additionalProperties")
+            properties = schema.get("properties") or ({"a": additional} if isinstance(additional, Mapping) else {})
+            below = {name: _reported(each, place) for name, each in properties.items()}
+            return {name: value for name, value in below.items() if value is not None}
+        case "array":
+            found = _reported(schema.get("items") or {}, place)
+            return None if found is None else [found]
+        case _ if schema.get("enum"):
+            return schema["enum"][place]
+        case "string":
+            return next(_values(schema), "a")
+        case "boolean":
+            return place == -1
+        case _:
+            return next(_values(schema), None)
+
+
+def request_of(
+    composition: Object, kind: tuple[str, str], sample: Sample, environments: Mapping[str, Mapping[str, str]]
+) -> Request:
+    """Return the request that renders a sample of a kind (apiVersion, kind); an absent environment is still to come."""
     api_version, name = kind
     meta = {"name": "sample", "namespace": "sample", "uid": _NOBODY}
-    unknown = {each: Status(each, f"env.{each}", {}) for each in composition.get("environments") or ()}
+    named = composition.get("environments") or ()
+    known = {each: environments.get(each, Status(each, f"env.{each}", {})) for each in named}
     return Request(
-        composition_name,
+        "sample",
         composition,
         {"apiVersion": api_version, "kind": name, "metadata": meta, "spec": sample.spec},
         f"{_NOBODY}@sample/sample",
-        environments=unknown,
+        environments=known,
     )
 
 
-def all_ready(request: Request) -> Rendered:
-    """Render, take what came out for ready, and render again until nothing new comes. Raises CompositionError."""
-    rendered = render(request)
+def all_ready(request: Request, statuses: Mapping[str, Object] = NOTHING_REPORTED) -> Rendered:
+    """Render, take what came out for ready, and render again until nothing new comes. Raises CompositionError.
+
+    `statuses`: what the children report beside that, by kind (`Kind.group`).
+    """
+    # Nearly always all in one go: what one pass leaves open, another one shows.
+    rendered = render(request, presume=lambda obj: _as_ready(obj, statuses))
     while True:
         seen = {(each.resource, each.key) for each in request.observed}
         fresh = [child for child in rendered.children if child.slot not in seen]
         if not fresh:
             return rendered
-        made = tuple(Observed(child.resource, child.key, _as_ready(child.object)) for child in fresh)
+        made = tuple(Observed(child.resource, child.key, _as_ready(child.object, statuses)) for child in fresh)
         request = msgspec.structs.replace(request, observed=(*request.observed, *made))
         rendered = render(request)
 
 
-def _as_ready(obj: Object) -> Object:
+def _as_ready(obj: Object, statuses: Mapping[str, Object]) -> Object:
     ready = {"type": "Ready", "status": "True", "reason": "Available", "observedGeneration": 1}
+    reported = statuses.get(group_kind_of(obj), {})
     return {
         **obj,
         "metadata": {**metadata(obj), "generation": 1},
-        "status": {"observedGeneration": 1, "conditions": [ready]},
+        "status": {**reported, "observedGeneration": 1, "conditions": [ready]},
     }

@@ -24,6 +24,7 @@ from composer.values import (
     Pending,
     Status,
     TooLargeError,
+    WrongTypeError,
     plain,
     settled,
 )
@@ -153,10 +154,11 @@ def evaluate(function: Callable[..., Any], scope: Mapping[str, Any]) -> Any:
         raise NotJsonError("a number that JSON lacks") from error
     except UndefinedError as error:
         raise ExpressionError(str(error.message)) from error
+    except TypeError as error:
+        raise WrongTypeError(f"cannot be computed: {error}") from error
     except (
         TemplateRuntimeError,
         ArithmeticError,
-        TypeError,
         ValueError,
         LookupError,
         AttributeError,

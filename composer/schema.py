@@ -116,6 +116,17 @@ def template_mismatches(tree: Mapping[str, Any], schema: Schema, path: str) -> I
     yield from mismatches(tree, {**schema, "properties": properties}, path)
 
 
+def types_of(schema: Schema) -> Schema:
+    """Return a schema without the values that it lists: what remains are names and types."""
+    found = {name: item for name, item in schema.items() if name != "enum"}
+    if isinstance(found.get("properties"), Mapping):
+        found["properties"] = {name: types_of(below) for name, below in found["properties"].items()}
+    for name in ("items", "additionalProperties"):
+        if isinstance(found.get(name), Mapping):
+            found[name] = types_of(found[name])
+    return found
+
+
 def defaulted(value: Any, schema: Schema) -> Any:
     """Fill in the schema's defaults, as the API server does on a write."""
     if isinstance(value, Mapping):

@@ -13,9 +13,9 @@ from typing import Any, TypeAlias
 from jinja2 import TemplateError, nodes
 from jinja2.exceptions import SecurityError
 
-from composer.problems import CompositionError, PendingError, Problem, near
+from composer.problems import CompositionError, MistypedError, PendingError, Problem, near
 from composer.sandbox import Sandbox, evaluate
-from composer.values import ExpressionError, NotJsonError, TooLargeError
+from composer.values import ExpressionError, NotJsonError, TooLargeError, WrongTypeError
 
 SANDBOX = Sandbox()
 _DEPTH_LIMIT = 32
@@ -258,6 +258,8 @@ def _value(expression: Expression, path: str, scope: Mapping[str, Any]) -> Any:
         reason, message = "NotJson", str(error)
     except (TooLargeError, RecursionError, MemoryError) as error:
         reason, message = "RenderLimit", str(error) or "too much memory or depth"
+    except WrongTypeError as error:
+        raise MistypedError(Problem("RenderFailed", str(error), path, expression.column)) from error
     except ExpressionError as error:
         reason, message = "RenderFailed", str(error)
     raise CompositionError(Problem(reason, message, path, expression.column))

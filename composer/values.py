@@ -17,6 +17,10 @@ class ExpressionError(Exception):
     """An expression has no value: the sentence says why."""
 
 
+class WrongTypeError(ExpressionError):
+    """The types of its values do not go together, whatever these are."""
+
+
 class NotJsonError(ExpressionError):
     """The value cannot be written as JSON that every reader understands."""
 

@@ -9,10 +9,11 @@ import pytest
 
 from composer.check import CheckRequest, check, remarks
 from composer.kinds import Catalog, KindFacts
-from composer.sampling import samples
+from composer.render import Observed, Rendered, Request, render
+from composer.sampling import all_ready, samples
 from composer.values import Pending
 from runtime.objects import Resource
-from tests.composer.factories import CLAIMS
+from tests.composer.factories import CLAIMS, claim
 from tests.composer.test_check import STATUS
 
 SPEC: dict[str, Any] = {
@@ -45,11 +46,26 @@ CHILD: dict[str, Any] = {
         "labels": {"type": "object", "additionalProperties": {"type": "string"}},
     },
 }
+CHILD_STATUS: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "endpoint": {"type": "string"},
+        "port": {"type": "integer", "minimum": 1024},
+        "phase": {"type": "string", "enum": ["Creating", "Available"]},
+        "standby": {"type": "boolean"},
+        "zones": {"type": "array", "items": {"type": "object", "properties": {"name": {"type": "string"}}}},
+        "tags": {"type": "object", "additionalProperties": {"type": "string"}},
+        "raw": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
+    },
+}
 PATH = "spec.resources[0].template.spec"
 
 
 def _facts(kind: str, group: str, spec: dict[str, Any], *, abstract: bool) -> KindFacts:
-    properties = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, "spec": spec, "status": STATUS}
+    status = (
+        {**STATUS, "properties": {**STATUS["properties"], "port": {"type": "integer"}}} if abstract else CHILD_STATUS
+    )
+    properties = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, "spec": spec, "status": status}
     resource = Resource(group, "v1alpha1", kind, f"{kind.lower()}s")
     return KindFacts(
         resource,
@@ -69,11 +85,13 @@ CATALOG: Catalog = {
 }
 
 
-def _problems(**spec: Any) -> list[str]:
-    return [f"{each.reason} {each}" for each in check(CheckRequest(_composition(**spec), CATALOG))]
+def _problems(known: dict[str, dict[str, str]] | None = None, **spec: Any) -> list[str]:
+    return [f"{each.reason} {each}" for each in check(CheckRequest(_composition(**spec), CATALOG, known or {}))]
 
 
-def _composition(*, when: str = "", environments: tuple[str, ...] = (), **spec: Any) -> dict[str, Any]:
+def _composition(
+    *, when: str = "", environments: tuple[str, ...] = (), status: dict[str, str] | None = None, **spec: Any
+) -> dict[str, Any]:
     template = {
         "apiVersion": "onprem.fairlead.dev/v1alpha1",
         "kind": "PostgresDatabase",
@@ -82,6 +100,7 @@ def _composition(*, when: str = "", environments: tuple[str, ...] = (), **spec: 
     return {
         "compositeTypeRef": {"apiVersion": CLAIMS.api_version, "kind": CLAIMS.kind},
         "environments": list(environments),
+        "status": status or {},
         "resources": [
             {"name": "database", "template": template, "when": when},
             {
@@ -131,6 +150,82 @@ def test_a_composition_that_suits_no_claim_or_makes_the_wrong_shape_for_one_is_r
     assert case.says in found[0]
 
 
+ALL = "for a claim with all that goes together: "
+REPORTED = f"{ALL}once its resources report, "
+READS = {
+    "a number that is reported, for a text": Refusal(
+        {"owner": "{{ resources.third.status.port }}"},
+        f"SchemaMismatch {PATH}.owner: {REPORTED}wants string, found a whole number",
+    ),
+    "a text that is reported, for a number": Refusal(
+        {"connections": "{{ resources.third.status.endpoint }}"},
+        f"SchemaMismatch {PATH}.connections: {REPORTED}wants integer, found a text",
+    ),
+    "a list that is reported, in a text": Refusal(
+        {"status": {"endpoint": "{{ resources.third.status.zones }}"}},
+        f"SchemaMismatch spec.status.endpoint: {REPORTED}wants string, found a list",
+    ),
+    "a number in the claim's own status": Refusal(
+        {"status": {"endpoint": "{{ resources.third.status.port }}"}},
+        f"SchemaMismatch spec.status.endpoint: {REPORTED}wants string, found a whole number",
+    ),
+    "a text and a number added": Refusal(
+        {"owner": "{{ resources.third.status.endpoint + resources.third.status.port }}"},
+        f"RenderFailed {PATH}.owner:4: {REPORTED}cannot be computed",
+    ),
+    "what only comes once there is a standby": Refusal(
+        {"connections": "{{ 'x' if resources.third.status.standby else 1 }}"},
+        f"SchemaMismatch {PATH}.connections: {REPORTED}wants integer, found a text",
+    ),
+    "what only comes in the last phase": Refusal(
+        {"connections": "{{ {'Creating': 1, 'Available': 'x'}[resources.third.status.phase] }}"},
+        f"SchemaMismatch {PATH}.connections: {REPORTED}wants integer, found a text",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", READS.values(), ids=READS)
+def test_what_depends_on_a_status_is_tried_before_any_child_reports_it(case: Refusal) -> None:
+    found = _problems(**case.spec)
+
+    assert found
+    assert case.says in found[0]
+
+
+SETTINGS: dict[str, Any] = {"environments": ("defaults",)}
+SETTLED = {
+    "a setting that is a text, for a number": Refusal(
+        {"connections": "{{ env.defaults.limit }}"},
+        f"SchemaMismatch {PATH}.connections: {ALL}wants integer, found a text",
+    ),
+    "a setting that is not there": Refusal(
+        {"owner": "{{ env.defaults.ovner }}"},
+        f"RenderFailed {PATH}.owner:4: {ALL}'ovner' is undefined, did you mean 'owner'?",
+    ),
+    "a setting that is no YAML": Refusal(
+        {"owner": "{{ env.defaults.zones.first }}"},
+        f"YamlRefused {ALL}environment 'defaults', key 'zones.yaml': line 1",
+    ),
+    "a setting of another type in YAML": Refusal(
+        {"owner": "{{ env.defaults.more.limit }}"},
+        f"SchemaMismatch {PATH}.owner: {ALL}wants string, found a whole number",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", SETTLED.values(), ids=SETTLED)
+def test_the_settings_that_are_there_are_tried(case: Refusal) -> None:
+    known = {"limit": "20", "owner": "team-a", "more.yaml": "limit: 3"}
+    broken = {"zones.yaml": "{"} if "zones" in str(case.spec) else {}
+
+    found = _problems({"defaults": {**known, **broken}}, **SETTINGS, **case.spec)
+
+    assert found
+    assert case.says in found[0]
+    # What nobody has written yet is no fault.
+    assert _problems({}, **SETTINGS, **case.spec) == []
+
+
 REMARKS = {
     "a size that the composition forgot": Refusal(
         {"connections": "{{ {'small': 20}[claim.spec.size | default('small')] }}"},
@@ -165,6 +260,21 @@ ACCEPTED: dict[str, dict[str, Any]] = {
     "the settings of the platform": {"owner": "{{ env.defaults.owner }}", "environments": ("defaults",)},
     "one resource less for some claims": {"when": "{{ claim.spec.version == '16' }}"},
     "a value that another resource will report": {"owner": "{{ resources.third.status.endpoint | lower }}"},
+    "a status for which no text can be made up": {
+        "owner": "{{ {'eu-west-1': 'a'}[resources.third.status.endpoint] }}",
+        "connections": "{{ resources.third.status.endpoint | gib }}",
+    },
+    "a part of a text that is reported": {"owner": "{{ (resources.third.status.endpoint | split('.'))[3] }}"},
+    "a number made of a text that is reported": {"connections": "{{ resources.third.status.endpoint | int }}"},
+    "what is kept as it comes": {"owner": "{{ resources.third.status.raw.deep.down }}"},
+    "an element of what is reported": {"owner": "{{ resources.third.status.zones[0].name }}"},
+    "a tag that nobody knows of": {"owner": "{{ resources.third.status.tags.team }}"},
+    "a number of the claim's status": {"status": {"port": "{{ resources.third.status.port }}"}},
+    "settings that fit": {
+        "known": {"defaults": {"limit": "20"}},
+        "environments": ("defaults",),
+        "connections": "{{ env.defaults.limit | int }}",
+    },
 }
 
 
@@ -196,3 +306,42 @@ def test_a_composition_of_many_resources_is_checked_with_fewer_claims() -> None:
     }
 
     assert check(CheckRequest(composition, CATALOG)) == ()
+
+
+def _one_after_the_other(request: Request) -> Rendered:
+    """Render as the composer does while children come to be: each is ready before the next pass."""
+    rendered = render(request)
+    for _ in range(9):
+        ready = {"observedGeneration": 1, "conditions": [{"type": "Ready", "status": "True"}]}
+        live = (
+            Observed(each.resource, each.key, {**each.object, "status": ready, "metadata": {"generation": 1}})
+            for each in rendered.children
+        )
+        rendered = render(msgspec.structs.replace(request, observed=tuple(live)))
+    return rendered
+
+
+def test_taking_all_for_ready_gives_what_many_passes_give() -> None:
+    def resource(name: str, version: str = "15", **fields: Any) -> dict[str, Any]:
+        manifest = {"apiVersion": "onprem.fairlead.dev/v1alpha1", "kind": "PostgresDatabase"}
+        return {"name": name, "template": {**manifest, "spec": {"version": version}}, **fields}
+
+    composition = {
+        "compositeTypeRef": {"apiVersion": CLAIMS.api_version, "kind": CLAIMS.kind},
+        "resources": [
+            resource("last", dependsOn=["never"]),
+            resource("never", dependsOn=["third"], readyWhen="{{ resources.never.status.endpoint != '' }}"),
+            resource("third", "{{ resources.second.status.observedGeneration | string }}", dependsOn=["many"]),
+            resource("many", forEach="{{ ['a', 'b'] }}", dependsOn=["second"]),
+            resource("second", dependsOn=["first", "absent"]),
+            resource("absent", when="{{ false }}"),
+            resource("first", readyWhen="{{ resources.second.spec.version | or_else('15') == '15' }}"),
+        ],
+    }
+    request = Request("c", composition, claim(), "claim-uid@shop/orders")
+
+    made = all_ready(request)
+
+    assert made == _one_after_the_other(request)
+    assert [each.resource for each in made.children] == ["first", "second", "many", "many", "third", "never"]
+    assert [each.resource for each in made.waiting] == ["last"]

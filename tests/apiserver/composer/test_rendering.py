@@ -20,7 +20,17 @@ from composer.values import Pending
 from devcloud.controlplane import Programs
 from tests.support.api import JsonObject
 from tests.support.gate import Gate
-from tests.support.kinds import CLAIM, COMPOSITION, CONFIG_MAP, Kind, claim, composition, condition, in_trouble
+from tests.support.kinds import (
+    CLAIM,
+    COMPOSITION,
+    CONFIG_MAP,
+    Kind,
+    claim,
+    composition,
+    condition,
+    in_trouble,
+    is_ready,
+)
 from tests.support.kube_proxy import kube_proxy
 from tests.support.processes import Program
 from tests.support.system import System, allow_composer, free_port, rig
@@ -215,6 +225,8 @@ async def test_a_render_that_fails_or_lacks_a_value_applies_nothing_and_takes_no
         )
 
         assert "'team' is undefined" in condition(failed, "Synced")["message"]
+        # The Composition itself is checked again: no claim at all could be rendered now.
+        await composing.until(COMPOSITION, "", name, in_trouble("RenderFailed"), limit_s=120)
         assert await composing.children(namespace, "orders") == born
         assert [one for one in sent if one.namespace == namespace] == []
 
@@ -225,6 +237,7 @@ async def test_a_render_that_fails_or_lacks_a_value_applies_nothing_and_takes_no
         await composing.until(CLAIM, namespace, "orders", lambda obj: not condition(obj, "Stalled"), limit_s=120)
         left = {one["metadata"]["name"]: one.get("data") for one in await composing.children(namespace, "orders")}
 
+        await composing.until(COMPOSITION, "", name, is_ready, limit_s=120)
         assert sorted(map(str, left.values())) == ["{'size': 'large'}", "{'team': 'shop'}"]
         assert not {"POST", "DELETE"} & {one.method for one in sent if one.namespace == namespace}
 
