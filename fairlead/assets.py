@@ -6,7 +6,7 @@ Packages below this one never look for data; whoever starts them passes the fold
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-Folder: TypeAlias = Literal["crds", "compositions", "deploy"]
+Folder: TypeAlias = Literal["crds", "compositions", "deploy", "docs"]
 
 _PACKAGE = Path(__file__).resolve().parent
 
@@ -16,7 +16,7 @@ class AssetsMissingError(Exception):
 
 
 def assets(folder: Folder) -> Path:
-    """Return the folder of CRDs, shipped Compositions or installs.
+    """Return the folder of CRDs, shipped Compositions, installs or pages; a wheel has only the page that we read.
 
     Raises AssetsMissingError when the installation is incomplete.
     """

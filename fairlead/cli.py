@@ -169,6 +169,22 @@ def render(  # noqa: PLR0913 - one for each option
 
 
 @app.command
+def explain(reason: str = "", /) -> Exit:
+    """Say what a condition's reason means and what to do, without any API server: `fairlead explain DatabaseLost`.
+
+    Args:
+        reason: As it stands in a condition, an event or a trace, in any letter case. Default: all of them.
+    """
+    from fairlead import explanations
+    from fairlead.assets import assets
+
+    page = (assets("docs") / "troubleshooting.md").read_text(encoding="utf-8")
+    told = [explanations.explain(page, reason)] if reason else explanations.explanations(page).values()
+    print("\n\n".join(each.text() for each in told))
+    return Exit.DONE
+
+
+@app.command
 def completion(shell: Literal["bash", "zsh", "fish"], /) -> Exit:
     """Print what completes our commands and options in a shell: source <(fairlead completion bash).
 

@@ -37,6 +37,11 @@ _BY_MOVE: Mapping[str, str] = {
 _MOVES: Mapping[str, str] = {reason: move for move, reasons in _BY_MOVE.items() for reason in reasons.split()}
 
 
+def is_a_persons(reason: str) -> bool:
+    """Whether somebody must act or may, and nothing goes on by itself until then."""
+    return next_move(reason) not in {"", _NOBODY}
+
+
 def next_move(reason: str) -> str:
     """Return whose turn it is, empty when the reason asks for nothing."""
     return _MOVES.get(reason, "")

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from fairlead.exits import Exit
-from fairlead.moves import next_move
+from fairlead.moves import is_a_persons, next_move
 from runtime.kstatus import kstatus
 from runtime.objects import Object, annotations_of, deleting, generation_of, metadata
 
@@ -209,6 +209,8 @@ def _explanation(node: Node) -> Iterator[str]:
     move = next_move(node.reason)
     if move:
         yield f"next move: {move}"
+    if is_a_persons(node.reason):
+        yield f"more: fairlead explain {node.reason}"
 
 
 def _wrapped(text: str, indent_columns: int) -> list[str]:

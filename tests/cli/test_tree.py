@@ -97,6 +97,7 @@ PostgreSQLInstance/orders               False   DatabaseLost   6m    composition
 ├─ PostgresDatabase/orders-database-x   False   DatabaseLost   5m    orders_x  <- first cause
 │      database "orders_x" is gone from the server; consent with recreate=16384 to start empty
 │      next move: the platform team (the data; nothing is changed until then)
+│      more: fairlead explain DatabaseLost
 └─ Secret/orders-connection             -       published      5m
 """,
         (child(*LOST),),
@@ -114,6 +115,7 @@ NAME                          READY   REASON                AGE   EXTERNAL
 PostgreSQLInstance/orders     False   CompositionNotFound   6m    composition postgres-onprem  <- first cause
 │   there is no Composition "postgres-onprm"
 │   next move: the developer (edit the claim)
+│   more: fairlead explain CompositionNotFound
 └─ Secret/orders-connection   -       not published yet     -
 """,
     ),
@@ -221,7 +223,7 @@ def test_a_tree_tells_what_is_wrong_first(case: Case) -> None:
 def test_only_the_cause_and_its_text_stand_out() -> None:
     tree = tree_of(claim(*LOST, bound="orders-connection"), (child(*LOST),), SECRET, NOW)
 
-    assert [is_cause for _, is_cause in lines_of(tree)] == [False, False, True, True, True, False]
+    assert [is_cause for _, is_cause in lines_of(tree)] == [False, False, True, True, True, True, False]
 
 
 def test_a_long_message_is_wrapped_within_the_screen() -> None:
@@ -230,7 +232,7 @@ def test_a_long_message_is_wrapped_within_the_screen() -> None:
     lines = [line for line, is_cause in lines_of(tree_of(claim(broken), (), None, NOW)) if is_cause][1:]
 
     assert all(len(line) <= 100 for line in lines)
-    assert " ".join(line.strip("│ ") for line in lines[:-1]) == text.strip()
+    assert " ".join(line.strip("│ ") for line in lines[:-2]) == text.strip()
 
 
 def test_json_carries_the_same_tree() -> None:

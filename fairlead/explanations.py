@@ -1,0 +1,62 @@
+"""What each condition reason means and what to do about it, out of the page for people. Pure.
+
+The page is `docs/troubleshooting.md`; each row of its tables is a reason, what it means, and what to do.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from composer.problems import near
+from fairlead.exits import CommandError, Exit
+from fairlead.moves import next_move
+
+_COLUMNS = 100
+_ROW = re.compile(r"^\| `(?P<reason>[A-Za-z]+)` \| (?P<means>.+?) \| (?P<cure>.+?) \|$", re.MULTILINE)
+_LINK = re.compile(r"\[([^\]]+)\]\([^)]+\)")
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """One reason for people: what it means, what to do, and whose move it is (empty when nobody need act)."""
+
+    reason: str
+    means: str
+    cure: str
+    move: str
+
+    def text(self) -> str:
+        """Say it."""
+        said = {"means": self.means, "to do": self.cure, "next move": self.move}
+        told = (f"{name}: {text}" for name, text in said.items() if text)
+        return "\n".join((self.reason, *(_wrapped(each) for each in told)))
+
+
+def _wrapped(line: str) -> str:
+    return textwrap.fill(line, _COLUMNS, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False)
+
+
+def explanations(page: str) -> Mapping[str, Explanation]:
+    """Read all explanations off the page, by reason."""
+    found = (_of(match) for match in _ROW.finditer(page))
+    return {each.reason: each for each in found}
+
+
+def _of(row: re.Match[str]) -> Explanation:
+    means, cure = (_LINK.sub(r"docs/\1", row[column]).replace("`", "") for column in ("means", "cure"))
+    return Explanation(row["reason"], means, cure, next_move(row["reason"]))
+
+
+def explain(page: str, reason: str) -> Explanation:
+    """Return the explanation of a reason, in whatever letter case it was typed.
+
+    Raises CommandError that names near reasons.
+    """
+    known = {each.lower(): explanation for each, explanation in explanations(page).items()}
+    if reason.lower() not in known:
+        close = near(reason, [each.reason for each in known.values()])
+        raise CommandError(f"{reason!r} is no reason of a condition{close}", exit_code=Exit.USAGE)
+    return known[reason.lower()]
