@@ -203,6 +203,19 @@ def test_commands_are_on_the_page() -> None:
     assert offered == tree.words(item) - _promised(item) - {"fairlead"}
 
 
+def test_no_message_and_no_page_tells_people_to_type_a_command_that_does_not_exist() -> None:
+    reserved = "|".join(sorted(_promised(_section(9))))
+    pages = [path for folder in ("docs", ".") for path in (tree.ROOT / folder).glob("*.md")]
+    wrong = {
+        f"{path.relative_to(tree.ROOT)}: {found}"
+        for path in [*_sources(), *pages]
+        for text in _texts(path)
+        for found in re.findall(rf"\bfairlead (?:{reserved})\b", text)
+    }
+
+    assert wrong == set()
+
+
 def _spelled(name: str, command: Iterable[str]) -> set[str]:
     """Spell a command, or those below it where it is a group."""
     below = {each for each in command if not each.startswith("-")}
