@@ -292,7 +292,8 @@ class Instance:
 
     async def _end_server(self) -> None:
         self._server = None
-        await postgres.stop(self._folder, grace_s=5.0)
+        # Not killed because the machine is busy: files are copied of a server that has ended by itself.
+        await postgres.stop(self._folder)
 
     def _remember(self, **changes: str | int | bool | None) -> None:
         self._record = msgspec.structs.replace(self._record, **changes)

@@ -70,6 +70,8 @@ def _finish(source: Path, target: Path, draft: Path) -> None:
     shutil.copy2(source / _PASSWORD, target / _PASSWORD)
     for left in ("postmaster.pid", "postmaster.opts"):
         (draft / left).unlink(missing_ok=True)
+    # An interruption may have come between a former copy and whoever was to remember it.
+    erase_data(target)
     draft.rename(postgres.data_of(target))
 
 

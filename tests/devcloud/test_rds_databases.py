@@ -1,5 +1,6 @@
 """The databases behind simulated RDS instances: real logins over TLS, copies that hold what the source held."""
 
+import signal
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,7 +9,7 @@ import psycopg
 import pytest
 import pytest_asyncio
 
-from devcloud import addresses
+from devcloud import addresses, daemons, postgres
 from devcloud.addresses import Lease
 from devcloud.aws.databases import Databases, Options, discard, open_databases
 from devcloud.aws.dataplane import Address, Database
@@ -141,6 +142,21 @@ async def test_a_stopped_instance_refuses_and_a_reboot_cuts_sessions_and_keeps_r
     assert "Connection refused" in await refused(world, address, "first-pass")
     async with await world.login(elsewhere, "first-pass") as session:
         assert await value(session, "SELECT number FROM kept") == 7
+
+
+async def test_a_server_that_is_killed_keeps_what_was_committed_and_so_do_its_copies(world: World) -> None:
+    address = await world.databases.created(database("killed"))
+    async with await world.login(address, "first-pass") as session:
+        await session.execute("CREATE TABLE kept AS SELECT 7 AS number")
+        server = postgres.find(world.folder / "instances" / "db-KILLED", 16, superuser="rdsadmin")
+        assert server is not None
+        # So ends every server whose simulator is killed: at once, and nothing is flushed.
+        await daemons.stop(server.identity, number=signal.SIGQUIT)
+
+    copied = await world.databases.cloned(database("copied", resource_id="db-COPIED"), "db-KILLED")
+    for each in (copied, address):
+        async with await world.login(each, "first-pass") as session:
+            assert await value(session, "SELECT number FROM kept") == 7
 
 
 async def test_what_is_unreachable_from_the_provider_is_reached_by_applications(world: World) -> None:
