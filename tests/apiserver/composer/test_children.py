@@ -76,6 +76,37 @@ async def test_a_paused_claim_changes_nothing_and_its_children_know_it(composing
         await eventually(follows, "the child follows again")
 
 
+async def test_a_request_for_a_pass_reaches_what_a_provider_serves_by_one_write_for_each_token(
+    composing: System, namespace: str
+) -> None:
+    template = {
+        "apiVersion": DATABASE.api_version,
+        "kind": DATABASE.kind,
+        "spec": {"forProvider": {"databaseName": "app", "username": "app"}},
+    }
+    body = composition(f"{namespace}-c", {"name": "database", "template": template}, _settings())
+    async with composing.composition(body) as name:
+        await composing.create(CLAIM, claim(namespace, "asked", deletionPolicy="Orphan", compositionRef={"name": name}))
+        await composing.until(CLAIM, namespace, "asked", lambda obj: len(obj["status"].get("inventory", ())) == 2)
+        await composing.at_rest(for_s=1.0)
+        audit = composing.audit()
+        child = next(each for each in await composing.children(namespace, "asked") if each["kind"] == DATABASE.kind)
+        for token in ("monday", "tuesday"):
+            await _annotate(composing, namespace, "asked", reconcile_requested_at=token)
+
+            def has_answered(obj: JsonObject, token: str = token) -> bool:
+                return bool(obj["status"].get("lastHandledReconcileAt") == token)
+
+            await composing.until(CLAIM, namespace, "asked", has_answered)
+            found = {each["kind"]: each["metadata"] for each in await composing.children(namespace, "asked")}
+            assert found[DATABASE.kind]["annotations"]["fairlead.dev/reconcile-requested-at"] == token
+            assert "fairlead.dev/reconcile-requested-at" not in found["ConfigMap"]["annotations"]
+        await composing.at_rest(for_s=1.0)
+        writes = audit.requests(Match(user=COMPOSER, verbs=WRITES, namespace=namespace))
+        assert [each.name for each in writes] == [child["metadata"]["name"], "asked"] * 2
+        await composing.delete(CLAIM, namespace, "asked")
+
+
 async def test_what_leaves_the_composition_goes_and_most_of_it_not_at_once(composing: System, namespace: str) -> None:
     name = f"{namespace}-c"
     whole = composition(name, *(_settings(each) for each in ("a", "b", "c", "d")))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from typing import Any
 
 import pytest
@@ -127,6 +128,43 @@ async def test_a_rollout_halts_at_an_unhealthy_claim_of_its_first_wave_and_leave
         await composing.delete(CLAIM, namespace, "five")
 
 
+async def test_claims_that_come_while_a_wave_is_open_go_with_the_next(composing: System, namespace: str) -> None:
+    rules, ready_when = _waves("50%", "100%"), "{{ claim.spec.highAvailability | default(false) }}"
+    async with composing.composition(composition(f"{namespace}-c", _config("a"), rollout=rules)) as name:
+        await _claims(composing, namespace, name)
+        await _change(composing, composition(name, _config("b", readyWhen=ready_when), rollout=rules))
+        await _until_values(composing, namespace, "a", "a", "b", "b")
+        revision = (await composing.until(COMPOSITION, "", name, _is_rolling_out))["status"]["revision"]
+        opened = (await composing.api.get(REVISION.path("", revision)))["status"]["rollout"]["opened"]
+
+        async def is_later() -> bool:
+            probe = await composing.create(CONFIG_MAP, CONFIG_MAP.new(namespace, f"clock-{secrets.token_hex(4)}"))
+            return bool(probe["metadata"]["creationTimestamp"] > opened)
+
+        await eventually(is_later, "the second in which the wave was opened is over")
+        # Each has one chance in two to have its place in the part of the order that the wave has reached.
+        late = [f"late-{number}" for number in range(6)]
+        for each in late:
+            await composing.create(CLAIM, claim(namespace, each, compositionRef={"name": name}))
+        for each in late:
+            await composing.until(CLAIM, namespace, each, is_ready)
+        await composing.at_rest(for_s=1.0)
+
+        assert await _values(composing, namespace) == ["a"] * 8 + ["b"] * 2
+        state = (await composing.api.get(REVISION.path("", revision)))["status"]["rollout"]
+        assert (state["phase"], state["wave"], state["total"], state["updated"]) == ("Progressing", 1, 10, 2)
+
+        for each in CLAIMS:
+            await composing.edit(CLAIM, namespace, each, {"spec": {"highAvailability": True}})
+        await _until_values(composing, namespace, *["b"] * 10)
+        for each in (*CLAIMS, *late):
+            await composing.delete(CLAIM, namespace, each)
+
+
+def _is_rolling_out(obj: JsonObject) -> bool:
+    return condition(obj, "Synced").get("reason") == "RollingOut"
+
+
 async def test_a_rollback_takes_the_first_wave_back(composing: System, namespace: str) -> None:
     rules = _waves("1", "100%", onFailure="Rollback", progressDeadlineSeconds=1)
     async with composing.composition(composition(f"{namespace}-c", _config("a"), rollout=rules)) as name:
@@ -204,6 +242,49 @@ async def test_a_renamed_resource_keeps_its_object(composing: System, namespace:
         (found,) = await composing.children(namespace, "renamed")
         assert found["metadata"]["uid"] == before["metadata"]["uid"]
         await composing.delete(CLAIM, namespace, "renamed")
+
+
+async def test_a_field_that_leaves_the_template_leaves_a_child_out_of_a_backup_too(
+    composing: System, namespace: str
+) -> None:
+    def settings(**data: str) -> JsonObject:
+        template = {"apiVersion": "v1", "kind": "ConfigMap", "data": data}
+        return composition(f"{namespace}-c", {"name": "settings", "template": template})
+
+    async with composing.composition(settings(a="1", b="2")) as name:
+        await composing.create(CLAIM, claim(namespace, "restored", compositionRef={"name": name}))
+        await composing.until(CLAIM, namespace, "restored", is_ready)
+        (before,) = await composing.children(namespace, "restored")
+        path = CONFIG_MAP.path(namespace, before["metadata"]["name"])
+        paused: JsonObject = {"metadata": {"annotations": {"fairlead.dev/paused": "true"}}}
+        await composing.edit(CLAIM, namespace, "restored", paused)
+        await composing.until(CLAIM, namespace, "restored", lambda obj: trouble(obj) == "Paused")
+        await composing.at_rest(for_s=1.0)
+
+        await composing.api.delete(path)
+        await composing.api.until_gone(path)
+        meta = {each: before["metadata"][each] for each in ("name", "namespace", "annotations")}
+        meta["labels"] = {**before["metadata"]["labels"], "team": "blue"}
+        copy = {**before, "metadata": meta}
+        await composing.api.create(path.rpartition("/")[0], copy, fieldManager="velero-server")
+        paused["metadata"]["annotations"]["fairlead.dev/paused"] = None
+        await composing.edit(CLAIM, namespace, "restored", paused)
+
+        async def is_taken_over() -> bool:
+            held = {
+                each["manager"]: each["fieldsV1"]
+                for each in (await composing.api.get(path))["metadata"]["managedFields"]
+            }
+            return len(held) == 2 and "f:data" not in held["velero-server"]
+
+        await eventually(is_taken_over, "the child is the composer's, what it brought along is the backup's")
+        await composing.until(CLAIM, namespace, "restored", is_ready)
+        await _change(composing, settings(a="1"))
+        await _until_values(composing, namespace, "1")
+        found = await composing.api.get(path)
+        assert found["metadata"]["labels"]["team"] == "blue"
+        assert found["metadata"]["uid"] != before["metadata"]["uid"]
+        await composing.delete(CLAIM, namespace, "restored")
 
 
 async def test_revisions_beyond_the_limit_go_but_those_in_use_and_pinned(composing: System, namespace: str) -> None:
