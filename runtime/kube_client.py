@@ -74,13 +74,19 @@ class KubeClient:
 
     @classmethod
     async def connect(
-        cls, *, user_agent: str, kubeconfig: Path | None = None, request_timeout: timedelta = DEFAULT_REQUEST_TIMEOUT
+        cls,
+        *,
+        user_agent: str,
+        kubeconfig: Path | None = None,
+        context: str = "",
+        request_timeout: timedelta = DEFAULT_REQUEST_TIMEOUT,
     ) -> KubeClient:
         """Return a client for `kubeconfig`, else $KUBECONFIG, else the Pod's ServiceAccount. Sends nothing yet.
 
-        Raises NoAnswer when no configuration is readable.
+        `context` is one of the kubeconfig's, empty for its current one. Raises NoAnswer when no configuration is
+        readable.
         """
-        sessions = SessionSource(user_agent=user_agent, kubeconfig=kubeconfig)
+        sessions = SessionSource(user_agent=user_agent, kubeconfig=kubeconfig, context=context)
         await sessions.current()
         return cls(sessions, request_timeout=request_timeout)
 

@@ -10,7 +10,7 @@ import asyncio
 import os
 import time
 import urllib.request
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -103,23 +103,29 @@ class _NamedContext(msgspec.Struct):
 
 
 class _KubeConfig(msgspec.Struct, rename="kebab"):
-    """The least that a kubeconfig must have (v1.Config of client-go)."""
+    """What a kubeconfig may have (v1.Config of client-go); several files together must have all of it."""
 
-    current_context: str
-    clusters: list[_NamedCluster]
-    users: list[_NamedUser]
-    contexts: list[_NamedContext]
+    current_context: str = ""
+    clusters: list[_NamedCluster] | None = None
+    users: list[_NamedUser] | None = None
+    contexts: list[_NamedContext] | None = None
 
 
 class SessionSource:
     """Gives the current `Session`; builds a new one when address, trust or client certificate changed."""
 
     def __init__(
-        self, *, user_agent: str, kubeconfig: Path | None = None, monotonic: Callable[[], float] = time.monotonic
+        self,
+        *,
+        user_agent: str,
+        kubeconfig: Path | None = None,
+        context: str = "",
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._monotonic = monotonic
         self._user_agent = user_agent
-        self._kubeconfig = kubeconfig or _kubeconfig_of_environment()
+        self._kubeconfigs = (kubeconfig,) if kubeconfig else _kubeconfigs_of_environment()
+        self._context = context
         self._identity: _Identity | None = None
         self._session: Session | None = None
         self._retired: list[aiohttp.ClientSession] = []
@@ -153,7 +159,7 @@ class SessionSource:
             configuration = await self._configuration()
             identity = _identity_of(configuration)
             http = self._pool(configuration, identity)
-        except (ConfigException, OSError, msgspec.DecodeError) as error:
+        except (ConfigException, OSError) as error:
             if self._session is None:
                 raise NoAnswer(f"cannot read the Kubernetes configuration: {error}") from error
             # A file in the middle of its rotation: what was read before serves until the next look.
@@ -184,17 +190,21 @@ class SessionSource:
     async def _configuration(self) -> Configuration:
         configuration = Configuration()
         configuration.connection_pool_maxsize = _CONNECTIONS
-        if self._kubeconfig is None:
+        if not self._kubeconfigs:
             load_incluster_config(  # type: ignore[no-untyped-call]  # the library leaves it unannotated
                 client_configuration=configuration, try_refresh_token=False
             )
             return configuration
-        if not self._kubeconfig.is_file():
-            raise ConfigException(f"kubeconfig {self._kubeconfig} does not exist")
+        there = [path for path in self._kubeconfigs if path.is_file()]
+        if not there:
+            raise ConfigException(f"kubeconfig {os.pathsep.join(map(str, self._kubeconfigs))} does not exist")
         # The loader below fails in many ways on a file of another shape, or one in the middle of a write.
-        msgspec.yaml.decode(self._kubeconfig.read_bytes(), type=_KubeConfig)
+        context = _context_in([_kubeconfig_in(path) for path in there], self._context)
         await load_kube_config(
-            config_file=str(self._kubeconfig), client_configuration=configuration, persist_config=False
+            config_file=os.pathsep.join(map(str, there)),
+            context=context,
+            client_configuration=configuration,
+            persist_config=False,
         )
         return configuration
 
@@ -204,13 +214,43 @@ class SessionSource:
         return {"User-Agent": self._user_agent, **identity}
 
 
-def _kubeconfig_of_environment() -> Path | None:
+def _kubeconfigs_of_environment() -> tuple[Path, ...]:
+    """Return the files that $KUBECONFIG lists, or the usual one; none in a Pod."""
     named = os.environ.get("KUBECONFIG", "")
     if named:
-        return Path(named)
+        return tuple(Path(each) for each in named.split(os.pathsep) if each)
     if "KUBERNETES_SERVICE_HOST" in os.environ:
-        return None
-    return Path.home() / ".kube" / "config"
+        return ()
+    return (Path.home() / ".kube" / "config",)
+
+
+def _kubeconfig_in(path: Path) -> _KubeConfig:
+    try:
+        return msgspec.yaml.decode(path.read_bytes(), type=_KubeConfig)
+    except msgspec.DecodeError as error:
+        raise ConfigException(f"{path}: {' '.join(str(error).split())}") from error
+
+
+def _context_in(files: Sequence[_KubeConfig], wanted: str) -> str:
+    """Return the context to use: the wanted one, else the first that a file calls current, as kubectl does.
+
+    Raises ConfigException when it is not there, or names a cluster or a user that is not.
+    """
+    chosen = wanted or next((each.current_context for each in files if each.current_context), "")
+    contexts = {each.name: each.context for file in reversed(files) for each in file.contexts or ()}
+    if chosen not in contexts:
+        offered = ", ".join(sorted(contexts)) or "none"
+        what = f"has no context {chosen!r}" if chosen else "names no current context"
+        raise ConfigException(f"the kubeconfig {what}; contexts: {offered}")
+    clusters = {each.name for file in files for each in file.clusters or ()}
+    users = {each.name for file in files for each in file.users or ()}
+    for kind, name, known in (
+        ("cluster", contexts[chosen].cluster, clusters),
+        ("user", contexts[chosen].user, users),
+    ):
+        if name not in known:
+            raise ConfigException(f"context {chosen!r} of the kubeconfig names {kind} {name!r}, which is not there")
+    return chosen
 
 
 def _identity_of(configuration: Configuration) -> _Identity:

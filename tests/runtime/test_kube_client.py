@@ -283,6 +283,40 @@ async def test_a_kubeconfig_that_cannot_be_read_is_told_as_no_answer(tmp_path: P
         await KubeClient.connect(user_agent="me/1", kubeconfig=path)
 
 
+async def test_a_list_of_kubeconfigs_is_merged_and_a_context_is_chosen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def answer(name: str) -> Callable[[str, asyncio.StreamWriter], None]:
+        def fine(_: str, writer: asyncio.StreamWriter) -> None:
+            asked.append(name)
+            writer.write(head("200 OK", 2, "Connection: close\r\n") + b"{}")
+            writer.close()
+
+        return fine
+
+    async with server(answer("here")) as here, server(answer("there")) as there:
+        (tmp_path / "a").mkdir()
+        first = kubeconfig(tmp_path / "a", here)
+        second = tmp_path / "second"
+        text = first.read_text().replace(str(here), str(there))
+        for old, new in (("c", "d"), ("u", "v"), ("x", "y")):
+            text = text.replace(f'"{old}"', f'"{new}"')
+        second.write_text(text)
+        monkeypatch.setenv("KUBECONFIG", f"{first}:{tmp_path / 'gone'}:{second}")
+        for context in ("", "y"):
+            kube = await KubeClient.connect(user_agent="me/1", context=context)
+            try:
+                await kube.get(CONFIG_MAPS, KEY)
+            finally:
+                await kube.close()
+        with pytest.raises(NoAnswer, match="has no context 'z'; contexts: x, y"):
+            await KubeClient.connect(user_agent="me/1", context="z")
+
+    assert asked == ["here", "there"]
+
+
 async def test_a_closed_fence_sends_no_write_and_lets_reads_pass(tmp_path: Path) -> None:
     methods: list[str] = []
 
