@@ -161,7 +161,8 @@ class Actor:
     async def _create(self, view: View, step: Create) -> Outcome:
         what = f"{step.entry.kind} {step.entry.name}"
         try:
-            made = await self._kube.create(step.facts.resource, step.object, manager=view.manager)
+            resource = step.facts.written_as(step.object["apiVersion"])
+            made = await self._kube.create(resource, step.object, manager=view.manager)
         except AlreadyExists:
             live = await self._kube.get(step.facts.resource, key_of(step.object))
             if labels_of(live).get(names.CLAIM_LABEL) != view.identity.uid:
@@ -226,7 +227,8 @@ class Actor:
 
     async def _send(self, view: View, step: Apply, body: Object, *, force: bool) -> Object:
         named = {**body, "metadata": {**body["metadata"], "uid": uid_of(step.live)}}
-        return await self._kube.apply(step.facts.resource, named, manager=view.manager, force=force)
+        resource = step.facts.written_as(body["apiVersion"])
+        return await self._kube.apply(resource, named, manager=view.manager, force=force)
 
     async def _annotate(self, view: View, step: Annotate) -> Outcome:
         operations = annotation_patch(step.live, step.annotations)

@@ -81,11 +81,13 @@ def _of_rollout(compiled: Compiled) -> Iterator[Problem]:
 
 def _claim_facts(compiled: Compiled, catalog: Catalog) -> KindFacts | Problem:
     wanted = compiled.spec.composite_type_ref
-    group, _, version = wanted.api_version.rpartition("/")
+    group = wanted.api_version.rpartition("/")[0]
     facts = catalog.get(f"{wanted.kind}.{group}")
     path = "spec.compositeTypeRef"
-    if facts is None or facts.resource.version != version:
+    if facts is None:
         return Problem("KindNotInstalled", f"kind {wanted.kind} of {wanted.api_version} is not installed", path)
+    if fault := facts.version_fault(wanted.api_version):
+        return Problem("KindNotInstalled", fault, f"{path}.apiVersion")
     if facts.gaps:
         return Problem("ApiIncomplete", f"{wanted.kind} lacks {in_words(facts.gaps)}", path)
     return facts
@@ -106,21 +108,9 @@ def _of_resource(resource: CompiledResource, catalog: Catalog) -> Iterator[Probl
     if faults:
         yield from faults
         return
-    group, _, version = api_version.rpartition("/")
-    group_kind = f"{kind}.{group}" if group else kind
-    facts = catalog.get(group_kind)
-    if facts is None and not may_come(group, group_kind):
-        what = f"compositions may not compose {group_kind}"
-        yield Problem("KindNotAllowed", what, path, resource=resource.name)
-        return
-    if facts is None or facts.resource.version != version:
-        known = near(kind, (each.resource.kind for each in catalog.values()))
-        what = f"kind {kind} of {api_version} is not installed{known}"
-        yield Problem("KindNotInstalled", what, path, resource=resource.name)
-        return
-    if not facts.allowed:
-        what = f"compositions may not compose {facts.resource.group_kind}"
-        yield Problem("KindNotAllowed", what, path, resource=resource.name)
+    facts = _child_facts(api_version, kind, catalog, path)
+    if isinstance(facts, Problem):
+        yield msgspec.structs.replace(facts, resource=resource.name)
         return
     if facts.stateful and resource.source.stateful is False:
         what = f"{kind} holds data: stateful cannot be false"
@@ -129,6 +119,20 @@ def _of_resource(resource: CompiledResource, catalog: Catalog) -> Iterator[Probl
         for each in template_mismatches(tree, facts.schema, path):
             yield msgspec.structs.replace(each, resource=resource.name)
         yield from floors.faults(resource.source, facts.schema, resource.path)
+
+
+def _child_facts(api_version: str, kind: str, catalog: Catalog, path: str) -> KindFacts | Problem:
+    group = api_version.rpartition("/")[0]
+    group_kind = f"{kind}.{group}" if group else kind
+    facts = catalog.get(group_kind)
+    if facts is None and may_come(group, group_kind):
+        known = near(kind, (each.resource.kind for each in catalog.values()))
+        return Problem("KindNotInstalled", f"kind {kind} of {api_version} is not installed{known}", path)
+    if facts is None or not facts.allowed:
+        return Problem("KindNotAllowed", f"compositions may not compose {group_kind}", path)
+    if fault := facts.version_fault(api_version):
+        return Problem("KindNotInstalled", fault, f"{path}.apiVersion")
+    return facts
 
 
 def _of_metadata(resource: CompiledResource, meta: Any) -> Iterator[Problem]:

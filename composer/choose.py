@@ -79,11 +79,15 @@ NOWHERE = Standing()
 
 
 def candidates(compositions: Iterable[Object], api_version: str, kind: str) -> tuple[Candidate, ...]:
-    """Return the Compositions that serve a kind; unreadable ones say what is wrong on themselves."""
+    """Return the Compositions that serve a kind, in whichever version; unreadable ones say so on themselves."""
     found: list[Candidate] = []
+    wanted = api_version.rpartition("/")[0], kind
     for composition in compositions:
         spec = readable(composition.get("spec") or {})
-        if spec is None or (spec.composite_type_ref.api_version, spec.composite_type_ref.kind) != (api_version, kind):
+        if spec is None:
+            continue
+        served = spec.composite_type_ref
+        if (served.api_version.rpartition("/")[0], served.kind) != wanted:
             continue
         applies_to = None if isinstance(spec.applies_to, UnsetType) else spec.applies_to
         name = metadata(composition)["name"]

@@ -155,6 +155,8 @@ def _wanted(  # noqa: PLR0911 - one return for each row of the table
     if not facts.allowed:
         what = f"compositions may not compose {facts.resource.group_kind}"
         return cause("KindNotAllowed", what, resource=child.resource)
+    if fault := facts.version_fault(child.object["apiVersion"]):
+        return cause("KindNotInstalled", fault, resource=child.resource)
     entry = _entry(child, facts, mine)
     if mine is None or mine.live is None:
         return Create(entry, facts, reborn(child.object, entry) if entry.marks else child.object, child.floors)

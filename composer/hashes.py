@@ -49,7 +49,7 @@ def _fields(value: Any) -> Any:
 
 
 def live_hash(live: Object, desired: Object, schema: Schema | None) -> str:
-    """Hash what the API server holds of the fields that we send."""
+    """Hash what the API server holds of the fields that we send, in whichever version of its kind it was read."""
     properties = dict((schema or {}).get("properties") or {})
     whole = {**(schema or {}), "properties": properties | {"metadata": _META_SCHEMA}}
-    return digest(project(live, desired, whole))
+    return digest(project({**live, "apiVersion": desired["apiVersion"]}, desired, whole))

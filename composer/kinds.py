@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -52,7 +53,9 @@ class KindFacts(msgspec.Struct, frozen=True):
     """One kind that the API server serves. `schema` is its OpenAPI v3 schema, None for built-in kinds.
 
     `gaps`: what it lacks to be a kind of claim. `allowed`: compositions may create and change it; what exists of
-    another kind is still torn down.
+    another kind is still torn down. `resource` is of the version that is stored, which is also the one that is read;
+    `same`: further versions that hold the same fields, so that compositions may name them too; `converted`: those whose
+    fields a webhook makes of the stored ones.
     """
 
     resource: Resource
@@ -60,6 +63,8 @@ class KindFacts(msgspec.Struct, frozen=True):
     schema: dict[str, Any] | None = None
     gaps: tuple[str, ...] = ("schema",)
     allowed: bool = False
+    same: tuple[str, ...] = ()
+    converted: tuple[str, ...] = ()
 
     @property
     def abstract(self) -> bool:
@@ -75,6 +80,21 @@ class KindFacts(msgspec.Struct, frozen=True):
     def managed(self) -> bool:
         """Whether one of our providers serves it and waits for the teardown word."""
         return is_managed(self.resource.group) and not self.abstract
+
+    def written_as(self, api_version: str) -> Resource:
+        """Return the kind in the version in which an object of it is written."""
+        return replace(self.resource, version=api_version.rpartition("/")[2])
+
+    def version_fault(self, api_version: str) -> str:
+        """Say why a composition cannot name the kind by this version, and by which it can; empty when it can."""
+        version, stored = api_version.rpartition("/")[2], self.resource
+        if version in (stored.version, *self.same):
+            return ""
+        if version in self.converted:
+            why = "is converted by a webhook, and what is sent could not be compared with what is stored"
+        else:
+            why = "is not served"
+        return f"kind {stored.kind} of {api_version} {why}; write apiVersion: {stored.api_version}"
 
 
 Catalog = dict[str, KindFacts]
@@ -124,6 +144,8 @@ def facts_of(crd: Object) -> KindFacts | None:
     resource = Resource(
         spec["group"], version["name"], spelled["kind"], spelled["plural"], namespaced=spec["scope"] == "Namespaced"
     )
+    others = tuple(each["name"] for each in served if each is not version)
+    is_converted = (spec.get("conversion") or {}).get("strategy", "None") != "None"
     labels = labels_of(crd)
     gaps = contract.gaps(spec["scope"], version)
     listed = labels.get(names.COMPOSABLE_LABEL) or str(is_listed(resource.group, resource.group_kind)).lower()
@@ -133,4 +155,6 @@ def facts_of(crd: Object) -> KindFacts | None:
         schema=(version.get("schema") or {}).get("openAPIV3Schema"),
         gaps=gaps,
         allowed=listed == "true" and resource.namespaced and bool(gaps),
+        same=() if is_converted else others,
+        converted=others if is_converted else (),
     )
