@@ -98,6 +98,10 @@ class Endpoint:
     sslmode: str
     ca: str = field(default="", repr=False)
 
+    def __str__(self) -> str:
+        """Return host and port, or that there is none yet."""
+        return f"{self.host}:{self.port}" if self.host else "the database"
+
 
 @dataclass(frozen=True, slots=True)
 class Rate:
@@ -234,6 +238,11 @@ class Account(Generic[SpecT, ConfigT]):
     config_object: Object
     id: str
     changed: str = ""
+
+    @property
+    def login_required(self) -> bool:
+        """Whether a password counts only after a login: `loginCheck` of the ProviderConfig."""
+        return (self.config_object.get("spec") or {}).get("loginCheck") == "Required"
 
 
 def decode_config(provider: Provider[Any, ConfigT], spec: dict[str, Any]) -> ConfigT:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any, Generic, assert_never
 
-from providers import credentials, reading
+from providers import credentials, passwords, reading
 from providers.bounds import Limiter
 from providers.cloud import ConfigT, Credential, Fence, Provider
 from providers.converge import INTERRUPTING, differences
@@ -339,8 +339,11 @@ class Effects(Generic[SpecT, ConfigT]):
     async def _prove(self, snapshot: Snapshot[SpecT], credential: Credential, out: Outcome[SpecT]) -> None:
         """Publish a password on proof: a login, or, where none can be tried, the call that succeeded."""
         cloud = _account(snapshot).cloud
-        if await cloud.login(snapshot.target, credential) is Login.REFUSED:
+        answer = await cloud.login(snapshot.target, credential)
+        if answer is Login.REFUSED:
             raise Transient(_refused_text(credential.username))
+        if answer is not Login.OK and _account(snapshot).login_required:
+            raise Transient(passwords.unproven_text(str(cloud.endpoint(snapshot.target))))
         ca = cloud.endpoint(snapshot.target).ca
         await self._store_secret(snapshot, Kept(credential.password, "", credential.username, ca), out)
         out.proven[credential.username] = ""

@@ -111,7 +111,8 @@ class PasswordReader(Generic[SpecT, ConfigT]):
     async def _delivery(self, snapshot: Snapshot[SpecT]) -> Delivery:
         """Tell what became of the pending password of a cloud that takes its time over it.
 
-        A login proves it; where none can be tried, that the cloud reports nothing under way once it has settled.
+        A login proves it; where none can be tried, and none is required, that the cloud reports nothing under way once
+        it has settled.
         """
         observed, stored, account = snapshot.observed, snapshot.stored, snapshot.account
         if observed is None or stored is None or account is None or not stored.kept.pending:
@@ -128,7 +129,7 @@ class PasswordReader(Generic[SpecT, ConfigT]):
         settled = sent and (sent_at is None or now - sent_at >= self._settings.settle)
         rested = sent_at is None or now - sent_at >= _SEND_AGAIN_AFTER
         again = rested and int(rotation.get("sends", 1)) < _MOST_SENDS
-        return delivery_of(answer, sent=sent, settled=settled, again=again)
+        return delivery_of(answer, sent=sent, settled=settled, again=again, required=account.login_required)
 
     async def _login(self, snapshot: Snapshot[SpecT]) -> Login:
         """Try the published login only where the server's row for it changed since it was last proven."""

@@ -29,11 +29,15 @@ class Login(Enum):
 
 
 class Delivery(Enum):
-    """What became of a pending password that the cloud accepted: proven, on its way, refused, or nothing is known."""
+    """What became of a pending password that the cloud accepted: proven, on its way, refused, or nothing is known.
+
+    UNPROVEN: the cloud shows nothing under way any more, no login could be tried, and one is required.
+    """
 
     NONE = "none"
     REFUSED = "refused"
     UNDER_WAY = "under way"
+    UNPROVEN = "unproven"
     PROVEN = "proven"
 
 
@@ -108,7 +112,12 @@ class PutBack:
 
 @dataclass(frozen=True, slots=True)
 class Await:
-    """The cloud accepted the password and has not finished: old and new may both be refused or both work."""
+    """The cloud accepted the password and has not finished: old and new may both be refused or both work.
+
+    `unproven`: it has finished, and only a login that proves it is missing.
+    """
+
+    unproven: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,15 +154,19 @@ class Missing:
 PasswordStep: TypeAlias = Keep | Introduce | PutBack | Await | Confirm | Restore | Retire | Missing
 
 
-def delivery_of(answer: Login, *, sent: bool, settled: bool, again: bool) -> Delivery:
-    """Judge a pending password: `sent` and accepted, `settled` as far as the cloud shows; `again`: it may be resent."""
+def delivery_of(answer: Login, *, sent: bool, settled: bool, again: bool, required: bool) -> Delivery:
+    """Judge a pending password.
+
+    `sent` and accepted, `settled` as far as the cloud shows; `again`: it may be resent; `required`: only a login proves
+    it.
+    """
     match answer:
         case Login.OK:
             return Delivery.PROVEN
         case Login.REFUSED if settled:
             return Delivery.NONE if again else Delivery.REFUSED
         case _ if settled:
-            return Delivery.PROVEN
+            return Delivery.UNPROVEN if required else Delivery.PROVEN
         case _:
             return Delivery.UNDER_WAY if sent else Delivery.NONE
 
@@ -196,10 +209,10 @@ def _pending(view: PasswordView, kept: Kept) -> PasswordStep:
     match view.delivery:
         case Delivery.PROVEN:
             return Confirm(target, kept.pending, replaces)
-        case Delivery.UNDER_WAY:
-            return Await()
-        case Delivery.REFUSED | Delivery.NONE if view.given and view.given != kept.pending:
+        case Delivery.REFUSED | Delivery.NONE | Delivery.UNPROVEN if view.given and view.given != kept.pending:
             return Introduce(target, view.given, replaces)
+        case Delivery.UNDER_WAY | Delivery.UNPROVEN:
+            return Await(unproven=view.delivery is Delivery.UNPROVEN)
         case Delivery.REFUSED if _rotation_asked(view, kept) and not view.given:
             return Introduce(target, "", replaces)
         case Delivery.REFUSED:
@@ -224,6 +237,14 @@ def _lost(view: PasswordView) -> PasswordStep:
     if view.given or (view.token and view.token != (view.done_token or "")):
         return Introduce(other(view.logins, view.published_login), view.given, replaces=view.published_login)
     return Missing()
+
+
+def unproven_text(where: str) -> str:
+    """Return what to say of a password that counts as far as can be seen, where a login has to show it."""
+    return (
+        f"the password was accepted, and no login proves it: {where} was not reached, or did not answer as a PostgreSQL"
+        " that takes logins; let the provider reach it, or set loginCheck to Auto in the ProviderConfig"
+    )
 
 
 def refuse_password(password: str) -> str:

@@ -278,7 +278,7 @@ class Reconciler(Generic[SpecT, ConfigT]):
         key = key_of(snapshot.obj)
         if self._provider.slow:
             # It carries the change out after its answer; what it sent is remembered, and looked at again.
-            step = Await() if outcome.sent or isinstance(snapshot.step, Await) else Keep()
+            step = snapshot.step if isinstance(snapshot.step, Await) else Await() if outcome.sent else Keep()
             return replace(snapshot, scene=scene, target=target, step=step), self._without_futile(snapshot, after)
         if isinstance(after, Update) and isinstance(plan, Update) and after.changes == plan.changes:
             self._futile[key] = _Futile(_work(snapshot, plan), scene.now + _FUTILE_FOR)

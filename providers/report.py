@@ -10,7 +10,7 @@ from providers import reading
 from providers.identity import CA, credentials_key
 from providers.managed import Change, Phase, Present, describe, shared_keys
 from providers.outcome import Outcome
-from providers.passwords import Await, Kept, Missing, keyed_hash
+from providers.passwords import Await, Kept, Missing, keyed_hash, unproven_text
 from providers.plan import Create, Plan, Refuse, Rest, Settled, Update, Wait
 from providers.reading import status_of
 from providers.reasons import UNUSABLE, Kind, deadline_of, kind_of
@@ -84,6 +84,10 @@ def _way_to_another(snapshot: Snapshot[Any]) -> str:
 
 
 def _rotating(snapshot: Snapshot[Any]) -> Verdict:
+    published = bool((status_of(snapshot.obj).get("connection") or {}).get("passwordRef"))
+    if snapshot.step == Await(unproven=True) and snapshot.account is not None:
+        text = unproven_text(str(snapshot.account.cloud.endpoint(snapshot.target)))
+        return Verdict("Rotating" if published else "Creating", text)
     if not snapshot.scene.marks.incarnation:
         return Verdict("Creating", "the database is being made; its password does not count yet")
     return Verdict("Rotating", "the new password was accepted and does not count everywhere yet")
@@ -309,7 +313,8 @@ def requeue_after(snapshot: Snapshot[Any], plan: Plan, status: Object, now: date
         case Rest(reason="Paused"):
             return _until_unpaused(snapshot, now)
         case _ if isinstance(snapshot.step, Await):
-            return _first(_FOLLOWED, _until_overdue(status, now))
+            pace = timedelta(minutes=1) if snapshot.step.unproven else _FOLLOWED
+            return _first(pace, _until_overdue(status, now))
         case _ if snapshot.step == Missing(refused=True):
             return timedelta(minutes=1)
         case _:

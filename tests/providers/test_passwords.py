@@ -49,6 +49,20 @@ ROWS: dict[str, Row] = {
         replace(VIEW, kept=Kept("secret-1", "secret-2", "boss"), logins=("boss", "boss"), delivery=Delivery.UNDER_WAY),
         Await(),
     ),
+    "only the login that is required is missing": Row(
+        replace(VIEW, kept=Kept("secret-1", "secret-2", "boss"), logins=("boss", "boss"), delivery=Delivery.UNPROVEN),
+        Await(unproven=True),
+    ),
+    "another password is given while no login proves the former": Row(
+        replace(
+            VIEW,
+            kept=Kept("secret-1", "secret-2", "boss"),
+            logins=("boss", "boss"),
+            given="secret-3",
+            delivery=Delivery.UNPROVEN,
+        ),
+        Introduce("boss", "secret-3", "boss"),
+    ),
     "what the cloud accepted and shows as settled is published": Row(
         replace(VIEW, kept=Kept("secret-1", "secret-2", "boss"), logins=("boss", "boss"), delivery=Delivery.PROVEN),
         Confirm("boss", "secret-2", "boss"),
@@ -217,19 +231,22 @@ def test_a_switch_that_was_not_reported_names_the_login_that_retires(
 
 
 @pytest.mark.parametrize(
-    ("answer", "sent", "settled", "again", "delivery"),
+    ("answer", "sent", "settled", "again", "required", "delivery"),
     [
-        (Login.OK, False, False, True, Delivery.PROVEN),
-        (Login.REFUSED, False, False, True, Delivery.NONE),
-        (Login.REFUSED, True, False, False, Delivery.UNDER_WAY),
-        (Login.REFUSED, True, True, False, Delivery.REFUSED),
-        (Login.REFUSED, True, True, True, Delivery.NONE),
-        (Login.UNKNOWN, False, False, True, Delivery.NONE),
-        (Login.UNKNOWN, True, False, True, Delivery.UNDER_WAY),
-        (Login.UNKNOWN, True, True, False, Delivery.PROVEN),
+        (Login.OK, False, False, True, False, Delivery.PROVEN),
+        (Login.REFUSED, False, False, True, False, Delivery.NONE),
+        (Login.REFUSED, True, False, False, False, Delivery.UNDER_WAY),
+        (Login.REFUSED, True, True, False, False, Delivery.REFUSED),
+        (Login.REFUSED, True, True, True, False, Delivery.NONE),
+        (Login.UNKNOWN, False, False, True, False, Delivery.NONE),
+        (Login.UNKNOWN, True, False, True, False, Delivery.UNDER_WAY),
+        (Login.UNKNOWN, True, True, False, False, Delivery.PROVEN),
+        (Login.UNKNOWN, True, True, False, True, Delivery.UNPROVEN),
+        (Login.UNKNOWN, True, False, False, True, Delivery.UNDER_WAY),
+        (Login.OK, True, True, False, True, Delivery.PROVEN),
     ],
 )
 def test_what_became_of_a_pending_password(
-    answer: Login, *, sent: bool, settled: bool, again: bool, delivery: Delivery
+    answer: Login, *, sent: bool, settled: bool, again: bool, required: bool, delivery: Delivery
 ) -> None:
-    assert delivery_of(answer, sent=sent, settled=settled, again=again) is delivery
+    assert delivery_of(answer, sent=sent, settled=settled, again=again, required=required) is delivery

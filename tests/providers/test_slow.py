@@ -15,7 +15,8 @@ from providers.passwords import Login
 from providers.plan import Policy
 from providers.reading import Operation
 from runtime.errors import Transient
-from tests.providers.toy import Toy, ToyCloud, ToyParameters, provider_of
+from runtime.objects import Key
+from tests.providers.toy import CONFIGS, Toy, ToyCloud, ToyParameters, provider_of
 from tests.providers.world import World
 
 pytestmark = pytest.mark.asyncio
@@ -83,6 +84,11 @@ def world_of(cloud: LateCloud) -> World:
     return World(cloud, provider=late(cloud))
 
 
+def require_logins(world: World) -> None:
+    config = world.kube.objects[CONFIGS.plural, Key("", "default")]
+    world.kube.put(CONFIGS, {**config, "spec": {**config["spec"], "loginCheck": "Required"}})
+
+
 async def ready(world: World, **spec: Any) -> None:
     world.ask(**spec)
     await world.settle(most=40)
@@ -120,6 +126,32 @@ async def test_a_rotation_is_sent_once_and_told_until_it_counts() -> None:
     await world.settle(most=40)
     assert (world.reason(), cloud.calls) == ("InSync", ["create", "set_password boss"])
     assert await world.settle() == 1
+
+
+async def test_where_a_login_is_required_no_password_counts_without_one() -> None:
+    cloud = LateCloud(slow=1)
+    world = world_of(cloud)
+    require_logins(world)
+    world.ask()
+    for _ in range(20):
+        await world.step()
+        world.now += timedelta(seconds=30)
+    assert (world.reason(), world.reason("Ready")) == ("Creating", "Creating")
+    assert "toy.example.org:5432 was not reached" in str(world.get())
+    assert "passwordRef" not in str(world.get())
+    cloud.reachable = True
+    await world.settle()
+    assert (world.reason("Ready"), cloud.calls) == ("Available", ["create"])
+
+    cloud.reachable = False
+    world.ask(passwordRotation={"token": "2"})
+    for _ in range(20):
+        await world.step()
+        world.now += timedelta(seconds=30)
+    assert (world.reason(), world.reason("Ready")) == ("Rotating", "Available")
+    cloud.reachable = True
+    await world.settle(most=40)
+    assert (world.reason(), cloud.calls) == ("InSync", ["create", "set_password boss"])
 
 
 async def test_what_the_cloud_accepts_and_never_shows_is_given_up_and_named() -> None:
