@@ -117,6 +117,7 @@ CONFIGS = (
     Case("a prefix without an end", {"namePrefix": "fl"}, "spec.namePrefix"),
     Case("a prefix with two dashes", {"namePrefix": "fl--"}, "spec.namePrefix"),
     Case("a longer prefix", {"namePrefix": "fl-prod-"}),
+    Case("logins that nothing verifies", {"loginCheck": "Required"}, "loginCheck Required wants caBundleRef"),
 )
 
 

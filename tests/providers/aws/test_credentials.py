@@ -317,6 +317,13 @@ async def test_an_authority(aws: FakeAws, case: Authority) -> None:
     assert aws.asked == []
 
 
+async def test_a_login_that_is_required_wants_an_authority(aws: FakeAws) -> None:
+    refused = await _refused(_config(aws, loginCheck="Required"), {"keys": KEYS})
+
+    assert refused.startswith("InvalidValue: loginCheck Required wants caBundleRef")
+    assert aws.asked == []
+
+
 class Limit(msgspec.Struct, frozen=True):
     says: str
     limits: Limits
