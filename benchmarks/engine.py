@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -61,7 +61,8 @@ async def _measure(folder: Path, claims: int, idle_seconds: float) -> list[Figur
                 found = [
                     *await run.create(),
                     *await run.idle(),
-                    *await run.drift(),
+                    *await run.drift(objects.RESOURCES[:1], "drift of one child", aim=8),
+                    *await run.drift(objects.RESOURCES, "drift", aim=3),
                     *await run.change(),
                     *await run.restart(),
                     *await run.singles(),
@@ -138,32 +139,32 @@ class _Run:
             Figure("idle: CPU of one core", used.cpu_seconds / self.idle_seconds * 100, "%"),
         ]
 
-    async def drift(self) -> list[Figure]:
-        """One field of every child is overwritten by hand."""
-        children = list(self.load.seen.limits)
+    async def drift(self, resources: Collection[str], what: str, *, aim: float) -> list[Figure]:
+        """One field of these children of every claim is overwritten by hand."""
+        children = self.load.children_of(resources)
+        self.load.seen.overwritten.clear()
         audit = self.system.audit()
         began = time.monotonic()
         async with usage.measured(self.composer.pid) as used:
             await self.load.overwrite(children)
             written = time.monotonic() - began
             await self.load.until(lambda: len(self.load.seen.overwritten) == len(children), "all overwritten")
-            corrected = await self._until_carried(children) - began
+            corrected = await self._until_carried() - began
             await self.system.at_rest()
         return [
-            Figure("drift: overwriting took", written, "s"),
-            Figure("drift: all corrected", corrected, "s", aim=3),
-            Figure("drift: requests a claim", _count(audit) / self.claims, ""),
-            Figure("drift: CPU a claim", used.cpu_seconds / self.claims * 1000, "ms"),
+            Figure(f"{what}: overwriting took", written, "s"),
+            Figure(f"{what}: all corrected", corrected, "s", aim=aim),
+            Figure(f"{what}: requests a claim", _count(audit) / self.claims, ""),
+            Figure(f"{what}: CPU a claim", used.cpu_seconds / self.claims * 1000, "ms"),
         ]
 
     async def change(self) -> list[Figure]:
         """One constant of the Composition changes."""
-        children = list(self.load.seen.limits)
         audit = self.system.audit()
         self.limit = _NEW_LIMIT
         began = time.monotonic()
         await self.load.change_composition(_NEW_LIMIT)
-        carried = await self._until_carried(children) - began
+        carried = await self._until_carried() - began
         await self.system.at_rest()
         return [
             Figure("change: all carry it", carried, "s", aim=4),
@@ -230,9 +231,8 @@ class _Run:
     async def _until_all(self, seen: dict[Key, float]) -> float:
         return await self.load.until(lambda: len(seen) >= self.claims, "all claims")
 
-    async def _until_carried(self, children: Iterable[Key]) -> float:
-        kept = list(children)
-        return await self.load.until(lambda: self.load.all_carry(kept, self.limit), "all children carry the value")
+    async def _until_carried(self) -> float:
+        return await self.load.until(partial(self.load.all_carry, self.limit), "all children carry the value")
 
 
 def _count(audit: AuditLog) -> int:

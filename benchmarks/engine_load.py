@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -30,6 +31,7 @@ class Seen:
     composed: dict[Key, float] = field(default_factory=dict)
     ready: dict[Key, float] = field(default_factory=dict)
     limits: dict[Key, int] = field(default_factory=dict)
+    carrying: Counter[int] = field(default_factory=Counter)
     overwritten: set[Key] = field(default_factory=set)
     latest: str = ""
     changed: asyncio.Condition = field(default_factory=asyncio.Condition)
@@ -42,6 +44,7 @@ class Load:
         self.kube = kube
         self.seen = Seen()
         self._children: dict[str, set[Key]] = {}
+        self._resources: dict[Key, str] = {}
         self._answers = asyncio.Semaphore(_AT_ONCE)
         self._answering: set[asyncio.Task[None]] = set()
 
@@ -68,6 +71,10 @@ class Load:
     async def claims(self, keys: Iterable[Key]) -> None:
         """Make claims, many at once."""
         await in_parallel([partial(self.claim, key) for key in keys])
+
+    def children_of(self, resources: Collection[str]) -> list[Key]:
+        """Return the children that were made for these resources of the Composition."""
+        return [key for key, resource in self._resources.items() if resource in resources]
 
     async def overwrite(self, keys: Iterable[Key]) -> None:
         """Set one field of children by hand."""
@@ -100,9 +107,9 @@ class Load:
             ) from None
         return time.monotonic()
 
-    def all_carry(self, keys: Iterable[Key], limit: int) -> bool:
-        """Tell whether all these children have a limit."""
-        return all(self.seen.limits.get(key) == limit for key in keys)
+    def all_carry(self, limit: int) -> bool:
+        """Tell whether all children have a limit; counted, since it is asked after every event."""
+        return self.seen.carrying[limit] == len(self.seen.limits)
 
     async def _watch(self, resource: Resource, see: Callable[[Object], None], started: asyncio.Barrier) -> None:
         page = await self.kube.list_page(resource, Selection(), limit=1)
@@ -129,7 +136,10 @@ class Load:
 
     def _see_child(self, child: Object) -> None:
         key = key_of(child)
-        limit = self.seen.limits[key] = child["spec"]["forProvider"]["connectionLimit"]
+        limit = child["spec"]["forProvider"]["connectionLimit"]
+        self.seen.carrying[self.seen.limits.get(key, limit)] -= key in self.seen.limits
+        self.seen.carrying[limit] += 1
+        self.seen.limits[key] = limit
         if limit == objects.BY_HAND:
             self.seen.overwritten.add(key)
         owner = str(child["metadata"]["annotations"]["fairlead.dev/claim-name"])
@@ -137,6 +147,7 @@ class Load:
         if key in siblings:
             return
         siblings.add(key)
+        self._resources[key] = child["metadata"]["annotations"]["fairlead.dev/resource"]
         if len(siblings) == len(objects.RESOURCES):
             self.seen.composed[Key(key.namespace, owner)] = time.monotonic()
         task = asyncio.create_task(self._answer(child))
