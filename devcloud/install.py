@@ -1,5 +1,6 @@
 """Install Fairlead's objects on a control plane, as a platform team does with kubectl: applied, so safe to repeat."""
 
+import asyncio
 import secrets
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -14,6 +15,9 @@ from devcloud.kubectl import Kubectl
 SYSTEM_NAMESPACE = "fairlead-system"
 INSTALLATION = "fairlead-installation"
 _MANAGER = "fairlead-cli"
+_GROUP_VERSIONS = "custom-columns=:.spec.group,:.spec.versions[?(@.storage==true)].name"
+_SERVED_SECONDS = 60.0
+_PAUSE_SECONDS = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +30,26 @@ class Assets:
 
 
 async def install_crds(kubectl: Kubectl, assets: Assets) -> None:
-    """Apply the CRDs and wait until the API server serves them."""
+    """Apply the CRDs and wait until the API server serves them. Raises DevcloudError when it does not within 60 s."""
     await _apply(kubectl, "--filename", str(assets.crds))
-    await kubectl.run("wait", "--for=condition=Established", "--timeout=60s", "--filename", str(assets.crds))
+    await until_served(kubectl, assets.crds)
+
+
+async def until_served(kubectl: Kubectl, *crds: Path) -> None:
+    """Wait until the kinds of applied files or folders of CRDs are served. Raises DevcloudError after 60 s.
+
+    "Established" comes first: the aggregator learns of a new group a little later, and answers 404 until then.
+    """
+    files = tuple(f"--filename={path}" for path in crds)
+    await kubectl.run("wait", "--for=condition=Established", "--timeout=60s", *files)
+    listed = await kubectl.run("get", f"--output={_GROUP_VERSIONS}", "--no-headers", *files)
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + _SERVED_SECONDS
+    for group_version in sorted({"/".join(line.split()) for line in listed.splitlines() if line.strip()}):
+        while not await kubectl.answers(f"/apis/{group_version}"):
+            if loop.time() > deadline:
+                raise DevcloudError(f"{group_version} is not served although its CRDs are established")
+            await asyncio.sleep(_PAUSE_SECONDS)
 
 
 async def install_base(kubectl: Kubectl, assets: Assets) -> None:

@@ -109,6 +109,19 @@ class Api:
 
         await eventually(gone, f"{path} is gone", limit_s=limit_s)
 
+    async def until_served(self, path: str, *, limit_s: float = 60.0) -> None:
+        """Wait until a kind is listed: first its path is unknown, then its storage is being made (429)."""
+
+        async def served() -> bool:
+            try:
+                return await self.find(path) is not None
+            except ApiError as error:
+                if error.status == 429:
+                    return False
+                raise
+
+        await eventually(served, f"{path} is served", limit_s=limit_s)
+
     async def until_condition(
         self, path: str, kind: str, status: str = "True", *, reason: str | None = None, limit_s: float = 60.0
     ) -> JsonObject:

@@ -24,6 +24,7 @@ from devcloud import addresses, onprem
 from devcloud import plane as planes
 from devcloud.controlplane import Programs
 from devcloud.daemons import Lifetime
+from devcloud.install import until_served
 from devcloud.kubectl import Kubectl
 from devcloud.onprem import OnPremServer
 from devcloud.plane import Plane
@@ -141,6 +142,10 @@ class System:
             return await eventually(met, f"{kind.kind} {namespace}/{name}", limit_s=limit_s)
         except AssertionError:
             raise AssertionError(f"{kind.kind} {namespace}/{name} after {limit_s:g} s: {_short(last)}") from None
+
+    async def until_served(self, kind: Kind) -> None:
+        """Wait until the API server serves a kind: its CRD is established a little earlier."""
+        await self.api.until_served(kind.path())
 
     async def delete(self, kind: Kind, namespace: str, name: str, *, propagation: str = "Background") -> None:
         """Delete an object and wait until it is gone."""
@@ -325,7 +330,7 @@ def _server_options(folder: Path) -> onprem.Options:
 
 async def _install(kubectl: Kubectl) -> None:
     await kubectl.run("apply", "--server-side", "--filename", str(_ROOT / "crds"))
-    await kubectl.run("wait", "--for=condition=Established", "--timeout=60s", "customresourcedefinitions", "--all")
+    await until_served(kubectl, _ROOT / "crds")
     await kubectl.run("apply", "--server-side", "--kustomize", str(_ROOT / "deploy" / "kustomize" / "base"))
 
 

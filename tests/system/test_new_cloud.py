@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from devcloud.install import until_served
 from tests.support import new_cloud
 from tests.support.audit import Match
 from tests.support.kinds import CLAIM, SECRET, Kind, claim, is_ready
@@ -18,12 +19,10 @@ _NAMESPACE = f"fairlead-{_CLOUD}"
 
 
 async def _install(system: System, root: Path) -> None:
-    crds = [str(path) for path in (root / "crds").glob(f"{_CLOUD}.*.yaml")]
+    crds = tuple((root / "crds").glob(f"{_CLOUD}.*.yaml"))
     deploy = root / "deploy" / "kustomize" / "clouds" / _CLOUD
     await system.kubectl.run("apply", "--server-side", *(f"--filename={path}" for path in crds))
-    await system.kubectl.run(
-        "wait", "--for=condition=Established", "--timeout=60s", "customresourcedefinitions", "--all"
-    )
+    await until_served(system.kubectl, *crds)
     await system.kubectl.run("apply", "--server-side", f"--kustomize={deploy}")
     await system.kubectl.run(
         "apply", "--server-side", f"--filename={root / 'compositions' / f'postgres-{_CLOUD}.yaml'}"

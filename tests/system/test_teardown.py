@@ -261,7 +261,7 @@ async def test_the_claims_definition_deleted_leaves_every_database_and_secret(st
         assert "ownerReferences" not in secret["metadata"]
 
     await system.create(CRD, kept)
-    await system.until(CRD, "", kept["metadata"]["name"], _is_established)
+    await system.until_served(CLAIM)
     await system.create(CLAIM, claim(namespace, homes[0].name))
     await homes[0].until_stalled("PredecessorFound")
     await move_in(system, claim(namespace, "newcomer"))
@@ -279,10 +279,6 @@ def _two_waves(name: str) -> JsonObject:
     obj = composition(name, first, second, connection={"from": "first"})
     obj["spec"]["deletionPolicies"] = list(_POLICIES)
     return obj
-
-
-def _is_established(obj: JsonObject) -> bool:
-    return condition(obj, "Established").get("status") == "True"
 
 
 async def _until_reason(system: System, child: JsonObject, reason: str) -> None:

@@ -45,7 +45,7 @@ async def caches(people: Plane, api: Api, namespace: str) -> AsyncIterator[str]:
         CLUSTER_ROLE_BINDING.path(), CLUSTER_ROLE_BINDING.new("", _API.group, roleRef=role, subjects=subjects)
     )
     await people.kubectl.run("apply", "--server-side", "--filename", "-", standard_input=_bindings())
-    await api.until_condition(CRD.path("", made["metadata"]["name"]), "Established")
+    await api.until_served(_API.cache.path())
     yield _API.cache.path(namespace)
     await people.kubectl.run("delete", "--filename", "-", standard_input=_bindings())
     for kind, name in ((CLUSTER_ROLE_BINDING, _API.group), (CLUSTER_ROLE, _API.group), (CRD, made["metadata"]["name"])):
