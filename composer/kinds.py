@@ -53,9 +53,9 @@ class KindFacts(msgspec.Struct, frozen=True):
     """One kind that the API server serves. `schema` is its OpenAPI v3 schema, None for built-in kinds.
 
     `gaps`: what it lacks to be a kind of claim. `allowed`: compositions may create and change it; what exists of
-    another kind is still torn down. `resource` is of the version that is stored, which is also the one that is read;
-    `same`: further versions that hold the same fields, so that compositions may name them too; `converted`: those whose
-    fields a webhook makes of the stored ones.
+    another kind is still torn down. `reports`: its CRD has a status for its operator to write. `resource` is of the
+    version that is stored, which is also the one that is read; `same`: further versions that hold the same fields, so
+    that compositions may name them too; `converted`: those whose fields a webhook makes of the stored ones.
     """
 
     resource: Resource
@@ -63,6 +63,7 @@ class KindFacts(msgspec.Struct, frozen=True):
     schema: dict[str, Any] | None = None
     gaps: tuple[str, ...] = ("schema",)
     allowed: bool = False
+    reports: bool = False
     same: tuple[str, ...] = ()
     converted: tuple[str, ...] = ()
 
@@ -107,6 +108,11 @@ def is_managed(group: str) -> bool:
 
 
 _LISTED = _FOREIGN | {each.group_kind for each in _BUILT_IN}
+
+
+def is_silent(facts: KindFacts | None, live: Object) -> bool:
+    """Tell whether an object's operator should report, and has not said anything yet."""
+    return facts is not None and facts.reports and not live.get("status")
 
 
 def is_listed(group: str, group_kind: str) -> bool:
@@ -155,6 +161,7 @@ def facts_of(crd: Object) -> KindFacts | None:
         schema=(version.get("schema") or {}).get("openAPIV3Schema"),
         gaps=gaps,
         allowed=listed == "true" and resource.namespaced and bool(gaps),
+        reports="status" in (version.get("subresources") or {}),
         same=() if is_converted else others,
         converted=others if is_converted else (),
     )

@@ -21,6 +21,7 @@ from composer.choose import (
 from composer.decide import foreign_stateful
 from composer.floors import floors_of
 from composer.inventory import load as load_inventory
+from composer.kinds import is_silent
 from composer.models import CompositionSpec, DeletionPolicy
 from composer.moves import moved, origins
 from composer.problems import CompositionError
@@ -195,7 +196,9 @@ def untouched(view: View, *causes: Cause) -> Findings:
 def _request(view: View, chosen: _Chosen, environments: dict[str, dict[str, str]]) -> Request:
     claim = {name: value for name, value in view.claim.items() if name != "status"}
     observed = tuple(
-        Observed(each.entry.resource, each.entry.key, each.live) for each in view.known if each.live is not None
+        Observed(each.entry.resource, each.entry.key, each.live, is_silent=is_silent(each.facts, each.live))
+        for each in view.known
+        if each.live is not None
     )
     return Request(
         composition_name=chosen.composition,

@@ -29,11 +29,15 @@ _CHILDREN_LIMIT = 128
 
 
 class Observed(msgspec.Struct, frozen=True):
-    """A live child: its place in the composition and the object as the API server has it."""
+    """A live child: its place in the composition and the object as the API server has it.
+
+    `is_silent`: its kind reports a status, and nobody has written one yet.
+    """
 
     resource: str
     key: str
     object: Object
+    is_silent: bool = False
 
 
 class Request(msgspec.Struct, frozen=True):
@@ -141,6 +145,7 @@ class _Rendering:
             )
         self._identity = identity
         self._live = {(each.resource, each.key): each.object for each in request.observed}
+        self._silent = {(each.resource, each.key) for each in request.observed if each.is_silent}
         # What tells whether one is ready may read another that comes after it.
         self._known: dict[str, Mapping[str, Any]] = {
             each.name: Composed(each.name, None, self._live.get((each.name, ""))) for each in compiled.resources
@@ -246,7 +251,7 @@ class _Rendering:
             object=obj,
             depends_on=resource.edges,
             stateful=None if isinstance(stateful, msgspec.UnsetType) else stateful,
-            ready=live is not None and self._is_ready(resource, scope, obj, live),
+            ready=live is not None and self._is_ready(resource, key, scope, obj),
             floors=reached(obj, resource.source.floors),
             kept=kept,
         )
@@ -290,11 +295,13 @@ class _Rendering:
             found[names.ADOPT] = "none"
         return found
 
-    def _is_ready(self, resource: CompiledResource, scope: Mapping[str, Any], obj: Object, live: Object) -> bool:
+    def _is_ready(self, resource: CompiledResource, key: str, scope: Mapping[str, Any], obj: Object) -> bool:
+        live = self._live[resource.name, key]
         if "deletionTimestamp" in metadata(live):
             return False
         if not isinstance(resource.ready_when, Leaf):
-            return kstatus(live) == "Current"
+            # Without conditions a status is current by kstatus, and that of a newborn has none.
+            return kstatus(live) == "Current" and (resource.name, key) not in self._silent
         itself = {**self._known, resource.name: Composed(resource.name, obj, live)}
         try:
             return fill_leaf(resource.ready_when, {**scope, "resources": itself}) is True

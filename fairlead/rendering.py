@@ -14,7 +14,7 @@ import msgspec
 from composer import names, schema
 from composer.choose import candidates, choose
 from composer.compilation import convert
-from composer.kinds import HOLDS_DATA, Catalog, KindFacts, catalog
+from composer.kinds import HOLDS_DATA, Catalog, KindFacts, catalog, is_silent
 from composer.limits import absences
 from composer.models import ClaimSpec
 from composer.problems import CompositionError, Problem, near
@@ -121,7 +121,7 @@ def _render(claim_file: Document, beside: Beside, options: Options, given: Catal
         claim=claim,
         identity=str(names.Identity(options.identity, metadata(claim)["namespace"], metadata(claim)["name"])),
         environments=_environments(composition_file, beside, options),
-        observed=tuple(_observed(options.observed)) if options.observed else (),
+        observed=tuple(_observed(options.observed, given)) if options.observed else (),
         stateful_foreign=_foreign_stateful(given),
     )
     try:
@@ -268,12 +268,13 @@ def _environments(composition: Document, beside: Beside, options: Options) -> di
     return found
 
 
-def _observed(folder: Path) -> Iterable[Observed]:
+def _observed(folder: Path, given: Catalog) -> Iterable[Observed]:
     for each in documents_in(folder):
         annotations = annotations_of(each.content)
         resource = annotations.get(names.RESOURCE)
         if resource:
-            yield Observed(resource, annotations.get(names.KEY, ""), each.content)
+            silent = is_silent(_facts(_group_kind(each.content), given), each.content)
+            yield Observed(resource, annotations.get(names.KEY, ""), each.content, is_silent=silent)
 
 
 def check_children(file: Document, rendered: Rendered, given: Catalog = NONE_GIVEN) -> None:

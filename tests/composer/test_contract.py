@@ -11,7 +11,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from composer import contract
-from composer.kinds import facts_of
+from composer.kinds import facts_of, is_silent
 
 _CRD = Path(__file__).resolve().parents[2] / "crds" / "database.fairlead.dev_postgresqlinstances.yaml"
 SHIPPED: dict[str, Any] = YAML(typ="safe").load(_CRD.read_text())
@@ -114,6 +114,18 @@ def test_a_part_that_keeps_unknown_fields_may_leave_them_undeclared() -> None:
 
     assert facts is not None
     assert facts.abstract
+
+
+def test_an_object_is_silent_until_a_status_that_its_kind_has_is_written() -> None:
+    without = deepcopy(SHIPPED)
+    del _version(without)["subresources"]["status"]
+    reporting, mute = facts_of(SHIPPED), facts_of(without)
+
+    assert is_silent(reporting, {"metadata": {}})
+    assert is_silent(reporting, {"metadata": {}, "status": {}})
+    assert not is_silent(reporting, {"metadata": {}, "status": {"phase": "Up"}})
+    assert not is_silent(mute, {"metadata": {}})
+    assert not is_silent(None, {"metadata": {}})
 
 
 def test_a_kind_that_is_not_served_yet_is_not_there() -> None:

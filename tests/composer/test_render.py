@@ -101,6 +101,16 @@ def test_depends_on_waits_for_ready(conditions: Any, made: list[str]) -> None:
     assert _made(_render(composition, *observed)) == made
 
 
+def test_what_has_reported_nothing_yet_is_not_ready_unless_ready_when_says_so() -> None:
+    newborn = msgspec.structs.replace(_observed("a"), object={**_observed("a").object, "status": {}})
+    silent = msgspec.structs.replace(newborn, is_silent=True)
+    always = _composition(_resource("a", readyWhen="{{ resources.a.metadata.name != '' }}"))
+
+    assert _render(_composition(_resource("a")), newborn).children[0].ready
+    assert not _render(_composition(_resource("a")), silent).children[0].ready
+    assert _render(always, silent).children[0].ready
+
+
 def test_ready_when_decides_where_it_is_given() -> None:
     composition = _composition(_resource("a", readyWhen="{{ resources.a.status.phase == 'Up' }}"))
 

@@ -143,10 +143,6 @@ class System:
         except AssertionError:
             raise AssertionError(f"{kind.kind} {namespace}/{name} after {limit_s:g} s: {_short(last)}") from None
 
-    async def until_served(self, kind: Kind) -> None:
-        """Wait until the API server serves a kind: its CRD is established a little earlier."""
-        await self.api.until_served(kind.path())
-
     async def delete(self, kind: Kind, namespace: str, name: str, *, propagation: str = "Background") -> None:
         """Delete an object and wait until it is gone."""
         path = kind.path(namespace, name)

@@ -261,7 +261,7 @@ async def test_the_claims_definition_deleted_leaves_every_database_and_secret(st
         assert "ownerReferences" not in secret["metadata"]
 
     await system.create(CRD, kept)
-    await system.until_served(CLAIM)
+    await system.api.until_served(CLAIM.path())
     await system.create(CLAIM, claim(namespace, homes[0].name))
     await homes[0].until_stalled("PredecessorFound")
     await move_in(system, claim(namespace, "newcomer"))

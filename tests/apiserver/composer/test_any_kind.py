@@ -60,7 +60,7 @@ async def _served(system: System, api: SecondApi) -> None:
     await system.apply(CRD, api.cache_crd())
     await system.apply(CRD, api.node_crd(composable="true"))
     for kind in (api.cache, api.node):
-        await system.until_served(kind)
+        await system.api.until_served(kind.path())
 
 
 async def _node_of(system: System, api: SecondApi, namespace: str) -> JsonObject:
