@@ -1,18 +1,21 @@
 """The actions on tags, by ARN."""
 
 from collections.abc import Callable
+from typing import TypeVar
 
 import msgspec
 
 from devcloud.aws import rules
 from devcloud.aws.calls import Action, Call, tags_of
-from devcloud.aws.model import Tag
+from devcloud.aws.lookups import found_subnet_group
+from devcloud.aws.model import ParameterGroup, SubnetGroup, Tag
 from devcloud.aws.refusals import Refusal, invalid_value
 from devcloud.aws.region import Region
 from devcloud.aws.views import tree_of
 from devcloud.aws.wire import Tree
 
 Tags = tuple[Tag, ...]
+GroupT = TypeVar("GroupT", SubnetGroup, ParameterGroup)
 
 
 def tags_by_arn(region: Region, arn: str) -> tuple[Tags, Callable[[Tags], None]]:
@@ -30,18 +33,11 @@ def tags_by_arn(region: Region, arn: str) -> tuple[Tags, Callable[[Tags], None]]
             return _of_instance(region, name)
         case "snapshot":
             return _of_snapshot(region, name)
-        case "subgrp" if name in region.subnet_groups:
-            group = region.subnet_groups[name]
-            return group.tags, lambda tags: region.subnet_groups.update(
-                {name: msgspec.structs.replace(group, tags=tags)}
-            )
-        case "pg" if name in region.parameter_groups:
-            found = region.parameter_groups[name]
-            return found.tags, lambda tags: region.parameter_groups.update(
-                {name: msgspec.structs.replace(found, tags=tags)}
-            )
         case "subgrp":
-            raise Refusal("DBSubnetGroupNotFoundFault", f"DB subnet group '{name}' does not exist.")
+            found_subnet_group(region, name)
+            return _of_group(region.subnet_groups, name)
+        case "pg" if name in region.parameter_groups:
+            return _of_group(region.parameter_groups, name)
         case "pg":
             raise Refusal("DBParameterGroupNotFound", f"DBParameterGroup not found: {name}")
         case _:
@@ -55,6 +51,15 @@ def _of_instance(region: Region, name: str) -> tuple[Tags, Callable[[Tags], None
         region.put(msgspec.structs.replace(record, shown=msgspec.structs.replace(record.shown, tag_list=tags)))
 
     return record.shown.tag_list, give
+
+
+def _of_group(groups: dict[str, GroupT], name: str) -> tuple[Tags, Callable[[Tags], None]]:
+    found = groups[name]
+
+    def give(tags: Tags) -> None:
+        groups[name] = msgspec.structs.replace(found, tags=tags)
+
+    return found.tags, give
 
 
 def _of_snapshot(region: Region, name: str) -> tuple[Tags, Callable[[Tags], None]]:
