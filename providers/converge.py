@@ -124,7 +124,8 @@ def _why_held(
         return Wait("PendingChangesInTheWay", text, _LATER, held=held)
     if losses:
         consent = ", ".join(f"{change.path}={describe(change.want)}" for change in losses)
-        return Refuse("HeldChange", f"this would lose data; to agree set fairlead.dev/consent to {consent}", held)
+        text = f"this would lose data; to agree annotate the managed resource fairlead.dev/consent={consent}"
+        return Refuse("HeldChange", text, held)
     if vetoed:
         reason, text = vetoed[0]
         return Wait(reason, text, _LATER, held=held) if reason == "CloudBusy" else Refuse(reason, text, held)

@@ -90,8 +90,9 @@ def _absent(scene: Scene[SpecT]) -> Plan:  # noqa: PLR0911 - each return is a ro
         one = foreign[0]
         return Refuse(
             "PredecessorFound",
-            f"{one.name} (incarnation {one.incarnation}) was made for the same claim under another identity; set"
-            f" fairlead.dev/adopt to {one.incarnation} to take it over, or to none for a new one beside it",
+            f"{one.name} (incarnation {one.incarnation}) was made for the same claim under another identity; annotate"
+            f" the managed resource fairlead.dev/adopt={one.incarnation} to take it over, or the claim"
+            " fairlead.dev/adopt=none for a new one beside it",
         )
     if bounds.limit_reached:
         return Refuse("LimitReached", bounds.limit_reached)
@@ -111,8 +112,8 @@ def _lost(scene: Scene[SpecT], lost: str) -> Plan:
     return Refuse(
         "DatabaseLost",
         f"database {scene.marks.external_name} (incarnation {lost}) is gone and was not deleted by Fairlead; {backup};"
-        f" nothing is made in its place. Restore it under its name, or annotate fairlead.dev/consent=recreate={lost}"
-        " to start with an empty one",
+        " nothing is made in its place. Restore it under its name, or annotate the managed resource"
+        f" fairlead.dev/consent=recreate={lost} to start with an empty one",
     )
 
 
@@ -158,8 +159,8 @@ def _replaced(scene: Scene[SpecT], observed: Observed[SpecT]) -> Plan:
     return Refuse(
         "Replaced",
         f"{observed.name} is not the database that was Ready before: incarnation {observed.incarnation} instead of"
-        f" {scene.marks.incarnation}; it is only read. Put the former one back, or annotate"
-        f" fairlead.dev/adopt={observed.incarnation}",
+        f" {scene.marks.incarnation}; it is only read. Put the former one back, or annotate the managed"
+        f" resource fairlead.dev/adopt={observed.incarnation}",
     )
 
 
