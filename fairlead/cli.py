@@ -15,6 +15,7 @@ from typing import Annotated, Literal
 from cyclopts import App, CycloptsError, Parameter
 
 from fairlead.exits import CommandError, Exit
+from fairlead.server import USUAL, Server
 
 _EXITS = """Exit codes: 0 done or no change; 1 the tool failed; 2 invalid input or template; 3 differences or drift;
 4 the plan destroys or replaces; 5 not ready yet; 6 stalled: only a person's change helps; 7 refused for safety;
@@ -25,11 +26,13 @@ app = App(
     help="Guide a developer's claim for a PostgreSQL to the right cloud, and keep it true.",
     help_epilogue=_EXITS,
     version_flags=["--version"],
+    default_parameter=Parameter(show_default=False),
     suppress_keyboard_interrupt=False,
 )
 
-Clouds = Annotated[str, Parameter(help="Simulated clouds, with commas between: onprem, aws.")]
+Clouds = Annotated[str, Parameter(help="Simulated clouds, with commas between: onprem (default), aws.")]
 Namespace = Annotated[str | None, Parameter(name=["--namespace", "-n"])]
+Where = Annotated[Server, Parameter(name="*")]
 
 
 def main() -> None:
@@ -153,10 +156,10 @@ def render(  # noqa: PLR0913 - one for each option
         claims: A file or folder with claims, `-` for standard input. ConfigMaps in it are environments, and the labels
             of a Namespace in it count where a Composition is chosen.
         compositions: A file or folder of Compositions and environments. Default: the shipped Compositions.
-        identity: The claim's uid, of which names are made.
+        identity: The claim's uid, of which names are made. Default: zeros.
         observed: A folder of live objects, to render on top of what exists.
-        ready: Take every child for ready, or none.
-        output: `yaml` for people; `json`: one object a line, byte for byte what the composer sends.
+        ready: Take every child for ready, or none (default).
+        output: `yaml` (default) for people; `json`: one object a line, byte for byte what the composer sends.
         crds: A file or folder with kinds beside ours.
     """
     from fairlead import rendering
@@ -248,7 +251,7 @@ def validate(
 def plan(
     *paths: Path,
     namespace: Namespace = None,
-    kubeconfig: Path | None = None,
+    server: Where = USUAL,
     output: Annotated[Literal["text", "json"], Parameter(name=["--output", "-o"])] = "text",
 ) -> Exit:
     """Show what edited claims and Compositions would do to every child, and change nothing.
@@ -256,8 +259,8 @@ def plan(
     Args:
         paths: Files or folders with claims, Compositions or both, `-` for standard input.
         namespace: Of claims that name none; of an edited Composition's claims. Default: the context's; all.
-        kubeconfig: Which API server. Default: $KUBECONFIG, then ~/.kube/config, then the platform of `up`.
-        output: `text` for people, `json` for programs.
+        server: Which API server.
+        output: `text` (default) for people, `json` for programs.
     """
     import asyncio
 
@@ -268,7 +271,7 @@ def plan(
 
     if not paths:
         raise CommandError("plan: name files or folders with what is edited", exit_code=Exit.USAGE)
-    plans = asyncio.run(planning_run.plan(planning_run.Options(paths, namespace, kubeconfig)))
+    plans = asyncio.run(planning_run.plan(planning_run.Options(paths, namespace, server)))
     if output == "json":
         show_json({"schemaVersion": SCHEMA_VERSION, "claims": plans})
     else:
@@ -307,7 +310,7 @@ def trace(
     /,
     *,
     namespace: Namespace = None,
-    kubeconfig: Path | None = None,
+    server: Where = USUAL,
     output: Annotated[Literal["table", "json"], Parameter(name=["--output", "-o"])] = "table",
     exit_status: Annotated[bool, Parameter(negative="")] = False,
 ) -> Exit:
@@ -316,8 +319,8 @@ def trace(
     Args:
         reference: A claim's name, or KIND/NAME (`pgi/orders`, `postgresdatabase/orders-db-4x2k7`).
         namespace: Its namespace. Default: the current context's.
-        kubeconfig: Which API server. Default: $KUBECONFIG, then ~/.kube/config, then the platform of `up`.
-        output: `table` for people, `json` for programs.
+        server: Which API server.
+        output: `table` (default) for people, `json` for programs.
         exit_status: Answer 0 when ready, 5 when not yet, 6 when only a person's change helps.
     """
     import asyncio
@@ -326,7 +329,7 @@ def trace(
     from fairlead.show import show_json, show_tree
     from fairlead.trace import trace as gather
 
-    found = asyncio.run(gather(reference, namespace=namespace, kubeconfig=kubeconfig))
+    found = asyncio.run(gather(reference, namespace=namespace, server=server))
     if output == "json":
         show_json(tree.json_of(found))
     else:
@@ -340,7 +343,7 @@ def psql(
     /,
     *arguments: Annotated[str, Parameter(allow_leading_hyphen=True)],
     namespace: Namespace = None,
-    kubeconfig: Path | None = None,
+    server: Where = USUAL,
 ) -> Exit:
     """Open a claim's database with psql: `fairlead psql orders -n shop -- -c 'select 1'`.
 
@@ -348,11 +351,11 @@ def psql(
         reference: A claim's name, or KIND/NAME.
         arguments: What follows `--` goes to psql.
         namespace: Its namespace. Default: the current context's.
-        kubeconfig: Which API server. Default: $KUBECONFIG, then ~/.kube/config, then the platform of `up`.
+        server: Which API server.
     """
     import asyncio
 
     from fairlead import psql as opening
 
-    login = asyncio.run(opening.login_of(reference, namespace=namespace, kubeconfig=kubeconfig))
+    login = asyncio.run(opening.login_of(reference, namespace=namespace, server=server))
     return Exit.DONE if opening.run(login, arguments) == 0 else Exit.TOOL_FAILED

@@ -13,6 +13,7 @@ from ruamel.yaml.error import YAMLError
 
 from devcloud.paths import state_home
 from fairlead.exits import CommandError, Exit
+from fairlead.server import Server
 from runtime.errors import NoAnswer, NotFound
 from runtime.kube import Kube
 from runtime.objects import Resource, loads
@@ -22,7 +23,7 @@ _CLAIM_KIND = "PostgreSQLInstance"
 
 
 @asynccontextmanager
-async def connected(kubeconfig: Path | None) -> AsyncIterator[Kube]:
+async def connected(server: Server) -> AsyncIterator[Kube]:
     """Connect for the length of a block.
 
     Raises CommandError when no API server is named.
@@ -31,7 +32,11 @@ async def connected(kubeconfig: Path | None) -> AsyncIterator[Kube]:
     from runtime.kube_client import KubeClient
 
     try:
-        kube = await KubeClient.connect(user_agent="fairlead-cli", kubeconfig=kubeconfig or default_kubeconfig())
+        kube = await KubeClient.connect(
+            user_agent="fairlead-cli",
+            kubeconfig=server.kubeconfig or default_kubeconfig(),
+            context=server.context,
+        )
     except NoAnswer as error:
         said = " ".join(str(error).split())
         raise CommandError(
@@ -55,22 +60,29 @@ def default_kubeconfig() -> Path | None:
     return next((each for each in candidates if each.exists()), None)
 
 
-def current_namespace(kubeconfig: Path | None) -> str:
-    """Return the namespace of the current context, as kubectl would take it; `default` when none is set."""
-    path = kubeconfig or default_kubeconfig()
-    first = str(path) if path else os.environ.get("KUBECONFIG", "").split(os.pathsep)[0]
+def current_namespace(server: Server) -> str:
+    """Return the namespace of the context, as kubectl would take it; `default` when none is set."""
+    path = server.kubeconfig or default_kubeconfig()
+    named = [str(path)] if path else os.environ.get("KUBECONFIG", "").split(os.pathsep)
+    configs = [_read(each) for each in named if each]
+    current = (str(each["current-context"]) for each in configs if each.get("current-context"))
+    context = server.context or next(current, "")
+    found = (_namespace_in(each, context) for each in configs)
+    return next((namespace for namespace in found if namespace), "default")
+
+
+def _read(path: str) -> dict[str, Any]:
+    """Read a kubeconfig as far as it can be: what is wrong with it is the connection's to say."""
     try:
-        config = YAML(typ="safe", pure=True).load(Path(first).read_text()) if first else None
+        config = YAML(typ="safe", pure=True).load(Path(path).read_text())
     except (OSError, YAMLError):
-        config = None
-    return _namespace_in(config) or "default"
+        return {}
+    return config if isinstance(config, dict) else {}
 
 
-def _namespace_in(config: Any) -> str:
-    if not isinstance(config, dict):
-        return ""
+def _namespace_in(config: dict[str, Any], context: str) -> str:
     for entry in config.get("contexts") or ():
-        if entry.get("name") == config.get("current-context"):
+        if entry.get("name") == context:
             return str((entry.get("context") or {}).get("namespace") or "")
     return ""
 

@@ -23,6 +23,7 @@ from fairlead.cluster import Discovery, connected, current_namespace
 from fairlead.exits import CommandError, Exit
 from fairlead.planning import ClaimPlan, Renders, blocked, changes_of
 from fairlead.rendering import NO_UID, checked_claim, located, refuse_unreadable
+from fairlead.server import USUAL, Server
 from fairlead.yaml_files import Document, documents_in, invalid
 from runtime.errors import NotFound
 from runtime.kube import Kube, Selection
@@ -52,7 +53,7 @@ class Options:
 
     paths: tuple[Path, ...]
     namespace: str | None = None
-    kubeconfig: Path | None = None
+    server: Server = USUAL
     settings: str = "fairlead-system"
 
 
@@ -101,7 +102,7 @@ async def plan(options: Options) -> tuple[ClaimPlan, ...]:
     claims = [each for each in documents if each.content["kind"] != "Composition"]
     if not documents:
         raise CommandError("the files hold neither a claim nor a Composition", exit_code=Exit.INVALID_INPUT)
-    async with connected(options.kubeconfig) as kube:
+    async with connected(options.server) as kube:
         found = await _Cluster.read(kube, options)
         for each in compositions:
             problems = check(CheckRequest(each.content["spec"], found.kinds))
@@ -206,7 +207,7 @@ class _Cluster:
         return found
 
     def _namespace(self) -> str:
-        return self.options.namespace or current_namespace(self.options.kubeconfig)
+        return self.options.namespace or current_namespace(self.options.server)
 
 
 def _merged(written: Object, live: Object | None, namespace: str) -> Object:

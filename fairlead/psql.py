@@ -21,6 +21,7 @@ from pathlib import Path
 
 from fairlead.cluster import Discovery, connected, current_namespace, split_reference
 from fairlead.exits import CommandError, Exit
+from fairlead.server import USUAL, Server
 from runtime.errors import Forbidden, NotFound
 from runtime.objects import SECRETS, Key, Object
 
@@ -48,14 +49,14 @@ class Psql:
     environment: Mapping[str, str]
 
 
-async def login_of(reference: str, *, namespace: str | None, kubeconfig: Path | None) -> Login:
+async def login_of(reference: str, *, namespace: str | None, server: Server = USUAL) -> Login:
     """Read a claim's connection Secret.
 
     Raises CommandError when there is no such claim, or no Secret yet (then with exit code NOT_READY).
     """
     word, name = split_reference(reference)
-    key = Key(namespace or current_namespace(kubeconfig), name)
-    async with connected(kubeconfig) as kube:
+    key = Key(namespace or current_namespace(server), name)
+    async with connected(server) as kube:
         resource = await Discovery(kube).resource_named(word)
         try:
             claim = await kube.get(resource, key)

@@ -14,6 +14,7 @@ from rich.text import Text
 from devcloud.up import Environment
 from fairlead import psql
 from fairlead.exits import CommandError
+from fairlead.server import Server
 from fairlead.show import console
 from fairlead.trace import trace
 from fairlead.tree import lines_of
@@ -109,15 +110,15 @@ class Stage:
 
     async def try_psql(self, claim: str, statement: str) -> tuple[str, str, int]:
         """Run psql without a word; return its output, its errors and its exit code."""
-        kubeconfig = self._environment.plane.kubeconfig
-        login = await psql.login_of(claim, namespace=self.namespace, kubeconfig=kubeconfig)
+        server = Server(self._environment.plane.kubeconfig)
+        login = await psql.login_of(claim, namespace=self.namespace, server=server)
         ended = await asyncio.to_thread(psql.capture, login, ["--tuples-only", "--no-align", "--command", statement])
         return ended.stdout, ended.stderr, ended.returncode
 
     async def trace(self, claim: str) -> None:
         """Type `fairlead trace` and show its tree."""
         self.show(f"$ fairlead trace {claim} -n {self.namespace}", prefix="   ")
-        tree = await trace(claim, namespace=self.namespace, kubeconfig=self._environment.plane.kubeconfig)
+        tree = await trace(claim, namespace=self.namespace, server=Server(self._environment.plane.kubeconfig))
         for line, is_cause in lines_of(tree):
             self.show(line, style="bold red" if is_cause else "")
 

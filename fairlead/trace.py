@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import asyncio
 from datetime import UTC, datetime
-from pathlib import Path
 
 from fairlead.cluster import Discovery, connected, current_namespace, split_reference
 from fairlead.exits import CommandError
+from fairlead.server import USUAL, Server
 from fairlead.tree import Node, tree_of
 from runtime.errors import Forbidden, NotFound
 from runtime.kube import Kube
 from runtime.objects import SECRETS, Key, Object
 
 
-async def trace(reference: str, *, namespace: str | None, kubeconfig: Path | None) -> Node:
+async def trace(reference: str, *, namespace: str | None, server: Server = USUAL) -> Node:
     """Return the tree of one claim or managed resource.
 
     Raises CommandError when it does not exist, and ApiError when the server cannot be asked.
     """
     word, name = split_reference(reference)
-    key = Key(namespace or current_namespace(kubeconfig), name)
-    async with connected(kubeconfig) as kube:
+    key = Key(namespace or current_namespace(server), name)
+    async with connected(server) as kube:
         discovery = Discovery(kube)
         resource = await discovery.resource_named(word)
         try:

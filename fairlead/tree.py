@@ -198,10 +198,13 @@ def _joined(cells: Sequence[str], widths: Sequence[int]) -> str:
 
 
 def _explanation(node: Node) -> Iterator[str]:
+    if node.is_cause:
+        yield from _cause(node)
     for each in node.drift:
         yield f"drift: {each.path} should be {each.desired or '-'}, was {each.observed or '-'}: {each.action}"
-    if not node.is_cause:
-        return
+
+
+def _cause(node: Node) -> Iterator[str]:
     if not node.is_current:
         yield "the conditions speak of an older spec; the newest one was not looked at yet"
     if node.message:

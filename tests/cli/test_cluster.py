@@ -8,6 +8,7 @@ import pytest
 
 from fairlead.cluster import connected, current_namespace, default_kubeconfig, split_reference
 from fairlead.exits import CommandError
+from fairlead.server import USUAL, Server
 
 CONFIG = """\
 apiVersion: v1
@@ -52,7 +53,7 @@ def test_the_namespace_is_kubectls(tmp_path: Path, text: str, namespace: str) ->
     path = tmp_path / "config"
     path.write_text(text)
 
-    assert current_namespace(path) == namespace
+    assert current_namespace(Server(path)) == namespace
 
 
 def test_the_namespace_follows_the_variable_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -61,7 +62,23 @@ def test_the_namespace_follows_the_variable_too(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setenv("KUBECONFIG", f"{path}:/another")
 
     assert default_kubeconfig() is None
-    assert current_namespace(None) == "shop"
+    assert current_namespace(USUAL) == "shop"
+
+
+def test_the_namespace_is_that_of_the_context_that_is_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "config"
+    path.write_text(CONFIG)
+
+    assert current_namespace(Server(path, "home")) == "garden"
+
+
+def test_of_several_kubeconfigs_each_may_bring_the_context(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    first.write_text("current-context: work\n")
+    second.write_text(CONFIG.replace("current-context: work", "current-context: home"))
+    monkeypatch.setenv("KUBECONFIG", f"{first}:{second}")
+
+    assert current_namespace(USUAL) == "shop"
 
 
 @pytest.fixture
@@ -85,11 +102,11 @@ def test_without_the_variable_the_usual_file_is_taken_else_the_platforms(bare: P
     (bare / ".kube" / "config").write_text(CONFIG)
 
     assert default_kubeconfig() == bare / ".kube" / "config"
-    assert current_namespace(None) == "shop"
+    assert current_namespace(USUAL) == "shop"
 
 
 @pytest.mark.usefixtures("bare")
 async def test_no_api_server_at_all_says_what_to_do() -> None:
     with pytest.raises(CommandError, match=r"fairlead env"):
-        async with connected(None):
+        async with connected(USUAL):
             pass

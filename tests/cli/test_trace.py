@@ -12,6 +12,7 @@ from devcloud.plane import Plane
 from fairlead.cli import run
 from fairlead.exits import CommandError
 from fairlead.psql import login_of
+from fairlead.server import Server
 from fairlead.trace import trace
 from tests.support.api import Api, JsonObject
 
@@ -78,7 +79,7 @@ async def make(api: Api, namespace: str, *, reason: str, ready: str) -> None:
 async def test_a_claim_is_found_by_any_of_its_names(plane: Plane, api: Api, namespace: str, reference: str) -> None:
     await make(api, namespace, reason="Available", ready="True")
 
-    tree = await trace(reference, namespace=namespace, kubeconfig=plane.kubeconfig)
+    tree = await trace(reference, namespace=namespace, server=Server(plane.kubeconfig))
 
     assert [(node.kind, node.name, node.reason) for node in (tree, *tree.children)] == [
         ("PostgreSQLInstance", "orders", "Available"),
@@ -92,7 +93,7 @@ async def test_a_claim_is_found_by_any_of_its_names(plane: Plane, api: Api, name
 async def test_a_lost_database_is_the_first_cause(plane: Plane, api: Api, namespace: str) -> None:
     await make(api, namespace, reason="DatabaseLost", ready="False")
 
-    tree = await trace("orders", namespace=namespace, kubeconfig=plane.kubeconfig)
+    tree = await trace("orders", namespace=namespace, server=Server(plane.kubeconfig))
 
     assert (tree.stalled, tree.is_cause, tree.children[0].is_cause) == (True, False, True)
     assert tree.children[0].message == "the sentence of DatabaseLost"
@@ -101,7 +102,7 @@ async def test_a_lost_database_is_the_first_cause(plane: Plane, api: Api, namesp
 async def test_a_managed_resource_is_traced_too(plane: Plane, api: Api, namespace: str) -> None:
     await make(api, namespace, reason="Available", ready="True")
 
-    tree = await trace("postgresdatabase/orders-database-x", namespace=namespace, kubeconfig=plane.kubeconfig)
+    tree = await trace("postgresdatabase/orders-database-x", namespace=namespace, server=Server(plane.kubeconfig))
 
     assert (tree.kind, tree.children) == ("PostgresDatabase", ())
 
@@ -111,7 +112,7 @@ async def test_what_is_gone_is_said(plane: Plane, api: Api, namespace: str) -> N
     await api.delete(Api.path(CHILDREN, "postgresdatabases", namespace, "orders-database-x"))
     await api.delete(Api.path("v1", "secrets", namespace, "orders-connection"))
 
-    tree = await trace("orders", namespace=namespace, kubeconfig=plane.kubeconfig)
+    tree = await trace("orders", namespace=namespace, server=Server(plane.kubeconfig))
 
     assert [(node.kind, node.reason, node.is_cause) for node in tree.children] == [
         ("PostgresDatabase", "missing", True),
@@ -144,9 +145,9 @@ async def test_a_person_without_a_right_to_secrets_gets_the_tree(plane: Plane, a
     kubeconfig = await plane.service_account_kubeconfig(namespace, "reader", lifetime_s=3600)
 
     # The namespace comes from the kubeconfig's context.
-    tree = await trace("orders", namespace=None, kubeconfig=kubeconfig)
+    tree = await trace("orders", namespace=None, server=Server(kubeconfig))
     with pytest.raises(CommandError, match="you may not read Secret"):
-        await login_of("orders", namespace=None, kubeconfig=kubeconfig)
+        await login_of("orders", namespace=None, server=Server(kubeconfig))
 
     assert tree.is_healthy
     assert tree.children[1].reason == "published"
@@ -155,19 +156,19 @@ async def test_a_person_without_a_right_to_secrets_gets_the_tree(plane: Plane, a
 async def test_a_login_is_read_from_the_bound_secret(plane: Plane, api: Api, namespace: str) -> None:
     await make(api, namespace, reason="Available", ready="True")
 
-    login = await login_of("orders", namespace=namespace, kubeconfig=plane.kubeconfig)
+    login = await login_of("orders", namespace=namespace, server=Server(plane.kubeconfig))
 
     assert (login.host, login.username, login.password) == (VALUES["host"], VALUES["username"], VALUES["password"])
 
 
 async def test_a_claim_that_is_not_there_is_named(plane: Plane, namespace: str) -> None:
     with pytest.raises(CommandError, match=f"there is no PostgreSQLInstance orders in namespace {namespace}"):
-        await trace("orders", namespace=namespace, kubeconfig=plane.kubeconfig)
+        await trace("orders", namespace=namespace, server=Server(plane.kubeconfig))
 
 
 async def test_an_unknown_kind_lists_what_there_is(plane: Plane, namespace: str) -> None:
     with pytest.raises(CommandError, match=r'no kind "mysql" .* postgresdatabases, postgresqlinstances'):
-        await trace("mysql/orders", namespace=namespace, kubeconfig=plane.kubeconfig)
+        await trace("mysql/orders", namespace=namespace, server=Server(plane.kubeconfig))
 
 
 async def test_no_secret_yet_is_not_ready(plane: Plane, api: Api, namespace: str) -> None:
@@ -180,8 +181,8 @@ async def test_no_secret_yet_is_not_ready(plane: Plane, api: Api, namespace: str
     await api.create(Api.path(CLAIMS, "postgresqlinstances", namespace), claim)
 
     with pytest.raises(CommandError, match="has no connection Secret yet") as refused:
-        await login_of("young", namespace=namespace, kubeconfig=plane.kubeconfig)
-    tree = await trace("young", namespace=namespace, kubeconfig=plane.kubeconfig)
+        await login_of("young", namespace=namespace, server=Server(plane.kubeconfig))
+    tree = await trace("young", namespace=namespace, server=Server(plane.kubeconfig))
 
     assert refused.value.exit_code == 5
     assert (tree.ready, tree.reason) == ("Unknown", "not seen yet")
