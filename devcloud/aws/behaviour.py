@@ -16,8 +16,13 @@ class Quotas(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class Throttle(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Requests a second that an account has in a region, reads and writes apart, and how many may come at once."""
+    """Requests a second that an account has in a region, reads and writes apart, and how many may come at once.
 
+    Attributes:
+        accounts: Whose; empty is everybody's.
+    """
+
+    accounts: tuple[str, ...] = ()
     read_per_s: float = 20.0
     write_per_s: float = 5.0
     burst: int = 50

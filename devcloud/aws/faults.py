@@ -82,7 +82,7 @@ class Limiter:
         Raises:
             Refusal: The throttle's code: there is none left.
         """
-        if throttle is None:
+        if throttle is None or (throttle.accounts and place[0] not in throttle.accounts):
             return
         key, now = (*place, mutating), self._wall()
         tokens, since = self._buckets.get(key, (float(throttle.burst), now))

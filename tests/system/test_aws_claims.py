@@ -97,6 +97,7 @@ async def test_a_claim_is_served_changed_and_taken_away(fenced: Aws) -> None:
 
         await _edits_go_to_the_group(fenced, namespace, parameters["status"]["externalName"])
         await _teardown_is_in_order(fenced, namespace)
+        await _a_row_is_read_back(fenced, namespace)
 
 
 async def _edits_go_to_the_group(aws: Aws, namespace: str, name: str) -> None:
@@ -131,6 +132,20 @@ async def _teardown_is_in_order(aws: Aws, namespace: str) -> None:
     assert sorted(deleted[1:]) == ["DeleteDBParameterGroup", "DeleteDBSubnetGroup"]
     for kind in (DB_SUBNET_GROUP, DB_PARAMETER_GROUP):
         assert await aws.system.api.items(kind.path(namespace)) == []
+
+
+async def _a_row_is_read_back(aws: Aws, namespace: str) -> None:
+    """What the deleted claim held comes back into a new one, and goes on into a third from the second's life."""
+    kept = {"databaseName": "orders", "username": "orders_app"}
+    for number, (source, name) in enumerate((("orders", "again"), ("again", "twice"))):
+        await aws.system.create(CLAIM, claim(namespace, name, **kept, restoreFrom={"claim": source}))
+        await aws.system.until(CLAIM, namespace, name, is_ready, limit_s=120)
+        async with await aws.system.login(namespace, name) as connection:
+            rows = await (await connection.execute("SELECT name FROM goods ORDER BY name")).fetchall()
+            await connection.execute("INSERT INTO goods VALUES (%s)", (f"row {number}",))
+        assert rows == [("canary",), ("row 0",)][: number + 1]
+    for name in ("again", "twice"):
+        await aws.system.delete(CLAIM, namespace, name)
 
 
 async def test_the_shipped_policies_leave_what_is_not_ours_alone(fenced: Aws) -> None:

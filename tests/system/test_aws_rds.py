@@ -181,10 +181,17 @@ async def an_orphan_stays_and_says_so_and_is_adopted(orders: Instance) -> None:
     assert found is not None
     assert "fairlead-released" in {one["Key"] for one in found["TagList"]}
     other = Instance(orders.aws, orders.namespace, "heir")
-    obj = instance(orders.namespace, "heir")
-    obj["metadata"]["annotations"] = {"fairlead.dev/external-name": name, "fairlead.dev/adopt": found["DbiResourceId"]}
+    obj = instance(orders.namespace, "heir", forProvider={"backupRetentionPeriod": 9})
+    obj["metadata"]["annotations"] = {"fairlead.dev/external-name": name}
     await orders.system.edit(AWS_CONFIG, "", "default", {"spec": {"allowAdoption": True}})
+    since = await orders.aws.mark()
     await orders.system.create(RDS_INSTANCE, obj)
+    told = (await other.until("NotOwned"))["status"]["drift"]
+    assert ("backupRetentionPeriod", "9", "1", "Held") in {
+        (one["path"], one["desired"], one["observed"], one["action"]) for one in told
+    }
+    assert await other.changes(since) == []
+    await other.annotate(adopt=found["DbiResourceId"])
     await other.until("PasswordUnknown")
     await other.patch({"spec": {"passwordRotation": {"token": "1"}}})
     await other.until()

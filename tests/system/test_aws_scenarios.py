@@ -6,15 +6,18 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import datetime
+from itertools import pairwise
 from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
 
+from devcloud.aws.platform import ACCOUNT
 from tests.support.api import ApiError, JsonObject
 from tests.support.audit import WRITES, Match
-from tests.support.aws import AWS_CONFIG, DB_PARAMETER_GROUP, PROVIDER, RDS_INSTANCE, Aws, instance
-from tests.support.kinds import condition, is_ready
+from tests.support.aws import AWS_CONFIG, DB_PARAMETER_GROUP, NAMESPACE, PROVIDER, RDS_INSTANCE, Aws, instance
+from tests.support.kinds import SECRET, condition, is_ready
 from tests.support.rds_instance import Instance, actions
 from tests.support.waiting import eventually
 
@@ -155,7 +158,32 @@ async def a_field_that_is_nobodys_business_is_left(orders: Instance) -> None:
     assert await orders.changes(since) == []
 
 
+async def what_fails_for_ever_is_tried_ever_more_rarely(orders: Instance) -> None:
+    await orders.create()
+    name, since = await orders.external(), await orders.aws.mark()
+    await orders.aws.fault("ModifyDBInstance", code="InternalFailure", status=500, times=None, identifier=name)
+    await orders.edit(backupRetentionPeriod=9)
+    tries = await eventually(lambda: _tries(orders, since, 5), "five tries", limit_s=120)
+    assert {one["outcome"] for one in tries} == {"InternalFailure"}
+    times = [datetime.fromisoformat(one["at"]) for one in tries]
+    pauses = [(after - before).total_seconds() for before, after in pairwise(times)]
+    assert all(pause >= 0.5 * 2**number for number, pause in enumerate(pauses)), pauses
+    # Reads follow the tries: two before each, one after it, and the list's.
+    looks = [one for one in await orders.aws.calls(since, action="DescribeDBInstances") if one["identifier"] == name]
+    assert len(looks) <= 4 * (len(tries) + 1)
+    assert "unknown error" in str(condition(await orders.until("CloudUnreachable"), "Synced")["message"])
+    await orders.aws.heal()
+    await orders.annotate(**{"reconcile-requested-at": "now"})
+    await orders.until()
+
+
+async def _tries(orders: Instance, since: int, at_least: int) -> list[JsonObject]:
+    found = await orders.changes(since)
+    return found if len(found) >= at_least else []
+
+
 LIVES = (
+    what_fails_for_ever_is_tried_ever_more_rarely,
     growth_on_full_storage_restarts_nothing_while_a_class_waits,
     a_deletion_while_it_is_being_made_is_never_lost,
     what_a_person_stops_stays_stopped,
@@ -171,6 +199,50 @@ async def test_lives_side_by_side(aws: Aws, namespace: str) -> None:
     async with at_work(aws), asyncio.TaskGroup() as group:
         for number, life in enumerate(LIVES):
             group.create_task(life(Instance(aws, namespace, f"life-{number}")), name=life.__name__)
+
+
+_NEIGHBOUR = "210987654321"
+_BUDGET, _PAUSE_S = 12, 5
+
+
+async def test_a_throttled_account_waits_and_its_neighbour_goes_on(aws: Aws, namespace: str) -> None:
+    key = {"aws_access_key_id": "AKIATHENEIGHBOURS000", "aws_secret_access_key": aws.secret_key}
+    given = {"access_key_id": key["aws_access_key_id"], "secret_access_key": aws.secret_key, "account": _NEIGHBOUR}
+    await aws.control("POST", "keys", {**given, "principal": "user/fairlead", "policy": None})
+    await aws.system.create(SECRET, SECRET.new(NAMESPACE, "neighbour", stringData=key))
+    credentials = {"source": "Secret", "secretRef": {"name": "neighbour"}}
+    await aws.system.create(AWS_CONFIG, aws.config("neighbour", accountID=_NEIGHBOUR, credentials=credentials))
+    throttled = [Instance(aws, namespace, f"throttled-{number}") for number in range(4)]
+    neighbour = Instance(aws, namespace, "neighbour")
+    async with at_work(aws):
+        await asyncio.gather(
+            *(each.create() for each in throttled), neighbour.create(providerConfigRef={"name": "neighbour"})
+        )
+        since = await aws.mark()
+        await aws.behave(throttle={"read_per_s": 0.1, "write_per_s": 0.1, "burst": 1, "accounts": [ACCOUNT]})
+        await asyncio.gather(*(each.edit(backupRetentionPeriod=9) for each in (*throttled, neighbour)))
+        await neighbour.until()
+        refused = await eventually(lambda: _refused(aws, since), "three clusters of refusals", limit_s=120)
+        await aws.behave(throttle=None)
+        await asyncio.gather(*(each.until() for each in throttled))
+
+    assert {one["account"] for one in refused} == {ACCOUNT}
+    # A refusal stops the whole account: between two bursts of its budget it is left alone.
+    lasted = _seconds(datetime.fromisoformat(refused[0]["at"]), refused[-1])
+    assert len(refused) <= _BUDGET * (lasted / _PAUSE_S + 2)
+    for each in (*throttled, neighbour):
+        done = [one["action"] for one in await each.changes(since) if one["outcome"] == "ok"]
+        assert done == ["ModifyDBInstance"]
+
+
+async def _refused(aws: Aws, since: int) -> list[JsonObject]:
+    found = [one for one in await aws.calls(since) if one["outcome"] == "Throttling"]
+    first = datetime.fromisoformat(found[0]["at"]) if found else None
+    return found if first is not None and _seconds(first, found[-1]) > 2 * _PAUSE_S else []
+
+
+def _seconds(since: datetime, call: JsonObject) -> float:
+    return (datetime.fromisoformat(call["at"]) - since).total_seconds()
 
 
 async def test_a_teardown_ends_in_words_or_done_and_never_in_loss(aws: Aws, namespace: str) -> None:
@@ -251,7 +323,12 @@ async def _stay_quiet(aws: Aws, namespace: str) -> None:
     await upgraded.until_seen(lambda obj: obj["status"]["atProvider"]["engineVersion"] == "16.10")
     await grown.until_seen(lambda obj: obj["status"]["atProvider"]["allocatedStorage"] == 30)
     await spelled.until_seen(lambda obj: obj["status"]["atProvider"]["allocatedStorage"] == 22)
-    await asyncio.gather(*(each.until() for each in (upgraded, grown, spelled)))
+    left = [(await each.until())["status"].get("drift", []) for each in (upgraded, grown, spelled)]
+    assert [[(one["path"], one["desired"], one["observed"], one["action"]) for one in each] for each in left] == [
+        [("engineVersion", "16.3", "16.10", "Tolerated")],
+        [("allocatedStorage", "20", "30", "Tolerated")],
+        [("allocatedStorage", "21", "22", "Tolerated")],
+    ]
     await aws.system.audit().until_quiet(Match(user=PROVIDER, verbs=WRITES), for_s=2)
 
     audit, since = aws.system.audit(), await aws.mark()

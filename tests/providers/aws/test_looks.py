@@ -1,0 +1,66 @@
+"""Lists of RDS beside looks at single instances: what wakes a resource, and what is no news."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+from providers.aws.account import AwsAccount
+from providers.aws.models import RDSInstanceParameters
+from providers.aws.rds import RdsInstances
+from providers.cloud import Credential, Fence, Target
+from providers.identity import Owner
+from providers.managed import Present
+from providers.sweep import ExternalStore
+from tests.support.waiting import eventually
+
+NAME = "fl-looked-at"
+OURS = Owner("home", "uid-1", "0123456789abcdef", "shop", "looked-at", "instance")
+SPEC = RDSInstanceParameters(db_instance_class="db.t4g.micro", allocated_storage=20, master_username="app")
+
+
+class Lists:
+    """The lists that an account's sweeper makes, one after another."""
+
+    def __init__(self, cloud: RdsInstances) -> None:
+        self._cloud, self._store, self._number = cloud, ExternalStore(), 0
+
+    async def wake(self) -> bool:
+        """List once; tell whether the instance's resources are to be looked at."""
+        self._number += 1
+        return NAME in self._store.changed(await self._cloud.observe_all(), float(self._number))
+
+
+async def test_a_list_wakes_by_what_the_last_look_saw(account: AwsAccount) -> None:
+    cloud, target = RdsInstances(account), Target(NAME, SPEC, OURS, "hash")
+    fence = Fence(until=time.monotonic() + 60, leads=lambda: True, monotonic=time.monotonic)
+    await cloud.create(target, Credential("app", "Sufficient-1"), fence)
+
+    async def settled() -> bool:
+        seen = await cloud.observe(target)
+        return isinstance(seen, Present) and seen.observed.state == "available" and not seen.observed.pending
+
+    await eventually(settled, "the instance is available")
+    arn = {"ResourceName": (await account.call("describe_db_instances", "look"))["DBInstances"][0]["DBInstanceArn"]}
+    lists = Lists(cloud)
+    # Even the first list is no news where the look after a start saw the same.
+    assert not await lists.wake()
+
+    # A robot's tag comes, is looked at for another reason, and goes before the next list.
+    await account.call("add_tags_to_resource", "tag it", **arn, Tags=[{"Key": "robot", "Value": "1"}])
+    await cloud.observe(target)
+    await account.call("remove_tags_from_resource", "untag it", **arn, TagKeys=["robot"])
+    assert await lists.wake()
+    await cloud.observe(target)
+    assert not await lists.wake()
+
+    # Another resource of that name has seen less: it is woken though this one saw the change.
+    neighbour = replace(target, owner=replace(OURS, identity="uid-2"))
+    await cloud.observe(neighbour)
+    await account.call("add_tags_to_resource", "tag it", **arn, Tags=[{"Key": "robot", "Value": "2"}])
+    await cloud.observe(target)
+    assert await lists.wake()
+    # Each difference wakes once.
+    assert not await lists.wake()
+    await cloud.observe(neighbour)
+    assert not await lists.wake()
