@@ -1,24 +1,38 @@
 """The last look before a mutating request leaves: does who sends it still lead?
 
 A process that was frozen wakes up in the middle of its passes, long after another took the Lease and before its elector
-could notice. So the question is put in the sending task, after a connection was found, for every request.
+could notice. So the question is put in the sending task, after a connection was found, for every request. And a
+request that hangs as long as the API server does must not keep a process from ending its work before the Lease ends.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, nullcontext
 from contextvars import ContextVar
-from typing import Final
+from typing import Final, TypeAlias
 
 from runtime.errors import NotLeading
 
 _READING: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+Bounds: TypeAlias = Callable[[], AbstractAsyncContextManager[object]]
+
 _may_write: ContextVar[Callable[[], bool] | None] = ContextVar("may_write", default=None)
+_bounds: ContextVar[Bounds] = ContextVar("bounds", default=nullcontext)
 
 
-def bind(may_write: Callable[[], bool]) -> None:
-    """Put this task, and all that it starts from now on, behind a fence."""
+def bind(may_write: Callable[[], bool], *, bounds: Bounds = nullcontext) -> None:
+    """Put this task, and all that it starts from now on, behind a fence.
+
+    `bounds` ends what is awaited within it by a TimeoutError when it is high time.
+    """
     _may_write.set(may_write)
+    _bounds.set(bounds)
+
+
+def bounded() -> AbstractAsyncContextManager[object]:
+    """Return what a request is to be awaited within."""
+    return _bounds.get()()
 
 
 def check(method: str) -> None:

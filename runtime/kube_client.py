@@ -16,7 +16,7 @@ import aiohttp
 import msgspec
 from yarl import URL
 
-from runtime import metrics
+from runtime import fence, metrics
 from runtime.errors import ApiError, Invalid, NoAnswer, WriteConflict
 from runtime.kube import Page, Selection, WatchEvent
 from runtime.kube_errors import from_answer, without_values
@@ -216,17 +216,24 @@ class KubeClient:
             raise NoAnswer(f"{request.method} {request.path}: unreadable answer: {error}") from error
 
     async def _send(self, request: _Request) -> bytes:
-        response = await self._open(request, self._timeout)
         try:
-            body = await response.read()
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise NoAnswer(f"{request.method} {request.path}: {_words(error)}") from error
-        finally:
-            response.release()
+            async with fence.bounded():
+                response, body = await self._answer(request)
+        except TimeoutError as error:
+            raise NoAnswer(f"{request.method} {request.path}: unanswered when the Lease ends") from error
         if not 200 <= response.status < 300:  # noqa: PLR2004 - the class of successes, RFC 9110
             refusal = from_answer(response.status, body, retry_after=response.headers.get("Retry-After", ""))
             raise without_values(refusal) if "/secrets" in request.path else refusal
         return body
+
+    async def _answer(self, request: _Request) -> tuple[aiohttp.ClientResponse, bytes]:
+        response = await self._open(request, self._timeout)
+        try:
+            return response, await response.read()
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise NoAnswer(f"{request.method} {request.path}: {_words(error)}") from error
+        finally:
+            response.release()
 
     async def _open(self, request: _Request, limits: aiohttp.ClientTimeout) -> aiohttp.ClientResponse:
         response = await self._dial(request, limits, refused=False)

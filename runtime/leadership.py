@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from datetime import timedelta
+from typing import Final
 
 from runtime.lease import LeaseSettings
+
+# Before the Lease ends: for passes to end after what they waited for, and for the process to do so if they do not.
+_LAST: Final = timedelta(seconds=1)
 
 
 class Leadership:
@@ -17,6 +23,7 @@ class Leadership:
         self._monotonic = monotonic
         self._renewed_at = renewed_at
         self._revoked = False
+        self._limits: set[asyncio.Timeout] = set()
 
     def deadline(self) -> float:
         """Return the instant of the monotonic clock after which no mutating call may start."""
@@ -35,5 +42,24 @@ class Leadership:
         self._renewed_at = max(self._renewed_at, sent_at)
 
     def revoke(self) -> None:
-        """End the right to start calls, for good."""
+        """End the right to start calls, for good; what is `bounded` ends in time."""
         self._revoked = True
+        for limit in self._limits:
+            self._bound(limit)
+
+    @asynccontextmanager
+    async def bounded(self) -> AsyncIterator[None]:
+        """Await what may hang: once leadership is lost it ends by a TimeoutError a second before the Lease does."""
+        async with asyncio.timeout(None) as limit:
+            self._limits.add(limit)
+            try:
+                if self._revoked:
+                    self._bound(limit)
+                yield
+            finally:
+                self._limits.discard(limit)
+
+    def _bound(self, limit: asyncio.Timeout) -> None:
+        rest = self.ends_at() - self._monotonic() - _LAST.total_seconds()
+        if not limit.expired():
+            limit.reschedule(asyncio.get_running_loop().time() + max(0.0, rest))

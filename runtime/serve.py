@@ -164,7 +164,7 @@ async def _lead(context: ProcessContext) -> None:
     async def lead(leadership: Leadership | None) -> None:
         context.leadership = leadership
         if leadership is not None:
-            fence.bind(leadership.holds)
+            fence.bind(leadership.holds, bounds=leadership.bounded)
         try:
             await context.crew.run()
         finally:

@@ -341,3 +341,13 @@ async def test_a_closed_fence_sends_no_write_and_lets_reads_pass(tmp_path: Path)
         await kube.get(CONFIG_MAPS, KEY)
 
     assert (closed, late, free, methods) == ("not sent", "not sent", "sent", ["PATCH", "GET"])
+
+
+async def test_a_request_that_is_unanswered_when_the_lease_ends_is_an_answer_that_never_came(tmp_path: Path) -> None:
+    async def reads(kube: KubeClient) -> None:
+        fence.bind(lambda: True, bounds=lambda: asyncio.timeout(0.05))
+        await kube.get(CONFIG_MAPS, KEY)
+
+    async with server(lambda _, __: None) as port, client(tmp_path, port) as kube:
+        with pytest.raises(NoAnswer, match="unanswered when the Lease ends"):
+            await asyncio.create_task(reads(kube))

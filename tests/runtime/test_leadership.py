@@ -1,0 +1,123 @@
+"""What waits for an API server that hangs ends before the Lease does, so that the process need not."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from random import Random
+
+import pytest
+
+from runtime import fence
+from runtime.elector import Elector, ElectorHooks
+from runtime.leadership import Leadership
+from tests.runtime.elections import LEASE, SETTINGS, Link, Weather
+from tests.runtime.fake_kube import FakeKube
+from tests.runtime.virtual_loop import run
+
+
+@dataclass
+class Passes:
+    """The work of a leader: passes one after the other, which end in their own time when it is cancelled."""
+
+    request: Callable[[], Awaitable[None]]
+    begun: int = 0
+    ended: list[float] = field(default_factory=list)
+    cut: int = 0
+    stopping: bool = False
+
+    async def lead(self, leadership: Leadership) -> None:
+        fence.bind(leadership.holds, bounds=leadership.bounded)
+        self.stopping = False
+        passes = asyncio.create_task(self._all())
+        try:
+            await asyncio.wait((passes,))
+        finally:
+            self.stopping = True
+            await asyncio.wait((passes,))
+
+    async def _all(self) -> None:
+        while not self.stopping:
+            self.begun += 1
+            try:
+                async with fence.bounded():
+                    await self.request()
+            except TimeoutError:
+                self.cut += 1
+            self.ended.append(asyncio.get_running_loop().time())
+
+
+def _elected(passes: Passes, link: Link, exits: list[float]) -> asyncio.Task[None]:
+    loop = asyncio.get_running_loop()
+
+    def exit_hard() -> None:
+        exits.append(loop.time())
+        raise SystemExit(70)
+
+    elector = Elector(link, LEASE, "a", SETTINGS, hooks=ElectorHooks(monotonic=loop.time, exit_hard=exit_hard))
+    return asyncio.create_task(elector.run(passes.lead))
+
+
+def test_a_request_that_hangs_with_the_api_server_ends_before_the_lease_and_the_process_goes_on() -> None:
+    exits: list[float] = []
+
+    async def scene() -> tuple[Passes, float, int]:
+        hangs = asyncio.Event()
+
+        async def request() -> None:
+            await (asyncio.Event().wait() if hangs.is_set() else asyncio.sleep(1))
+
+        link, passes = Link(FakeKube(), Random(1)), Passes(request)  # noqa: S311  # a seed
+        task = _elected(passes, link, exits)
+        await asyncio.sleep(20.5)
+        hangs.set()
+        link.weather = Weather.HUNG
+        hung_at = asyncio.get_running_loop().time()
+        await asyncio.sleep(60)
+        cut_at, before = passes.ended[-1] - hung_at, passes.begun
+        hangs.clear()
+        link.weather = Weather.FAIR
+        await asyncio.sleep(60)
+        task.cancel()
+        await asyncio.wait((task,))
+        return passes, cut_at, passes.begun - before
+
+    passes, cut_at, since = run(scene())
+
+    assert exits == []
+    assert passes.cut == 1
+    assert SETTINGS.renew_deadline.total_seconds() - SETTINGS.retry.total_seconds() - 1 <= cut_at
+    assert cut_at <= SETTINGS.duration.total_seconds() - 1
+    assert since > 1
+
+
+def test_a_clean_stop_waits_for_what_is_on_its_way() -> None:
+    exits: list[float] = []
+
+    async def scene() -> Passes:
+        passes = Passes(lambda: asyncio.sleep(20))
+        task = _elected(passes, Link(FakeKube(), Random(1)), exits)  # noqa: S311  # a seed
+        await asyncio.sleep(5)
+        task.cancel()
+        await asyncio.wait((task,))
+        return passes
+
+    passes = run(scene())
+
+    assert (passes.begun, len(passes.ended), passes.cut, exits) == (1, 1, 0, [])
+
+
+def test_after_a_loss_nothing_is_awaited_for_longer_than_the_lease() -> None:
+    async def scene() -> float:
+        loop = asyncio.get_running_loop()
+        leadership = Leadership(SETTINGS, 1, loop.time(), loop.time)
+        leadership.revoke()
+        with pytest.raises(TimeoutError):
+            async with leadership.bounded():
+                await asyncio.Event().wait()
+        async with leadership.bounded():
+            pass
+        return loop.time()
+
+    assert run(scene()) == pytest.approx(SETTINGS.duration.total_seconds() - 1)
