@@ -26,6 +26,8 @@ from runtime.objects import Object, annotations_of, dumps, metadata
 
 _OUTPUT_LIMIT_BYTES = 1 << 20
 _CHILDREN_LIMIT = 128
+# A mebibyte of empty lists keeps an event loop that reads it for longer than a mebibyte of text.
+_VALUES_LIMIT = 1 << 16
 
 
 class Observed(msgspec.Struct, frozen=True):
@@ -346,8 +348,28 @@ def _refuse_excess(rendered: Rendered) -> None:
     if len(rendered.children) > _CHILDREN_LIMIT:
         what = f"{len(rendered.children)} children, at most {_CHILDREN_LIMIT} are allowed"
         raise CompositionError(Problem("RenderLimit", what, "spec.resources"))
-    if len(dumps(rendered)) > _OUTPUT_LIMIT_BYTES:
+    output = dumps(rendered)
+    if len(output) > _OUTPUT_LIMIT_BYTES:
         raise CompositionError(Problem("RenderLimit", "the output is larger than 1 MiB", "spec.resources"))
+    if _values_in(output) > _VALUES_LIMIT:
+        what = f"the output has more than {_VALUES_LIMIT:,} values"
+        raise CompositionError(Problem("RenderLimit", what, "spec.resources"))
     if not rendered.children and not rendered.waiting:
         what = "nothing is composed for this claim: every `when` is false; what exists is kept"
         raise CompositionError(Problem("EmptyResult", what, "spec.resources"))
+
+
+def _values_in(output: bytes) -> int:
+    """Count the values in a JSON document, beginning with what is quick to see: signs, those within texts too."""
+    rough = sum(map(output.count, (b",", b"[", b"{")))
+    return rough if rough <= _VALUES_LIMIT else _count(msgspec.json.decode(output))
+
+
+def _count(value: Any) -> int:
+    match value:
+        case dict():
+            return 1 + sum(map(_count, value.values()))
+        case list():
+            return 1 + sum(map(_count, value))
+        case _:
+            return 1

@@ -24,7 +24,8 @@ from composer.render import Rendered, Request, render
 
 CPU_SECONDS = 1.0
 FRAME_LIMIT_BYTES = 64 << 20
-SPAWN, KILL = b"spawn", b"kill"
+SPAWN, KILL, SLOW = b"spawn", b"kill", b"slow"
+_NICER_BY, _NICEST = 10, 19
 READY = b"ready"
 _PIPE = 3
 _PROBLEMS_LIMIT = 100
@@ -60,6 +61,10 @@ def serve(control: socket.socket, *, is_confined: bool) -> None:
             # A pid stays ours until it is reaped.
             with suppress(ProcessLookupError):
                 os.kill(int(number), signal.SIGKILL)
+        elif word == SLOW and int(number) in children:
+            with suppress(ProcessLookupError):
+                nice = os.getpriority(os.PRIO_PROCESS, int(number)) + _NICER_BY
+                os.setpriority(os.PRIO_PROCESS, int(number), min(nice, _NICEST))
         elif word == SPAWN:
             ours, theirs = socket.socketpair()
             pid = os.fork()

@@ -2,7 +2,8 @@
 
 A worker that takes too long, too much or breaks is killed and costs that one request; what killed three workers is
 refused for five minutes, and so long the namespace that it came from has one worker at a time: the others are its
-neighbours'.
+neighbours'. So it is with one whose render takes long, and that render goes on at a lower priority: the event loop and
+the neighbours' renders find a free processor on a machine that has few.
 """
 
 from __future__ import annotations
@@ -32,11 +33,16 @@ from composer.worker import Answer, Order
 from runtime.errors import Transient
 
 # Bombs end by processor time or memory; this is for a worker that gets no processor at all.
-WALL = timedelta(seconds=10)
+WALL = timedelta(seconds=30)
+# Processor time, longer than renders that do no harm take: the rest of one goes on at a lower priority.
+LONG = timedelta(milliseconds=250)
 KILLS = 3
 REFUSED_FOR = timedelta(minutes=5)
 _SERVES = 10_000
 _START_SECONDS = 20.0
+_LOOK_SECONDS = 0.01
+# The largest output, what is said of a hundred faults, and what stands around them.
+_ANSWER_LIMIT_BYTES = 2 << 20
 
 
 class WorkshopError(Exception):
@@ -49,6 +55,8 @@ class _Worker:
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
     served: int = 0
+    is_slowed: bool = False
+    watch: asyncio.TimerHandle | None = None
 
 
 class _About(NamedTuple):
@@ -145,17 +153,14 @@ class Workshop:
         one = await idle.get()
         replacement: _Worker | None = one
         try:
-            async with asyncio.timeout(WALL.total_seconds()):
-                one.writer.write(struct.pack("!I", len(frame)) + frame)
-                (length,) = struct.unpack("!I", await one.reader.readexactly(4))
-                answer = msgspec.json.decode(await one.reader.readexactly(length), type=Answer)
+            answer = await self._exchange(one, frame, about.tenant)
             one.served += 1
-            if one.served >= _SERVES:
+            if one.served >= _SERVES or one.is_slowed:
                 replacement = None
         except TimeoutError as error:
             replacement = None
             raise Transient(f"a render had no answer within {WALL.total_seconds():g} s") from error
-        except (asyncio.IncompleteReadError, OSError, msgspec.DecodeError) as error:
+        except (asyncio.IncompleteReadError, OSError, msgspec.DecodeError, RecursionError) as error:
             replacement = None
             self._count_kill(about)
             limits = f"{worker.CPU_SECONDS:g} s of processor time, or memory"
@@ -171,6 +176,31 @@ class Workshop:
             else:
                 idle.put_nowait(replacement)
         return answer
+
+    async def _exchange(self, one: _Worker, frame: bytes, tenant: str) -> Answer:
+        try:
+            self._watch(one, tenant, _processor_seconds(one.pid))
+            async with asyncio.timeout(WALL.total_seconds()):
+                one.writer.write(struct.pack("!I", len(frame)) + frame)
+                (length,) = struct.unpack("!I", await one.reader.readexactly(4))
+                if length > _ANSWER_LIMIT_BYTES:
+                    raise ConnectionError("the worker says more than any render may give")
+                return msgspec.json.decode(await one.reader.readexactly(length), type=Answer)
+        finally:
+            if one.watch:
+                one.watch.cancel()
+
+    def _watch(self, one: _Worker, tenant: str, began: float) -> None:
+        """Look at a worker again once its request may have taken long, and then lower its priority for good."""
+        with suppress(OSError):
+            left = LONG.total_seconds() - (_processor_seconds(one.pid) - began)
+            if left > 0:
+                again = max(left, _LOOK_SECONDS)
+                one.watch = asyncio.get_running_loop().call_later(again, self._watch, one, tenant, began)
+                return
+            one.is_slowed = True
+            self._control.send(worker.SLOW + f" {one.pid}".encode())
+            self._suspect(tenant)
 
     async def _pool(self) -> asyncio.Queue[_Worker]:
         async with self._spawning:
@@ -217,8 +247,20 @@ class Workshop:
     def _count_kill(self, about: _About) -> None:
         kills, _ = self._kills.pop(about.content, (0, 0.0))
         self._kills[about.content] = (kills + 1, time.monotonic())
-        if about.tenant:
-            self._suspects[about.tenant] = time.monotonic()
-        for known in (self._kills, self._suspects):
-            if len(known) > _SERVES:
-                known.popitem(last=False)
+        self._suspect(about.tenant)
+        if len(self._kills) > _SERVES:
+            self._kills.popitem(last=False)
+
+    def _suspect(self, tenant: str) -> None:
+        if tenant:
+            self._suspects[tenant] = time.monotonic()
+        if len(self._suspects) > _SERVES:
+            self._suspects.popitem(last=False)
+
+
+def _processor_seconds(pid: int) -> float:
+    """Return the processor time of a process. Raises OSError when it is gone.
+
+    The clock's number is what clock_getcpuclockid(3) would give for CPUCLOCK_SCHED.
+    """
+    return time.clock_gettime(~pid << 3 | 2)

@@ -69,6 +69,8 @@ BOMBS: dict[str, Bomb] = {
     "sums of lists": Bomb("{{ ([[1, 2, 3, 4]] * 100000) | sum(start=[]) | length }}"),
     # By what comes out.
     "output beyond a mebibyte": Bomb("{{ 'a' * 2**20 }}{{ 'b' * 9 }}"),
+    "very many small lists": Bomb("{{ [[]] * 300000 }}"),
+    "very many small maps": Bomb("{{ [{}] * 100000 }}"),
     "a status beyond a mebibyte": Bomb("x", status={"endpoint": "{{ 'a' * 2**20 }}{{ 'b' * 2**20 }}"}),
     "children beyond number": Bomb(
         "{{ each.key }}", {"v0": "{{ 'a,' * 10 }}"}, spec={"many": [str(n) for n in range(129)]},

@@ -130,6 +130,68 @@ async def test_a_namespace_of_bombs_has_one_worker_at_a_time(monkeypatch: pytest
         await workshop.close()
 
 
+def _pids(idle: asyncio.Queue[Any]) -> set[int]:
+    found = [idle.get_nowait() for _ in range(idle.qsize())]
+    for one in found:
+        idle.put_nowait(one)
+    return {one.pid for one in found}
+
+
+async def test_a_render_that_takes_long_costs_its_worker_and_the_turns_of_its_namespace(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Every render takes long here, so what it does not show is the answer: that comes all the same."""
+    workshop = Workshop(workers=2)
+    try:
+        await workshop.render(_neighbour("fine"))
+        idle = workshop._idle
+        assert idle is not None
+        before = _pids(idle)
+        monkeypatch.setattr("composer.workshop.LONG", timedelta(0))
+        (child,) = (await workshop.render(_request("long"))).children
+        monkeypatch.undo()
+        after = _pids(idle)
+        under_way = asyncio.create_task(workshop.render(_request("again")))
+        await asyncio.sleep(0)
+        with pytest.raises(Transient, match="namespace shop"):
+            await workshop.render(_request("at the same time"))
+
+        assert child.object["spec"]["x"] == "long"
+        assert len(before & after) == 1
+        assert (await under_way).children
+        assert (await workshop.render(_neighbour("fine"))).children
+    finally:
+        await workshop.close()
+
+
+async def test_a_worker_goes_on_at_a_lower_priority_when_told(workshop: Workshop) -> None:
+    await workshop.render(_request("fine"))
+    idle = workshop._idle
+    assert idle is not None
+    one = idle.get_nowait()
+    before = os.getpriority(os.PRIO_PROCESS, one.pid)
+    workshop._watch(one, "shop", -1.0)
+    # The server takes one order after the other: with the answer to the second, the first is done.
+    other, pipe = await asyncio.to_thread(workshop._spawn)
+    pipe.close()
+
+    assert other != one.pid
+    assert os.getpriority(os.PRIO_PROCESS, one.pid) == min(before + 10, 19)
+    assert os.getpriority(os.PRIO_PROCESS, 0) == before
+    workshop._end(one)
+    idle.put_nowait(await workshop._new())
+
+
+async def test_a_worker_that_says_too_much_is_not_listened_to(
+    monkeypatch: pytest.MonkeyPatch, workshop: Workshop
+) -> None:
+    monkeypatch.setattr("composer.workshop._ANSWER_LIMIT_BYTES", 100)
+    assert await _reason(workshop, _request("x" * 100)) == "RenderLimit"
+
+    monkeypatch.undo()
+    assert (await workshop.render(_request("fine"))).children
+
+
 async def test_what_is_said_of_a_bomb_is_short(workshop: Workshop) -> None:
     with pytest.raises(CompositionError) as caught:
         await workshop.render(request_of(BOMBS["a name of a mebibyte in what is said"]))
