@@ -66,7 +66,10 @@ SELECT pg_catalog.json_build_object(
         'inherit', r.rolinherit, 'limit', r.rolconnlimit, 'until', r.rolvaliduntil::pg_catalog.text,
         'version', (SELECT a.xmin::pg_catalog.text FROM pg_catalog.pg_authid a WHERE a.rolname = r.rolname),
         'settings', (SELECT coalesce(pg_catalog.json_agg(c.line), '[]') FROM pg_catalog.pg_db_role_setting s,
-            LATERAL pg_catalog.unnest(s.setconfig) AS c(line) WHERE s.setrole = r.oid)) ORDER BY r.rolname), '[]')
+            LATERAL pg_catalog.unnest(s.setconfig) AS c(line) WHERE s.setrole = r.oid AND s.setdatabase = 0),
+        'set_in', (SELECT coalesce(pg_catalog.json_agg(b.datname ORDER BY b.datname), '[]')
+            FROM pg_catalog.pg_db_role_setting s JOIN pg_catalog.pg_database b ON b.oid = s.setdatabase
+            WHERE s.setrole = r.oid)) ORDER BY r.rolname), '[]')
         FROM pg_catalog.pg_roles r WHERE r.rolname = ANY(%(roles)s)),
     'memberships', (SELECT coalesce(pg_catalog.json_agg(pg_catalog.json_build_object(
         'role', g.rolname, 'member', u.rolname, 'admin', m.admin_option, 'inherit', m.inherit_option,

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
+import psycopg
 
 from providers.cloud import Credential, Endpoint, Fence, Sweep, Target
 from providers.identity import Owner
@@ -107,11 +108,18 @@ class OnPremCloud:
             for statement in _owner_role(target, facts):
                 await session.change(statement.sql, fence)
             if facts.database is None:
-                made = birth(target.spec, names, template=self._config.template_database)
-                await session.change(made.sql, fence)
+                await self._birth(target, session, fence)
             await session.change(catalog.RECORD, fence, {**tags, "database": names.database, "state": "creating"})
         await self._in_order(target, credential, fence)
         return None
+
+    async def _birth(self, target: Where, session: Session, fence: Fence) -> None:
+        template = self._config.template_database
+        try:
+            await session.change(birth(target.spec, target_names(target), template=template).sql, fence)
+        except psycopg.errors.ObjectInUse:
+            text = f"template database {template} is in use; it is copied once nobody is connected to it"
+            raise Blocked("CloudBusy", text) from None
 
     async def _in_order(self, target: Where, credential: Credential, fence: Fence) -> None:
         """Close, grant, set the password, open; then, with a session inside, finish and say ready."""
@@ -188,6 +196,8 @@ class OnPremCloud:
     async def disable(self, target: Where, username: str, fence: Fence) -> None:
         """Switch a former login off and end its sessions."""
         async with self._sessions.own(f"switch off login {username}") as session:
+            # Before, as an open transaction of its own may hold the role's row; after, as it may have come back.
+            await removal.end_sessions(session, target.name, (username,), fence)
             await session.change(disable(username).sql, fence)
             await removal.end_sessions(session, target.name, (username,), fence)
 
@@ -214,7 +224,8 @@ class OnPremCloud:
         if observed is not None:
             await self._same(target, observed)
         names = target_names(target)
-        doomed = removal.Doomed(names, tags_of(target.owner), None if observed is None else observed.incarnation)
+        oid, invalid = None if observed is None else observed.incarnation, observed is not None and not observed.usable
+        doomed = removal.Doomed(names, tags_of(target.owner), oid, invalid)
         async with self._sessions.own(f"remove database {target.name}") as session:
             facts = await self._facts(target, session)
             if observed is None and facts.row is not None and facts.row.state == "retiring":

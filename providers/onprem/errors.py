@@ -9,7 +9,6 @@ from runtime.errors import Blocked, Conflict, Failure, Terminal, Transient
 _TERMINAL = {
     "28P01": ("CredentialsInvalid", "the server refused the administrator's password; renew the Secret"),
     "28000": ("CredentialsInvalid", "the server refused the administrator's login; see its pg_hba.conf"),
-    "3D000": ("CredentialsInvalid", "the administrator's own database does not exist; make it or name another"),
     "42501": ("AccessDenied", "the administrator's login may not do this; see the on-prem page for its grants"),
     "22023": ("InvalidValue", "the server refused a value"),
     "42704": ("InvalidValue", "the server does not know something that the spec names"),
@@ -25,17 +24,23 @@ _BLOCKED = {
     "53100": ("QuotaExceeded", "the server's disk is full"),
 }
 _CONFLICT = frozenset({"42P04", "42710", "40001", "40P01", "42P06", "23505"})
+_NO_SUCH_DATABASE = "3D000"
 
 
-def failure_of(error: psycopg.Error, what: str, *, code: str = "") -> Failure:
+def failure_of(error: psycopg.Error, what: str, *, code: str = "", at_home: bool = False) -> Failure:
     """Return the failure class of an error, by `code` where libpq hid it; `what` says what was tried.
+
+    `at_home` tells that it was the login to the administrator's own database; any other may vanish between two looks.
 
     The server's detail is left out: it may quote data.
     """
     known = code or error.sqlstate or ""
     first = error.diag.message_primary or ("it was refused" if known else "the server could not be reached")
     text = f"cannot {what}: {first}"[:400]
-    if known in _CONFLICT:
+    if known == _NO_SUCH_DATABASE and at_home:
+        advice = "the administrator's own database does not exist; make it or name another"
+        return Terminal("CredentialsInvalid", f"{text}; {advice}")
+    if known in _CONFLICT or known == _NO_SUCH_DATABASE:
         return Conflict(text)
     if known in _TERMINAL:
         reason, advice = _TERMINAL[known]

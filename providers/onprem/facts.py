@@ -12,6 +12,7 @@ from providers.onprem.names import Names
 
 PRIVILEGES = ("CONNECT", "CREATE", "TEMPORARY")
 TO_SET = "granted for SET ROLE"
+_INVALID = -2  # DATCONNLIMIT_INVALID_DB
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -52,9 +53,18 @@ class Database(msgspec.Struct, frozen=True):
     grants: tuple[Grant, ...] = ()
     settings: tuple[str, ...] = ()
 
+    @property
+    def is_invalid(self) -> bool:
+        """Whether a DROP DATABASE of it was cut off: it takes nothing but another one (manual, "DROP DATABASE")."""
+        return self.limit == _INVALID
+
 
 class Role(msgspec.Struct, frozen=True):
-    """One role with its attributes; `version` is the row's xmin, `settings` its ALTER ROLE ... SET in any database."""
+    """One role with its attributes; `version` is the row's xmin.
+
+    `settings` are those of ALTER ROLE ... SET, `set_in` the databases for which it has settings of their own: any role
+    may have some in any database, be it allowed to connect there or not.
+    """
 
     name: str
     version: str
@@ -68,6 +78,7 @@ class Role(msgspec.Struct, frozen=True):
     limit: int
     until: str | None = None
     settings: tuple[str, ...] = ()
+    set_in: tuple[str, ...] = ()
 
 
 class Membership(msgspec.Struct, frozen=True):
@@ -107,7 +118,10 @@ class Facts(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What the rules are made for: `active` is the login that is published, `retiring` one in its grace."""
+    """What the rules are made for: `active` is the login that is published, `retiring` one in its grace.
+
+    Where nobody remembers which login was published, `active` is empty: each stays as it is.
+    """
 
     names: Names
     active: str
@@ -166,6 +180,8 @@ def _roles(wanted: Wanted, facts: Facts) -> Iterable[Change]:
         # A login that has no password yet is the password's matter, not the rules'.
         if role is None and login != wanted.active:
             continue
+        if role is not None and not wanted.active:
+            works = role.login
         yield from _role(login, role, login=works, settings=(f"role={names.owner}",))
 
 
@@ -191,6 +207,8 @@ def _role(name: str, role: Role | None, *, login: bool, settings: tuple[str, ...
         yield Change(f"roles.{name}.validUntil", "infinity", role.until)
     if tuple(sorted(role.settings)) != settings:
         yield Change(f"roles.{name}.settings", settings, role.settings)
+    for database in role.set_in:
+        yield Change(f"roles.{name}.settingsIn.{database}", None, "set")
 
 
 def _members(wanted: Wanted, facts: Facts) -> Iterable[Change]:

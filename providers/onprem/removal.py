@@ -20,11 +20,15 @@ _PAUSE_SECONDS = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Doomed:
-    """What is taken away; `oid` is None when only the rest of an interrupted create or delete is left."""
+    """What is taken away; `oid` is None when only the rest of an interrupted create or delete is left.
+
+    `invalid`: a DROP DATABASE was cut off, and nothing but another one is taken.
+    """
 
     names: Names
     tags: dict[str, str]
     oid: str | None
+    invalid: bool = False
 
 
 async def drop(session: Session, doomed: Doomed, fence: Fence) -> None:
@@ -32,7 +36,8 @@ async def drop(session: Session, doomed: Doomed, fence: Fence) -> None:
     database = doomed.names.database
     await _claim(session, doomed, "dropping", fence)
     if doomed.oid is not None:
-        await _close(session, doomed, fence)
+        if not doomed.invalid:
+            await _close(session, doomed, fence)
         await session.change(f"DROP DATABASE {quoted(database)}", fence)
     for role in (*doomed.names.logins, doomed.names.owner):
         await _drop_role(session, role, fence)
@@ -42,6 +47,11 @@ async def drop(session: Session, doomed: Doomed, fence: Fence) -> None:
 async def retire(session: Session, doomed: Doomed, date: str, fence: Fence) -> None:
     """Switch the logins off, close the database, rename it, and keep it with its row."""
     database = doomed.names.database
+    if doomed.invalid:
+        text = (
+            f"database {database} is invalid, as a DROP DATABASE of it was cut off; only the policy Delete can end it"
+        )
+        raise Blocked("BackupImpossible", text)
     await _claim(session, doomed, "retiring", fence)
     await _close(session, doomed, fence)
     kept = retired_name(database, date)
@@ -65,6 +75,8 @@ async def _claim(session: Session, doomed: Doomed, state: str, fence: Fence) -> 
 
 async def _close(session: Session, doomed: Doomed, fence: Fence) -> None:
     database, present = doomed.names.database, await _present(session, doomed.names.logins)
+    # An open transaction of the tenant may hold the very rows that shut it out: its sessions go first.
+    await end_sessions(session, database, present, fence)
     await session.change(f"ALTER DATABASE {quoted(database)} ALLOW_CONNECTIONS false", fence)
     for login in present:
         await session.change(disable(login).sql, fence)

@@ -30,6 +30,8 @@ _WHO = """
 SELECT system_identifier::pg_catalog.text, pg_catalog.pg_is_in_recovery() FROM pg_catalog.pg_control_system()
 """
 _CONNECT_SECONDS = 10
+# Longer than the server's own time-out on a statement: only a line that went silent is cut by it.
+_ANSWER_SECONDS = 20
 # As many as a controller has workers, so that a statement that waits holds up nobody else; few stay open after that.
 _AT_ONCE = 16
 _KEPT = 4
@@ -64,8 +66,12 @@ class Session:
 
     async def _run(self, sql: str, parameters: Mapping[str, Any] | None) -> list[tuple[Any, ...]]:
         # Bytes, as psycopg's texts must be literals: each name in them was quoted by statements.py.
-        cursor = await self._connection.execute(sql.encode(), parameters)
-        return await cursor.fetchall() if cursor.description else []
+        try:
+            async with asyncio.timeout(_ANSWER_SECONDS):
+                cursor = await self._connection.execute(sql.encode(), parameters)
+                return await cursor.fetchall() if cursor.description else []
+        except TimeoutError:
+            raise psycopg.OperationalError("no answer") from None
 
     @property
     def broken(self) -> bool:
@@ -102,6 +108,8 @@ async def open_session(account: Account, database: str) -> Session:
             connect_timeout=_CONNECT_SECONDS,
             options=_OPTIONS,
             application_name="fairlead-provider-onprem",
+            keepalives_idle=_CONNECT_SECONDS,
+            tcp_user_timeout=_ANSWER_SECONDS * 1000,
             autocommit=True,
         )
     except psycopg.Error as error:
@@ -115,7 +123,7 @@ async def _why(account: Account, database: str, error: psycopg.Error) -> Failure
     if answer is Login.REFUSED:
         advice = "the server refused it; renew username and password in the administrator's Secret"
         return Terminal("CredentialsInvalid", f"cannot {what}: {advice}")
-    return failure_of(error, what, code=code)
+    return failure_of(error, what, code=code, at_home=database == account.database)
 
 
 async def prove(session: Session, identifier: str, host: str) -> None:

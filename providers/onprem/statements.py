@@ -133,9 +133,11 @@ def _role(change: Change, wanted: Wanted) -> Iterable[Statement]:
             yield Statement(f"ALTER ROLE {role} SET role TO {quoted(owner)}")
         case "settings":
             yield Statement(f"ALTER ROLE {role} RESET ALL")
-            yield from (Statement(f"ALTER ROLE {role} IN DATABASE {quoted(wanted.names.database)} RESET ALL"),)
             if name != owner:
                 yield Statement(f"ALTER ROLE {role} SET role TO {quoted(owner)}")
+        case _ if attribute.startswith("settingsIn."):
+            database = quoted(attribute.removeprefix("settingsIn."))
+            yield Statement(f"ALTER ROLE {role} IN DATABASE {database} RESET ALL")
         case "connectionLimit":
             yield Statement(f"ALTER ROLE {role} CONNECTION LIMIT -1")
         case "validUntil":
@@ -159,6 +161,13 @@ def _schema(change: Change, wanted: Wanted) -> Iterable[Statement]:
     owner = quoted(wanted.names.owner)
     if change.have is None:
         yield Statement(f"CREATE SCHEMA IF NOT EXISTS public AUTHORIZATION {owner}", inside=True)
+        return
+    if change.have in wanted.names.logins:
+        # Made by a login that stepped out of the owner role: only as that login may it be given back.
+        yield Statement(f"GRANT {quoted(str(change.have))} TO CURRENT_USER WITH INHERIT FALSE, SET TRUE")
+        yield Statement(f"SET ROLE {quoted(str(change.have))}", inside=True)
+        yield Statement(f"ALTER SCHEMA public OWNER TO {owner}", inside=True)
+        yield Statement("RESET ROLE", inside=True)
         return
     yield Statement(f"ALTER SCHEMA public OWNER TO {owner}", inside=True)
 

@@ -23,7 +23,7 @@ def target_names(target: Target[PostgresDatabaseParameters]) -> Names:
 def wanted(target: Target[PostgresDatabaseParameters]) -> Wanted:
     """Return what the rules are made for."""
     names = target_names(target)
-    return Wanted(names, target.active or names.logins[0], target.retiring, SETTABLE)
+    return Wanted(names, target.active, target.retiring, SETTABLE)
 
 
 def observed(
@@ -38,7 +38,11 @@ def observed(
         name=database.name,
         incarnation=database.oid,
         owner=owner,
-        phase=Phase.READY,
+        phase=Phase.FAILED if database.is_invalid else Phase.READY,
+        state="invalid, as a DROP DATABASE of it was cut off: drop it, and restore it or start anew"
+        if database.is_invalid
+        else "",
+        usable=not database.is_invalid,
         spec=_projected(database, facts.inside, spec),
         facts=facts,
         at_provider=_at_provider(database, facts),

@@ -9,149 +9,25 @@ were there.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import psycopg
 import pytest
 import pytest_asyncio
 
 from devcloud.onprem import OnPremServer
-from providers.managed import Change, Present, diff
+from providers.cloud import Credential
+from providers.managed import Change, Phase, Present, diff
 from providers.onprem.client import OnPremCloud, connect
 from providers.onprem.facts import broken_rules
 from providers.onprem.translate import wanted
 from providers.passwords import Login
 from providers.plan import Policy
+from runtime.errors import Blocked, Transient
+from tests.postgres.attacks import ALLOWED, ATTACKS
 from tests.postgres.conftest import FENCE, Where, config_of, credential, new_target, secrets_of
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.postgres]
-
-ATTACKS: dict[str, tuple[str, ...]] = {
-    # Our sessions
-    "search_path of the database": ("ALTER DATABASE {db} SET search_path = public, pg_catalog",),
-    "search_path of every role": ("ALTER ROLE ALL IN DATABASE {db} SET search_path = public",),
-    "search_path of the administrator": ("ALTER ROLE {admin} SET search_path = public",),
-    "an overloaded function in public": (
-        (
-            "CREATE FUNCTION public.current_setting(text) RETURNS text LANGUAGE sql AS"
-            " $$ SELECT pg_catalog.pg_terminate_backend(0)::text $$"
-        ),
-    ),
-    "an overloaded operator in public": (
-        (
-            "CREATE FUNCTION public.trap(name, name) RETURNS bool LANGUAGE plpgsql AS"
-            " $$ BEGIN EXECUTE 'ALTER ROLE {login} SUPERUSER'; RETURN true; END $$"
-        ),
-        "CREATE OPERATOR public.= (LEFTARG = name, RIGHTARG = name, FUNCTION = public.trap)",
-    ),
-    "a cast with a trap": (
-        "CREATE TYPE public.bait AS (line text)",
-        (
-            "CREATE FUNCTION public.trap(public.bait) RETURNS text LANGUAGE plpgsql AS"
-            " $$ BEGIN EXECUTE 'ALTER ROLE {login} SUPERUSER'; RETURN ''; END $$"
-        ),
-        "CREATE CAST (public.bait AS text) WITH FUNCTION public.trap(public.bait) AS IMPLICIT",
-    ),
-    "a view in the name of a catalog": ("CREATE VIEW public.pg_extension AS SELECT 'none'::name AS extname",),
-    "a temporary table in the name of a catalog": ("CREATE TEMP TABLE pg_namespace (nspname name, nspowner oid)",),
-    "a table in pg_catalog": ("CREATE TABLE pg_catalog.bait (line text)",),
-    "a function in pg_catalog": (
-        "CREATE FUNCTION pg_catalog.json_build_object(text, text) RETURNS json LANGUAGE sql AS $$ SELECT '1'::json $$",
-    ),
-    "an event trigger": (
-        (
-            "CREATE FUNCTION public.caught() RETURNS event_trigger LANGUAGE plpgsql AS"
-            " $$ BEGIN EXECUTE 'ALTER ROLE {login} SUPERUSER'; END $$"
-        ),
-        "CREATE EVENT TRIGGER caught ON ddl_command_end EXECUTE FUNCTION public.caught()",
-    ),
-    "a schema in the administrator's name": ("CREATE SCHEMA {admin}", 'CREATE SCHEMA "$user"'),
-    "default privileges for everybody": (
-        "ALTER DEFAULT PRIVILEGES IN SCHEMA public GRANT ALL ON TABLES TO PUBLIC",
-        "ALTER DEFAULT PRIVILEGES GRANT EXECUTE ON FUNCTIONS TO PUBLIC",
-    ),
-    "default privileges of the administrator": (
-        "ALTER DEFAULT PRIVILEGES FOR ROLE {admin} GRANT ALL ON TABLES TO {owner}",
-    ),
-    "all schemas gone": ("DROP SCHEMA public CASCADE",),
-    "the schema renamed": ("ALTER SCHEMA public RENAME TO gone",),
-    "the schema given away": ("ALTER SCHEMA public OWNER TO {admin}",),
-    # Roles
-    "SET role to the administrator": ("SET ROLE {admin}",),
-    "SET role to the superuser": ("SET ROLE postgres",),
-    "SET role to the neighbour": ("SET ROLE {neighbour}",),
-    "SET session authorization": ("SET SESSION AUTHORIZATION {admin}",),
-    "more attributes for itself": ("ALTER ROLE {login} CREATEDB CREATEROLE",),
-    "superuser for itself": ("SET ROLE none", "ALTER ROLE {login} SUPERUSER"),
-    "a role of its own": ("CREATE ROLE accomplice LOGIN",),
-    "membership in the administrator": ("GRANT {admin} TO {login}",),
-    "membership in a predefined role": ("GRANT pg_read_all_data TO {owner}", "GRANT pg_signal_backend TO {login}"),
-    "its own role for the neighbour": ("GRANT {owner} TO {neighbour_login} WITH ADMIN OPTION",),
-    "the neighbour's password": ("ALTER ROLE {neighbour_login} PASSWORD 'stolen-password-1'",),
-    "the administrator's password": ("ALTER ROLE {admin} PASSWORD 'stolen-password-1'",),
-    "the neighbour's role dropped": ("DROP ROLE {neighbour_login}", "DROP ROLE {neighbour}"),
-    "its own roles dropped": ("SET ROLE none", "DROP ROLE {owner}", "DROP ROLE {login}"),
-    "the passwords of all": ("SELECT rolname, rolpassword FROM pg_catalog.pg_authid",),
-    "a setting of its own login": ("SET ROLE none", "ALTER ROLE {login} SET role = 'none'"),
-    "its own login for others": ("SET ROLE none", "GRANT {login} TO {neighbour_login}"),
-    "REASSIGN OWNED": ("REASSIGN OWNED BY {admin} TO {owner}",),
-    "DROP OWNED of the administrator": ("DROP OWNED BY {admin} CASCADE",),
-    # Databases
-    "its database dropped": ("DROP DATABASE {db}",),
-    "its database renamed": ("ALTER DATABASE {db} RENAME TO elsewhere",),
-    "its database given to itself": ("ALTER DATABASE {db} OWNER TO {owner}",),
-    "a forged comment": ("COMMENT ON DATABASE {db} IS 'fairlead: another owner'",),
-    "no connection limit": ("ALTER DATABASE {db} CONNECTION LIMIT -1",),
-    "its database as a template": ("ALTER DATABASE {db} IS_TEMPLATE true",),
-    "GRANT to PUBLIC on its database": ("GRANT ALL ON DATABASE {db} TO PUBLIC",),
-    "GRANT of its database to the neighbour": ("GRANT CONNECT ON DATABASE {db} TO {neighbour_login}",),
-    "REVOKE of the administrator's rights": ("REVOKE ALL ON DATABASE {db} FROM {admin}",),
-    "a database of its own": ("CREATE DATABASE accomplice",),
-    "a copy of the neighbour": ("CREATE DATABASE accomplice TEMPLATE {neighbour_db}",),
-    "the neighbour's database dropped": ("DROP DATABASE {neighbour_db} WITH (FORCE)",),
-    "the neighbour's settings": ("ALTER DATABASE {neighbour_db} SET search_path = public",),
-    "the ownership table from afar": ("SELECT * FROM fairlead.ownership",),
-    # The server
-    "a file read": ("SELECT pg_catalog.pg_read_file('/etc/passwd')",),
-    "a file copied": ("COPY (SELECT 1) TO '/tmp/fairlead-hostile'",),
-    "a program run": ("COPY (SELECT 1) TO PROGRAM 'true'",),
-    "an untrusted language": ("CREATE FUNCTION public.evil() RETURNS int LANGUAGE c AS 'libc', 'system'",),
-    "an extension that is not trusted": ("CREATE EXTENSION file_fdw",),
-    "the server's settings": ("ALTER SYSTEM SET log_statement = 'none'",),
-    "the server reloaded": ("SELECT pg_catalog.pg_reload_conf()",),
-    "the neighbour's sessions ended": (
-        (
-            "SELECT 1 / pg_catalog.pg_terminate_backend(pid)::int FROM pg_catalog.pg_stat_activity"
-            " WHERE usename = '{neighbour_login}'"
-        ),
-    ),
-    "the administrator's sessions ended": (
-        (
-            "SELECT 1 / pg_catalog.pg_terminate_backend(pid)::int FROM pg_catalog.pg_stat_activity"
-            " WHERE usename = '{admin}'"
-        ),
-    ),
-    "the neighbour's statements read": (
-        (
-            "SELECT 1 / (query <> '<insufficient privilege>')::int FROM pg_catalog.pg_stat_activity"
-            " WHERE usename = '{neighbour_login}'"
-        ),
-    ),
-    "a tablespace": ("CREATE TABLESPACE evil LOCATION '/tmp'",),
-    "a subscription": ("CREATE SUBSCRIPTION s CONNECTION 'host=127.0.0.1' PUBLICATION p",),
-    "a replication slot": ("SELECT pg_catalog.pg_create_physical_replication_slot('held')",),
-    "a prepared transaction": ("BEGIN", "CREATE TABLE public.held (line text)", "PREPARE TRANSACTION 'held'"),
-}
-
-# What the server allows: it stays within the tenant's own database, or is put back by the provider.
-ALLOWED = frozenset({
-    "an overloaded function in public", "an overloaded operator in public", "a cast with a trap",
-    "a view in the name of a catalog", "a temporary table in the name of a catalog",
-    "a schema in the administrator's name", "default privileges for everybody", "all schemas gone",
-    "the schema renamed", "a setting of its own login",
-    # With a warning and no effect: there is nothing that this role could grant or revoke.
-    "GRANT to PUBLIC on its database", "GRANT of its database to the neighbour", "REVOKE of the administrator's rights",
-})  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -163,10 +39,10 @@ class Street:
     tenant: Where
     neighbour: Where
 
-    async def connect(self, where: Where, database: str = "") -> psycopg.AsyncConnection:
+    async def connect(self, where: Where, database: str = "", *, password: str = "") -> psycopg.AsyncConnection:
         return await psycopg.AsyncConnection.connect(
             host=self.server.host, port=self.server.port, dbname=database or where.name, user=where.active,
-            password=credential(where).password, sslmode="verify-full", autocommit=True,
+            password=password or credential(where).password, sslmode="verify-full", autocommit=True,
             sslrootcert=str(self.server.certificate.with_name("authority.crt")),
         )  # fmt: skip
 
@@ -183,7 +59,8 @@ class Street:
             ),
             (
                 "SELECT roleid::regrole::text, member::regrole::text, grantor::regrole::text, admin_option"
-                " FROM pg_catalog.pg_auth_members ORDER BY 1, 2, 3"
+                # What the administrator may do as a tenant is no tenant's gain.
+                " FROM pg_catalog.pg_auth_members WHERE member <> '{admin}'::regrole ORDER BY 1, 2, 3"
             ),
             (
                 "SELECT datname, datdba, datallowconn, datconnlimit, datistemplate, datacl::text, oid"
@@ -200,7 +77,8 @@ class Street:
             "SELECT description FROM pg_catalog.pg_shdescription ORDER BY 1",
             "SELECT pg_catalog.current_setting('log_statement')",
         )
-        return [await self.server.server.execute(one.replace("{hash}", self.tenant.hash)) for one in questions]
+        filled = (one.replace("{hash}", self.tenant.hash).replace("{admin}", self.server.username) for one in questions)
+        return [await self.server.server.execute(one) for one in filled]
 
     async def observed(self) -> tuple[Change, ...]:
         seen = await self.cloud.observe(self.tenant)
@@ -250,7 +128,7 @@ async def attacked(street: Street, statements: tuple[str, ...]) -> bool:
 
 
 async def test_there_are_enough_attacks() -> None:
-    assert len(ATTACKS) >= 40
+    assert len(ATTACKS) >= 90
     assert set(ATTACKS) >= ALLOWED
 
 
@@ -328,3 +206,88 @@ async def test_a_locked_database_does_not_hold_a_deletion_up(street: Street) -> 
     assert not isinstance(await street.cloud.observe(street.tenant), Present)
     await holder.close()
     await born(street.cloud, street.tenant)
+
+
+# What a tenant may leave open, each holding a row or a lock that we need.
+HELD: dict[str, tuple[str, ...]] = {
+    "its login's row": ("SET ROLE none", "BEGIN", "ALTER ROLE {login} PASSWORD 'another-password-1'"),
+    "its login's settings": ("SET ROLE none", "BEGIN", "ALTER ROLE {login} SET work_mem = '1MB'"),
+    "its database's row": ("BEGIN", "GRANT ALL ON DATABASE {db} TO PUBLIC"),
+    "its schema": ("BEGIN", "ALTER SCHEMA public RENAME TO gone"),
+}
+
+
+async def held(street: Street, statements: tuple[str, ...]) -> psycopg.AsyncConnection:
+    """Run statements as the tenant and leave their transaction open."""
+    connection = await street.connect(street.tenant)
+    for statement in statements:
+        text = statement.format(login=street.tenant.active, db=street.tenant.name)
+        await connection.execute(text.encode())
+    return connection
+
+
+@pytest.mark.parametrize("what", HELD)
+async def test_what_a_tenant_holds_does_not_keep_its_login_or_its_database_from_ending(
+    street: Street, what: str
+) -> None:
+    tenant, other = street.tenant, Credential(f"{street.tenant.active.removesuffix('_a')}_b", "Another1password2here3")
+    seen = await street.cloud.observe(tenant)
+    assert isinstance(seen, Present)
+    holder = await held(street, HELD[what])
+
+    await street.cloud.set_password(tenant, seen.observed, other, FENCE)
+    assert await street.cloud.login(tenant, other) is Login.OK
+    await street.cloud.disable(tenant, tenant.active, FENCE)
+    assert await street.cloud.login(tenant, credential(tenant)) is Login.REFUSED
+    await holder.close()
+
+    successor = replace(tenant, active=other.username)
+    again = await street.connect(successor, password=other.password)
+    await again.execute("BEGIN")
+    await again.execute(f'GRANT ALL ON DATABASE "{tenant.name}" TO PUBLIC'.encode())
+    await street.cloud.delete(successor, seen.observed, Policy.DELETE, FENCE)
+    await again.close()
+    assert not isinstance(await street.cloud.observe(tenant), Present)
+    await born(street.cloud, tenant)
+
+
+async def test_an_open_transaction_blinds_nobody_and_stops_one_repair_with_words_alone(street: Street) -> None:
+    tenant = street.tenant
+    holder = await held(
+        street, (*ATTACKS["the schema in its login's name"], "BEGIN", "ALTER SCHEMA public RENAME TO x")
+    )
+    try:
+        with pytest.raises(Transient, match="lock timeout"):
+            await street.observed()
+        assert await street.cloud.login(tenant, credential(tenant)) is Login.OK
+        assert await street.cloud.login(street.neighbour, credential(street.neighbour)) is Login.OK
+    finally:
+        await holder.close()
+    assert [change.path for change in await street.observed()] == ["schemas.public.owner"]
+    assert await street.observed() == ()
+
+
+@pytest.mark.parametrize("policy", [Policy.DELETE, Policy.SNAPSHOT])
+async def test_a_database_whose_drop_was_cut_off_is_told_and_its_deletion_finished(
+    street: Street, policy: Policy
+) -> None:
+    tenant, server = street.tenant, street.server.server
+    before = await street.cloud.observe(tenant)
+    assert isinstance(before, Present)
+    oid = before.observed.incarnation
+    await server.execute(f"UPDATE pg_catalog.pg_database SET datconnlimit = -2 WHERE oid = {oid}")  # noqa: S608 - a number
+    seen = await street.cloud.observe(tenant)
+    assert isinstance(seen, Present)
+    assert (seen.observed.phase, seen.observed.usable) == (Phase.FAILED, False)
+    assert "DROP DATABASE" in seen.observed.state
+
+    if policy is Policy.SNAPSHOT:
+        with pytest.raises(Blocked, match="only the policy Delete") as refusal:
+            await street.cloud.delete(tenant, seen.observed, policy, FENCE)
+        assert refusal.value.reason == "BackupImpossible"
+        assert isinstance(await street.cloud.observe(tenant), Present)
+    await street.cloud.delete(tenant, seen.observed, Policy.DELETE, FENCE)
+    gone = await street.cloud.observe(tenant)
+    assert not isinstance(gone, Present)
+    assert gone.remains is False
+    await born(street.cloud, tenant)

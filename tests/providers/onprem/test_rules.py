@@ -119,6 +119,11 @@ BREACHES: dict[str, Breach] = {
     "a login that stays itself": Breach(
         facts(roles=(role(DB, login=False), role(A, settings=("role=none",)))), f"roles.{A}.settings", "RESET ALL"
     ),
+    "a setting of the login in a neighbour's database": Breach(
+        facts(roles=(role(DB, login=False), role(A, set_in=("their.db",)))),
+        f"roles.{A}.settingsIn.their.db",
+        'IN DATABASE "their.db" RESET ALL',
+    ),
     "a setting of the owner": Breach(
         facts(roles=(role(DB, login=False, settings=("search_path=x",)), role(A))), f"roles.{DB}.settings", "RESET ALL"
     ),
@@ -152,6 +157,7 @@ BREACHES: dict[str, Breach] = {
     "another owner of the schema": Breach(
         facts(inside=Inside("admin")), "schemas.public.owner", "ALTER SCHEMA public OWNER TO"
     ),
+    "a login that owns the schema": Breach(facts(inside=Inside(A)), "schemas.public.owner", f'SET ROLE "{A}"'),
     "a dropped schema": Breach(
         facts(inside=Inside(None)), "schemas.public.owner", "CREATE SCHEMA IF NOT EXISTS public"
     ),
@@ -174,6 +180,18 @@ def test_a_good_database_breaks_no_rule() -> None:
 @pytest.mark.parametrize("setting", ["work_mem=8MB", "TimeZone=UTC", "DateStyle=ISO, DMY"])
 def test_an_allowed_setting_breaks_no_rule(setting: str) -> None:
     assert broken_rules(WANTED, database(settings=(setting,))) == ()
+
+
+@pytest.mark.parametrize("works", [A, B])
+def test_where_nobody_remembers_the_published_login_none_is_switched_off(works: str) -> None:
+    forgotten = Wanted(Names(DB, DB, (A, B)), "", "", SETTABLE)
+    logins = (role(each, login=each == works, settings=(f"role={DB}",)) for each in (A, B))
+    both = (role(DB, login=False), *logins)
+    members = (*MEMBERSHIPS, Membership(DB, B, False, True, True, "admin"))
+
+    assert broken_rules(forgotten, facts(roles=both, memberships=members)) == ()
+    alone = tuple(each for each in both if each.name in {DB, works})
+    assert broken_rules(forgotten, facts(roles=alone, memberships=members)) == ()
 
 
 def test_what_nobody_could_see_breaks_no_rule() -> None:
