@@ -6,6 +6,7 @@ order, units, letter case and server defaults are normalised there and never her
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -224,6 +225,7 @@ def _how(info: msgspec.inspect.Type) -> Compare:
             return Compare.EQUAL
 
 
+@functools.cache
 def _fields(model: type[msgspec.Struct]) -> tuple[msgspec.inspect.Field, ...]:
     info = msgspec.inspect.type_info(model)
     return info.fields if isinstance(info, msgspec.inspect.StructType) else ()
