@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from tests.support.aws import AWS_CONFIG, RDS_INSTANCE, Aws, instance
-from tests.support.kinds import condition
+from tests.support.kinds import condition, is_ready
 from tests.support.rds_instance import Instance, actions
 from tests.support.waiting import eventually
 
@@ -119,6 +119,23 @@ async def drift_is_put_back_by_its_class(orders: Instance) -> None:
     assert sorted(actions(await orders.changes(since))) == ["AddTagsToResource", "ModifyDBInstance"]
 
 
+async def a_tag_that_the_spec_drops_goes_and_others_stay(orders: Instance) -> None:
+    made = await orders.create(forProvider={"tags": {"team": "red", "cost": "1"}})
+    assert made["status"]["appliedKeys"] == {"tags": ["cost", "team"]}
+    arn, theirs = (await orders.wire())["DBInstanceArn"], {"Key": "theirs", "Value": "x"}
+    await orders.aws.person("add_tags_to_resource", ResourceName=arn, Tags=[theirs])
+    since = await orders.aws.mark()
+    await orders.edit(tags={"cost": None})
+    seen = await orders.until_seen(lambda obj: obj["status"].get("appliedKeys") == {"tags": ["team"]})
+    assert is_ready(seen)
+    kept = {one["Key"]: one["Value"] for one in (await orders.wire())["TagList"]}
+    assert {key: value for key, value in kept.items() if not key.startswith("fairlead-")} == {
+        "team": "red", "theirs": "x",
+    }  # fmt: skip
+    changed = await orders.changes(since)
+    assert [(one["action"], one["params"]["TagKeys"]) for one in changed] == [("RemoveTagsFromResource", ["cost"])]
+
+
 async def what_a_person_queued_is_not_flushed(orders: Instance) -> None:
     await orders.create()
     name = await orders.external()
@@ -205,6 +222,7 @@ LIVES = (
     a_failed_instance_is_kept_until_its_loss_is_agreed,
     a_lost_instance_is_told_and_not_made_anew,
     drift_is_put_back_by_its_class,
+    a_tag_that_the_spec_drops_goes_and_others_stay,
     what_a_person_queued_is_not_flushed,
     states_that_take_no_change_are_waited_out_or_told,
     another_instance_of_that_name_is_only_read,
