@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
+from composer.problems import near
 from devcloud.paths import state_home
 from fairlead.exits import CommandError, Exit
 from fairlead.server import Server
-from runtime.errors import NoAnswer, NotFound
-from runtime.kube import Kube
-from runtime.objects import Resource, loads
+from runtime.errors import ApiError, NoAnswer, NotFound
+from runtime.kube import Kube, Selection
+from runtime.objects import Key, Object, Resource, key_of, loads
 
 _OUR_GROUPS = "fairlead.dev"
 _CLAIM_KIND = "PostgreSQLInstance"
+_TOLD = 3
 
 
 @asynccontextmanager
@@ -106,14 +108,18 @@ class Discovery:
 
         Raises CommandError that lists what there is.
         """
-        known: list[str] = []
+        known: set[str] = set()
+        plurals: set[str] = set()
         for api_version in await self._our_versions():
             for resource, names in await self._of(api_version):
                 if word.lower() in names:
                     return resource
-                known.append(resource.plural)
-        listed = ", ".join(sorted(known)) or "none; is Fairlead installed there?"
-        raise CommandError(f'the API server serves no kind "{word}" of Fairlead; it serves: {listed}')
+                known |= names
+                plurals.add(resource.plural)
+        listed = ", ".join(sorted(plurals)) or "none; is Fairlead installed there?"
+        raise CommandError(
+            f'the API server serves no kind "{word}" of Fairlead{near(word.lower(), known)}; it serves: {listed}'
+        )
 
     async def _our_versions(self) -> Sequence[str]:
         groups = loads(await self._kube.raw("GET", "/apis"))["groups"]
@@ -132,6 +138,38 @@ class Discovery:
                 listed = []
             self._served[api_version] = tuple(_entry(api_version, item) for item in listed if "/" not in item["name"])
         return self._served[api_version]
+
+
+async def found_or_told(kube: Kube, resource: Resource, key: Key) -> Object:
+    """Read an object that a person named.
+
+    Raises CommandError that says where there is one of that name, or which name is near.
+    """
+    try:
+        return await kube.get(resource, key)
+    except NotFound as error:
+        where = f" in namespace {key.namespace}" if resource.namespaced else ""
+        known = await _known(kube, resource, key.namespace if resource.namespaced else "")
+        raise CommandError(f"there is no {resource.kind} {key.name}{where}{_instead(resource, key, known)}") from error
+
+
+async def _known(kube: Kube, resource: Resource, namespace: str) -> list[Key]:
+    """Return those that the person may see: everywhere, else in one namespace, else none."""
+    for each in ("", namespace):
+        with suppress(ApiError):
+            page = await kube.list_page(resource, Selection(namespace=each, metadata_only=True))
+            return [key_of(loads(item)) for item in page.items]
+    return []
+
+
+def _instead(resource: Resource, key: Key, known: Sequence[Key]) -> str:
+    homes = sorted(each.namespace for each in known if each.name == key.name and resource.namespaced)
+    if homes:
+        more = ", ..." if len(homes) > _TOLD else ""
+        return f", but in {', '.join(homes[:_TOLD])}{more}: say -n {homes[0]}"
+    beside = [each.name for each in known if not resource.namespaced or each.namespace == key.namespace]
+    what = resource.plural if resource.namespaced else f"{resource.plural}.{resource.group}"
+    return f"{near(key.name, beside)}; `kubectl get {what}{' -A' if resource.namespaced else ''}` lists them all"
 
 
 def _entry(api_version: str, item: dict[str, Any]) -> tuple[Resource, frozenset[str]]:

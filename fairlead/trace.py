@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 from datetime import UTC, datetime
 
-from fairlead.cluster import Discovery, connected, current_namespace, split_reference
-from fairlead.exits import CommandError
+from fairlead.cluster import Discovery, connected, current_namespace, found_or_told, split_reference
 from fairlead.server import USUAL, Server
 from fairlead.tree import Node, tree_of
 from runtime.errors import Forbidden, NotFound
@@ -24,13 +23,7 @@ async def trace(reference: str, *, namespace: str | None, server: Server = USUAL
     async with connected(server) as kube:
         discovery = Discovery(kube)
         resource = await discovery.resource_named(word)
-        try:
-            root = await kube.get(resource, key)
-        except NotFound as error:
-            raise CommandError(
-                f"there is no {resource.kind} {key.name} in namespace {key.namespace}; "
-                f"`kubectl get {resource.plural} -A` lists them all"
-            ) from error
+        root = await found_or_told(kube, resource, key)
         children = await asyncio.gather(*(_child(kube, discovery, key, entry) for entry in _inventory(root)))
         secret = await _secret(kube, key, root)
     return tree_of(root, children, secret, datetime.now(UTC))

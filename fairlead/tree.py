@@ -23,12 +23,13 @@ _HEADINGS = ("NAME", "READY", "REASON", "AGE", "EXTERNAL")
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """One difference that a provider saw: the field, what it should be, what it was, what was done."""
+    """One difference that a provider saw: the field, what it should be, what it was, what was done, how long ago."""
 
     path: str
     desired: str
     observed: str
     action: str
+    age: timedelta | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +63,14 @@ class Node:
 def tree_of(
     claim: Object, children: Sequence[tuple[str, str, Object | None]], secret: Object | None, now: datetime
 ) -> Node:
-    """Build the tree of a claim, or of a managed resource, which has no Secret line.
+    """Build the tree of a claim, or of a managed resource or an object of the cluster, which have no Secret line.
 
     `children` holds kind, name and the object (None when it is gone), in the order of the inventory; `secret` the
     connection Secret's metadata, None while there is none.
     """
     composition = ((claim.get("status") or {}).get("composition") or {}).get("name", "")
     below = [_node(kind, name, obj, now) for kind, name, obj in children]
-    if "forProvider" not in (claim.get("spec") or {}):
+    if metadata(claim).get("namespace") and "forProvider" not in (claim.get("spec") or {}):
         below.append(_secret_node(claim, secret, now))
     top = _node(str(claim["kind"]), str(metadata(claim)["name"]), claim, now)
     external = f"composition {composition}" if composition else ""
@@ -123,7 +124,7 @@ def _node(kind: str, name: str, obj: Object | None, now: datetime) -> Node:
         synced=(conditions.get("Synced") or {}).get("status", "True") == "True",
         stalled=(conditions.get("Stalled") or {}).get("status") == "True",
         is_current=_speaks_of_newest(obj, ready),
-        drift=tuple(_drift(each) for each in status.get("drift") or ()),
+        drift=tuple(_drift(each, now) for each in status.get("drift") or ()),
     )
 
 
@@ -153,8 +154,11 @@ def _speaks_of_newest(obj: Object, ready: Object) -> bool:
     return not generation or not ready or int(ready.get("observedGeneration", generation)) >= generation
 
 
-def _drift(entry: Object) -> Drift:
-    return Drift(*(str(entry.get(name, "")) for name in ("path", "desired", "observed", "action")))
+def _drift(entry: Object, now: datetime) -> Drift:
+    since = entry.get("since")
+    age = now - datetime.fromisoformat(since) if since else None
+    path, desired, observed, action = (str(entry.get(name, "")) for name in ("path", "desired", "observed", "action"))
+    return Drift(path, desired, observed, action, age)
 
 
 def _secret_node(claim: Object, secret: Object | None, now: datetime) -> Node:
@@ -201,7 +205,8 @@ def _explanation(node: Node) -> Iterator[str]:
     if node.is_cause:
         yield from _cause(node)
     for each in node.drift:
-        yield f"drift: {each.path} should be {each.desired or '-'}, was {each.observed or '-'}: {each.action}"
+        text = f"drift: {each.path} should be {each.desired or '-'}, was {each.observed or '-'}: {each.action}"
+        yield text if each.age is None else f"{text} {age_text(each.age)} ago"
 
 
 def _cause(node: Node) -> Iterator[str]:
@@ -246,7 +251,13 @@ def _json(node: Node) -> Object:
         "ageSeconds": None if node.age is None else int(node.age.total_seconds()),
         "external": node.external,
         "drift": [
-            {"path": each.path, "desired": each.desired, "observed": each.observed, "action": each.action}
+            {
+                "path": each.path,
+                "desired": each.desired,
+                "observed": each.observed,
+                "action": each.action,
+                "ageSeconds": None if each.age is None else int(each.age.total_seconds()),
+            }
             for each in node.drift
         ],
         "children": [_json(child) for child in node.children],

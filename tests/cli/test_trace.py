@@ -166,9 +166,20 @@ async def test_a_claim_that_is_not_there_is_named(plane: Plane, namespace: str) 
         await trace("orders", namespace=namespace, server=Server(plane.kubeconfig))
 
 
+async def test_a_name_that_is_near_or_elsewhere_is_offered(plane: Plane, api: Api, namespace: str) -> None:
+    await make(api, namespace, reason="Available", ready="True")
+
+    with pytest.raises(CommandError, match=r"in namespace default, but in .+: say -n "):
+        await trace("orders", namespace="default", server=Server(plane.kubeconfig))
+    with pytest.raises(CommandError, match="did you mean 'orders'"):
+        await login_of("ordres", namespace=namespace, server=Server(plane.kubeconfig))
+    with pytest.raises(CommandError, match="has no context 'elsewhere'"):
+        await trace("orders", namespace=namespace, server=Server(plane.kubeconfig, "elsewhere"))
+
+
 async def test_an_unknown_kind_lists_what_there_is(plane: Plane, namespace: str) -> None:
-    with pytest.raises(CommandError, match=r'no kind "mysql" .* postgresdatabases, postgresqlinstances'):
-        await trace("mysql/orders", namespace=namespace, server=Server(plane.kubeconfig))
+    with pytest.raises(CommandError, match=r'no kind "pgj" .* mean \'pgi\'.* postgresdatabases, postgresqlinstances'):
+        await trace("pgj/orders", namespace=namespace, server=Server(plane.kubeconfig))
 
 
 async def test_no_secret_yet_is_not_ready(plane: Plane, api: Api, namespace: str) -> None:

@@ -27,6 +27,13 @@ LOST = (
     condition("Synced", "False", "DatabaseLost", LOST_TEXT),
     condition("Stalled", "True", "DatabaseLost", LOST_TEXT),
 )
+DRIFT = {
+    "path": "connectionLimit",
+    "desired": "20",
+    "observed": "3",
+    "since": "2026-11-21T11:56:00Z",
+    "action": "Corrected",
+}
 CREATING = (
     condition("Ready", "False", "Creating", "the database is being made"),
     condition("Reconciling", "True", "Creating", "the database is being made"),
@@ -38,7 +45,12 @@ def claim(*conditions: JsonObject, bound: str = "", generation: int = 1, **statu
     return {
         "apiVersion": "database.fairlead.dev/v1alpha1",
         "kind": "PostgreSQLInstance",
-        "metadata": {"name": "orders", "creationTimestamp": "2026-11-21T11:54:00Z", "generation": generation},
+        "metadata": {
+            "name": "orders",
+            "namespace": "shop",
+            "creationTimestamp": "2026-11-21T11:54:00Z",
+            "generation": generation,
+        },
         "spec": {"version": "16"},
         "status": {"conditions": list(conditions), "composition": {"name": "postgres-onprem"}} | binding | status,
     }
@@ -155,10 +167,10 @@ PostgreSQLInstance/orders               True (old)   Available   6m    compositi
 NAME                                    READY   REASON      AGE   EXTERNAL
 PostgreSQLInstance/orders               True    Available   6m    composition postgres-onprem
 ├─ PostgresDatabase/orders-database-x   True    Available   5m    orders_x
-│      drift: connectionLimit should be 20, was 3: Corrected
+│      drift: connectionLimit should be 20, was 3: Corrected 4m ago
 └─ Secret/orders-connection             -       published   5m
 """,
-        (child(*READY, drift=[{"path": "connectionLimit", "desired": "20", "observed": "3", "action": "Corrected"}]),),
+        (child(*READY, drift=[DRIFT]),),
         SECRET,
     ),
     Case(
@@ -197,7 +209,12 @@ PostgreSQLInstance/orders               True    Available   6m    composition po
         {
             "apiVersion": "database.fairlead.dev/v1alpha1",
             "kind": "PostgreSQLInstance",
-            "metadata": {"name": "orders", "creationTimestamp": "2026-11-21T11:59:58Z", "generation": 1},
+            "metadata": {
+                "name": "orders",
+                "namespace": "shop",
+                "creationTimestamp": "2026-11-21T11:59:58Z",
+                "generation": 1,
+            },
             "spec": {"version": "16", "connectionSecretName": "login"},
             "status": {"observedGeneration": -1},
         },
@@ -218,6 +235,12 @@ def test_a_tree_tells_what_is_wrong_first(case: Case) -> None:
 
     assert [line for line, _ in lines_of(tree)] == case.lines.strip("\n").split("\n")
     assert exit_of(tree) is case.exit_code
+
+
+def test_an_object_of_the_cluster_has_no_secret() -> None:
+    config = claim(*READY) | {"kind": "ProviderConfig", "metadata": {"name": "default", "generation": 1}}
+
+    assert tree_of(config, (), None, NOW).children == ()
 
 
 def test_only_the_cause_and_its_text_stand_out() -> None:
