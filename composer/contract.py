@@ -16,7 +16,7 @@ from composer.models import Binding, ClaimSpec, ClaimStatus, CompositionChoice
 from composer.schema import Schema, step
 
 _BIRTH = {"observedGeneration": -1}
-_OF_TEMPLATES = frozenset({"endpoint", "port"})
+_OF_TEMPLATES = frozenset({"endpoint", "port", "notes"})
 _NESTED: tuple[tuple[str, type[msgspec.Struct]], ...] = (("composition", CompositionChoice), ("binding", Binding))
 _TOLD = 6
 

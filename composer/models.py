@@ -194,7 +194,7 @@ class StatusCondition(_Frozen, frozen=True):
 
 
 class ClaimStatus(_Frozen, frozen=True):
-    """What the composer remembers of a claim; a composition may set `endpoint`, `port` and more beside it."""
+    """What the composer remembers of a claim; a composition may set `endpoint`, `port`, `notes` and more beside it."""
 
     observed_generation: int = -1
     conditions: tuple[StatusCondition, ...] = ()
@@ -204,6 +204,7 @@ class ClaimStatus(_Frozen, frozen=True):
     binding: Binding | UnsetType = UNSET
     endpoint: str | UnsetType = UNSET
     port: int | UnsetType = UNSET
+    notes: tuple[str, ...] = ()
     connection_hash: str = ""
     last_handled_reconcile_at: str = ""
     inventory: tuple[Entry, ...] = ()
