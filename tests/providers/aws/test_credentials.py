@@ -5,14 +5,15 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterator, Mapping
-from datetime import timedelta
+from datetime import UTC, timedelta
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
+from botocore.utils import parse_timestamp
 
-from providers.aws.account import AwsAccount, connect
+from providers.aws.account import AwsAccount, connect, instant
 from providers.aws.config import Credentials, Limits, ProviderConfigSpec, refusal, secrets_of
 from providers.aws.credentials import AGENT_HOSTS, PodIdentity, StaticKeys, WebIdentity, source_of
 from providers.cloud import Fence, FenceClosed
@@ -256,6 +257,17 @@ async def test_pages_are_read_to_the_end(aws: FakeAws) -> None:
 
     assert [one["DBInstanceIdentifier"] for one in found] == ["db-1", "db-2", "db-3"]
     assert aws.asked[-1][2]["MaxRecords"] == "100"
+
+
+@pytest.mark.parametrize(
+    "written",
+    ["2026-11-21T12:34:56Z", "2026-11-21T12:34:56.789Z", "2026-11-21T12:34:56+01:00", "2026-11-21T12:34:56",
+     "Sat, 21 Nov 2026 12:34:56 GMT", 1795264496, 1795264496.5],
+)  # fmt: skip
+def test_times_are_read_as_the_sdk_reads_them(written: object) -> None:
+    theirs = parse_timestamp(written)
+
+    assert instant(written) == (theirs if theirs.tzinfo is not None else theirs.replace(tzinfo=UTC))
 
 
 async def test_half_a_list_is_a_failure(aws: FakeAws) -> None:
