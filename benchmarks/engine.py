@@ -136,6 +136,7 @@ class _Run:
         requests = [one for one in audit.requests(Match(user=COMPOSER)) if one.verb != "watch"]
         return [
             Figure(f"idle {self.idle_seconds:g} s: requests (Leases, watches apart)", len(requests), "", aim=0),
+            *(Figure(f"idle:   {what}", count, "") for what, count in _by_verb(requests)),
             Figure("idle: CPU of one core", used.cpu_seconds / self.idle_seconds * 100, "%"),
         ]
 
@@ -246,9 +247,13 @@ def _stdout_of(process: asyncio.subprocess.Process) -> asyncio.StreamReader:
 
 
 def _per_claim(requests: list[Request], claims: int) -> list[Figure]:
-    table = Counter(f"{one.verb} {one.resource}{'/' if one.subresource else ''}{one.subresource}" for one in requests)
     total = Figure("create: requests a claim", len(requests) / claims, "", aim=7.05)
-    return [total, *(Figure(f"create:   {what}", count / claims, "") for what, count in sorted(table.items()))]
+    return [total, *(Figure(f"create:   {what}", count / claims, "") for what, count in _by_verb(requests))]
+
+
+def _by_verb(requests: list[Request]) -> list[tuple[str, int]]:
+    table = Counter(f"{one.verb} {one.resource}{'/' if one.subresource else ''}{one.subresource}" for one in requests)
+    return sorted(table.items())
 
 
 def _spread(name: str, milliseconds: list[float], *, aim: float | None = None) -> list[Figure]:
