@@ -6,8 +6,8 @@ Every write names the uid it is meant for, so that an object that vanished stays
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
-from collections.abc import Callable, Collection, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, assert_never
@@ -57,13 +57,29 @@ _log = structlog.get_logger("composer.act")
 class Memory:
     """What one process remembers of its writes: fields taken back, and what the API server refused to take."""
 
-    offences: dict[tuple[str, str, str], list[datetime]] = field(default_factory=lambda: defaultdict(list))
     refused: dict[tuple[str, Key], tuple[str, Cause]] = field(default_factory=dict)
+    _fights: OrderedDict[str, dict[tuple[str, str], list[datetime]]] = field(default_factory=OrderedDict)
+
+    def offences(self, uid: str) -> Mapping[tuple[str, str], Sequence[datetime]]:
+        """Return when fields of an object were taken back of late, per (field, manager)."""
+        return self._fights.get(uid, {})
+
+    def took_back(self, uid: str, taken: Sequence[Conflict], now: datetime) -> None:
+        """Count fields of an object that were taken back; objects without a recent offence are forgotten."""
+        fights = self._fights.setdefault(uid, {})
+        for each in taken:
+            place = (each.field, each.manager)
+            fights[place] = [*(when for when in fights.get(place, ()) if now - when < WINDOW), now]
+        self._fights.move_to_end(uid)
+        while all(now - when >= WINDOW for times in next(iter(self._fights.values())).values() for when in times):
+            self._fights.popitem(last=False)
+            if not self._fights:
+                return
 
     def forget_fights(self, uids: Collection[str]) -> None:
         """Begin anew with the fights over fields of these objects."""
-        for place in [place for place in self.offences if place[0] in uids]:
-            del self.offences[place]
+        for uid in uids:
+            self._fights.pop(uid, None)
 
     def forget_refusals(self) -> None:
         """Try again what was refused: a schema has changed."""
@@ -192,7 +208,7 @@ class Actor:
         try:
             made = await self._send(view, step, body, force=False)
         except ApplyConflict as error:
-            offences = self._offences(uid_of(step.live))
+            offences = self.memory.offences(uid_of(step.live))
             settled = settle(conflicts(error.causes), offences, self._now(), rested=resting)
             resting = joined(resting, settled.resting)
             body = without(step.object, settled.resting)
@@ -263,15 +279,8 @@ class Actor:
         operations = annotation_patch(current, {names.TEARDOWN: step.word})
         await self._kube.json_patch(step.facts.resource, key_of(current), operations, manager=view.manager)
 
-    def _offences(self, uid: str) -> dict[tuple[str, str], list[datetime]]:
-        return {(path, who): when for (about, path, who), when in self.memory.offences.items() if about == uid}
-
     def _taken_back(self, uid: str, entry: Entry, taken: Sequence[Conflict]) -> tuple[Note, ...]:
-        now = self._now()
-        for each in taken:
-            place = (uid, each.field, each.manager)
-            recent = [when for when in self.memory.offences[place] if now - when < WINDOW]
-            self.memory.offences[place] = [*recent, now]
+        self.memory.took_back(uid, taken, self._now())
         return tuple(
             Note(
                 "FieldTakenBack",
