@@ -68,7 +68,8 @@ class Sweeper:
     async def __call__(self, key: Key) -> Result:
         """Sweep once, if a list could wake anything; come back after the period."""
         account = self._accounts.connected.get(key.name)
-        if account is None or not self._resources.store.by_index(BY_CONFIG, key.name):
+        users = frozenset(self._resources.store.by_index(BY_CONFIG, key.name))
+        if account is None or not users:
             return Result(self._period)
         as_of = asyncio.get_running_loop().time()
         try:
@@ -78,7 +79,8 @@ class Sweeper:
             return Result(self._period)
         store = self._stores.setdefault((key.name, account.id), ExternalStore())
         for external in store.changed(sweep, as_of):
-            for resource in self._resources.store.by_index(BY_EXTERNAL_NAME, external):
+            # Those of another ProviderConfig of the same account are woken by its own lists.
+            for resource in users.intersection(self._resources.store.by_index(BY_EXTERNAL_NAME, external)):
                 self._wake(resource)
         return Result(self._period)
 
