@@ -15,7 +15,7 @@ from devcloud.aws.views import tree_of
 from devcloud.aws.wire import Tree
 
 Tags = tuple[Tag, ...]
-GroupT = TypeVar("GroupT", SubnetGroup, ParameterGroup)
+TaggedT = TypeVar("TaggedT", SubnetGroup, ParameterGroup)
 
 
 def tags_by_arn(region: Region, arn: str) -> tuple[Tags, Callable[[Tags], None]]:
@@ -53,7 +53,7 @@ def _of_instance(region: Region, name: str) -> tuple[Tags, Callable[[Tags], None
     return record.shown.tag_list, give
 
 
-def _of_group(groups: dict[str, GroupT], name: str) -> tuple[Tags, Callable[[Tags], None]]:
+def _of_group(groups: dict[str, TaggedT], name: str) -> tuple[Tags, Callable[[Tags], None]]:
     found = groups[name]
 
     def give(tags: Tags) -> None:
