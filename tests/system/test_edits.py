@@ -25,6 +25,7 @@ from tests.support.waiting import eventually
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
 
 _STATEFUL_SET = Kind("apps", "v1", "StatefulSet", "statefulsets")
+_REQUEST = "fairlead.dev/reconcile-requested-at"
 
 
 async def _ready(system: System, namespace: str, name: str, **spec: Any) -> JsonObject:
@@ -193,7 +194,7 @@ async def test_a_value_that_the_api_server_normalises_is_never_sent_twice(runnin
 async def _passes_go_by(system: System, namespace: str, name: str) -> None:
     """See several passes over a claim end, each asked for by a token that its status echoes, and rest after them."""
     for number in range(3):
-        token = {"fairlead.dev/reconcile-requested-at": f"{name}-{number}"}
+        token = {_REQUEST: f"{name}-{number}"}
         await system.edit(CLAIM, namespace, name, {"metadata": {"annotations": token}})
         wanted = f"{name}-{number}"
         await system.until(
@@ -237,6 +238,13 @@ async def test_a_connection_secret_that_is_deleted_or_edited_comes_back_with_the
     await running.ask_for_a_pass(CLAIM, namespace, "shared")
     await eventually(same_again, "the Secret is whole again")
     assert await running.logs_in(namespace, "shared")
+    # What a person asks of the claim is asked of the child's provider, too.
+    (child,) = await running.children(namespace, "shared")
+    token = (await running.api.get(CLAIM.path(namespace, "shared")))["metadata"]["annotations"][_REQUEST]
+    name = child["metadata"]["name"]
+    await running.until(
+        DATABASE, namespace, name, lambda obj: bool(obj["status"].get("lastHandledReconcileAt") == token)
+    )
 
 
 def _is_binding(secret: JsonObject) -> bool:
