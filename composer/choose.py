@@ -11,10 +11,11 @@ import msgspec
 from msgspec import UnsetType
 
 from composer.compilation import convert
+from composer.members import EVER, place_of
 from composer.models import AppliesTo, ClaimSpec, CompositionSpec, LabelSelector, RolloutStatus
 from composer.problems import CompositionError, near
 from composer.reasons import Cause, cause
-from composer.rollout import EVER, is_included, place_of
+from composer.rollout import is_included
 from runtime.conditions import current, find
 from runtime.objects import Object, labels_of, metadata
 

@@ -16,13 +16,14 @@ from composer.choose import Revision, readable
 from composer.gather import Cluster
 from composer.kinds import Catalog
 from composer.library import COMPOSITIONS, Library, claim_kind
+from composer.members import Member
 from composer.models import Rollout, RolloutStatus
 from composer.prepare import kinds_of
 from composer.problems import Problem
 from composer.reasons import Gravity, gravity
 from composer.report import MISSING_PATIENCE
 from composer.revisions import Clock, Revisions
-from composer.rollout import Course, Member, advance, conditions_of, sentence
+from composer.rollout import Course, advance, conditions_of, sentence
 from runtime import finalizers
 from runtime.cache import Informer
 from runtime.conditions import Condition, find, merge

@@ -22,13 +22,13 @@ from composer.decide import foreign_stateful
 from composer.floors import floors_of
 from composer.inventory import load as load_inventory
 from composer.kinds import is_silent
+from composer.members import is_well, stands_since
 from composer.models import CompositionSpec, DeletionPolicy
 from composer.moves import moved, origins
 from composer.problems import CompositionError
 from composer.reasons import Cause, cause
 from composer.render import Observed, Rendered, Request
 from composer.report import Findings
-from composer.rollout import is_well, stands_since
 from composer.teardown import effective_policy
 from composer.view import View, without_rests
 from runtime.objects import Object, annotations_of, dumps, labels_of

@@ -16,8 +16,9 @@ from composer.gather import Cluster
 from composer.hashes import content_hash
 from composer.kinds import KindFacts
 from composer.library import REVISIONS, Library, claim_kind
+from composer.members import Member, member_of
 from composer.models import RolloutStatus
-from composer.rollout import Member, member_of, superseded
+from composer.rollout import superseded
 from runtime.cache import Informer
 from runtime.conditions import Condition, merge
 from runtime.errors import AlreadyExists, Conflict, NotFound

@@ -9,9 +9,9 @@ import msgspec
 import pytest
 
 from composer.choose import Revision, Standing, choose_revision, is_way_back
+from composer.members import place_of
 from composer.models import RolloutStatus
 from composer.reasons import Cause
-from composer.rollout import place_of
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)

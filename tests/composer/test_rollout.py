@@ -12,19 +12,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from composer.members import Member, member_of, place_of, stands_since
 from composer.models import CompositionChoice, Rollout, RolloutStatus
 from composer.rollout import (
     Course,
-    Member,
     advance,
     choice_after,
     conditions_of,
     faults,
     is_included,
-    member_of,
-    place_of,
     sentence,
-    stands_since,
     superseded,
 )
 from tests.composer.factories import claim
@@ -202,6 +199,7 @@ class Stand(msgspec.Struct, frozen=True):
 
 STANDS = {
     "nothing is known of it": Stand(datetime.min.replace(tzinfo=UTC)),
+    "what it says has no time zone": Stand(datetime.min.replace(tzinfo=UTC), since="2026-11-21T12:00:00"),
     "it was made": Stand(NOW, created="2026-11-21T12:00:00Z"),
     "it took its revision": Stand(NOW, since="2026-11-21T12:00:00Z", created="2026-11-21T11:00:00Z"),
     "it became ready": Stand(NOW, {"Ready": ("True", "Available", "2026-11-21T12:00:00Z")}, "2026-11-21T11:00:00Z"),
