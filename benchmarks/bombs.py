@@ -10,30 +10,28 @@ import asyncio
 import secrets
 import statistics
 import sys
-import tempfile
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from itertools import count
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 import uvloop
 
 from benchmarks import loop_stall
+from benchmarks.plane import on_a_plane
 from benchmarks.report import Figure
 from composer.problems import CompositionError
 from composer.workshop import Workshop
-from devcloud.controlplane import ensure
 from runtime.errors import Transient
 from runtime.serve import freeze_imports
 from tests.composer.bombs import BOMBS, request_of
 from tests.composer.factories import claim as claim_of
 from tests.support.api import ApiError
 from tests.support.kinds import CLAIM, COMPOSITION, claim, composition
-from tests.support.system import System, allow_composer, rig
+from tests.support.system import System, allow_composer
 from tests.support.waiting import eventually
 
 _STALL_AIM_MS = 50.0
@@ -78,8 +76,7 @@ def figures() -> list[Figure]:
     """Measure the loop with every bomb of the tests, then claims beside bombs on a real control plane."""
     runs = [uvloop.run(_stalls()) for _ in range(_RUNS)]
     worst = max(runs, key=lambda each: each.beyond)
-    with tempfile.TemporaryDirectory(prefix="fairlead-bombs-") as folder:
-        compared = asyncio.run(_neighbours(Path(folder)))
+    compared = on_a_plane(_neighbours)
     return [
         Figure("longest stall of the loop beside bombs", worst.loop, "ms"),
         Figure("longest stall of an idle loop at that time", worst.idle, "ms"),
@@ -115,10 +112,9 @@ async def _go_off(workshop: Workshop, request: Any) -> None:
         await workshop.render(request)
 
 
-async def _neighbours(folder: Path) -> Compared:
-    programs = await ensure(print)
+async def _neighbours(system: System) -> Compared:
     found = Compared([], [], 0)
-    async with rig(folder, programs) as system, system.namespace() as home, system.namespace() as other:
+    async with system.namespace() as home, system.namespace() as other:
         await allow_composer(system, "", "configmaps")
         await system.start_composer("--no-elect")
         settings = {

@@ -12,27 +12,23 @@ import operator
 import os
 import statistics
 import sys
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Collection
 from functools import partial
-from pathlib import Path
 from typing import Final
-
-import uvloop
 
 from benchmarks import engine_objects as objects
 from benchmarks import usage
 from benchmarks.engine_load import Load
+from benchmarks.plane import on_a_plane
 from benchmarks.report import Figure
-from devcloud.controlplane import ensure
 from runtime.kube_client import KubeClient
 from runtime.objects import Key
 from tests.support.audit import WRITES, AuditLog, Match, Request
 from tests.support.kinds import COMPOSITION
 from tests.support.processes import Program
-from tests.support.system import COMPOSER, System, rig
+from tests.support.system import COMPOSER, System
 
 _SINGLES: Final = 200
 _NAMESPACES: Final = 10
@@ -43,33 +39,27 @@ _NEWCOMERS: Final = "newcomers"
 
 def figures(*, claims: int = 1000, idle_seconds: float = 120.0) -> list[Figure]:
     """Run all phases on one fresh control plane, with so many claims and so long a rest."""
-    with (
-        tempfile.TemporaryDirectory(prefix="fairlead-engine-") as folder,
-        asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,
-    ):
-        return runner.run(_measure(Path(folder), claims, idle_seconds))
+    return on_a_plane(partial(_measure, claims, idle_seconds))
 
 
-async def _measure(folder: Path, claims: int, idle_seconds: float) -> list[Figure]:
-    programs = await ensure(print)
-    async with rig(folder, programs) as system:
-        kube = await KubeClient.connect(user_agent="bench-load", kubeconfig=system.plane.kubeconfig)
-        try:
-            run = _Run(system, Load(kube), claims, idle_seconds)
-            await run.prepare()
-            async with run.load.watching():
-                found = [
-                    *await run.create(),
-                    *await run.idle(),
-                    *await run.drift(objects.RESOURCES[:1], "drift of one child", aim=8),
-                    *await run.drift(objects.RESOURCES, "drift", aim=3),
-                    *await run.change(),
-                    *await run.restart(),
-                    *await run.singles(),
-                ]
-            return [*found, *await run.floor()]
-        finally:
-            await kube.close()
+async def _measure(claims: int, idle_seconds: float, system: System) -> list[Figure]:
+    kube = await KubeClient.connect(user_agent="bench-load", kubeconfig=system.plane.kubeconfig)
+    try:
+        run = _Run(system, Load(kube), claims, idle_seconds)
+        await run.prepare()
+        async with run.load.watching():
+            found = [
+                *await run.create(),
+                *await run.idle(),
+                *await run.drift(objects.RESOURCES[:1], "drift of one child", aim=8),
+                *await run.drift(objects.RESOURCES, "drift", aim=3),
+                *await run.change(),
+                *await run.restart(),
+                *await run.singles(),
+            ]
+        return [*found, *await run.floor()]
+    finally:
+        await kube.close()
 
 
 class _Run:

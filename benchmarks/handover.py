@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
-import tempfile
 import time
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 
+from benchmarks.plane import on_a_plane
 from benchmarks.report import Figure
-from devcloud.controlplane import ensure
 from tests.support.api import JsonObject
 from tests.support.kinds import CLAIM, claim
 from tests.support.processes import Program
-from tests.support.system import System, rig
+from tests.support.system import System
 from tests.support.waiting import eventually
 
 _KILL_AIM_S = 15.0
@@ -24,13 +21,11 @@ _LEASE = "/apis/coordination.k8s.io/v1/namespaces/fairlead-system/leases/fairlea
 
 def figures() -> list[Figure]:
     """Measure both hand-overs on a real control plane."""
-    with tempfile.TemporaryDirectory(prefix="fairlead-handover-") as folder:
-        return asyncio.run(_measure(Path(folder)))
+    return on_a_plane(_measure)
 
 
-async def _measure(folder: Path) -> list[Figure]:
-    programs = await ensure(print)
-    async with rig(folder, programs) as system, system.namespace() as namespace:
+async def _measure(system: System) -> list[Figure]:
+    async with system.namespace() as namespace:
         first = await system.start_composer(name="first")
         await _until_led(system)
         second = await system.start_composer(name="second")

@@ -11,21 +11,19 @@ import asyncio
 import itertools
 import statistics
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Coroutine, Iterable
 from datetime import datetime
-from pathlib import Path
+from functools import partial
 from typing import Any, Final
 
 import boto3
-import uvloop
 from botocore.config import Config
 
 from benchmarks import usage
+from benchmarks.plane import on_a_plane
 from benchmarks.report import Figure
 from devcloud.aws.platform import ACCESS_KEY, REGION
-from devcloud.controlplane import ensure
 from providers.aws.names import tags_of
 from providers.identity import owner_of
 from tests.support.api import JsonObject
@@ -33,7 +31,7 @@ from tests.support.audit import WRITES, Match
 from tests.support.aws import PROVIDER, RDS_INSTANCE, Aws, instance, simulated_rds
 from tests.support.kinds import CONFIG_MAP, condition
 from tests.support.processes import Program
-from tests.support.system import rig
+from tests.support.system import System
 from tests.support.waiting import eventually
 
 _NAMESPACES: Final = 20
@@ -54,16 +52,11 @@ _BIRTH: Final[dict[str, Any]] = {
 
 def figures(*, instances: int = 2000, seconds: float = 60.0) -> list[Figure]:
     """Run on one fresh control plane, with so many instances and so long a look at what the sweeps do."""
-    with (
-        tempfile.TemporaryDirectory(prefix="fairlead-sweep-") as folder,
-        asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,
-    ):
-        return runner.run(_measure(Path(folder), instances, seconds))
+    return on_a_plane(partial(_measure, instances, seconds))
 
 
-async def _measure(folder: Path, instances: int, seconds: float) -> list[Figure]:
-    programs = await ensure(print)
-    async with rig(folder, programs) as system, simulated_rds(system, real=False) as aws:
+async def _measure(instances: int, seconds: float, system: System) -> list[Figure]:
+    async with simulated_rds(system, real=False) as aws:
         await aws.behave(quotas={"instances": 10 * instances})
         objects = await _objects(aws, instances)
         await _made(aws, objects)
