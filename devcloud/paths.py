@@ -9,21 +9,42 @@ from devcloud.errors import DevcloudError
 
 
 def cache_home() -> Path:
-    """Return this user's cache folder of Fairlead, made when absent (XDG Base Directory Specification, 0.8)."""
-    base = os.environ.get("XDG_CACHE_HOME", "")
-    # The specification: a relative value is to be ignored.
-    parent = Path(base) if Path(base).is_absolute() else Path.home() / ".cache"
-    folder = parent / "fairlead"
-    folder.mkdir(parents=True, exist_ok=True)
+    """Return this user's cache folder of Fairlead, made when absent.
+
+    Raises:
+        DevcloudError: It cannot be made.
+    """
+    folder = _cache_path()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DevcloudError(
+            f"the folder {folder} cannot be made: {error.strerror}; set XDG_CACHE_HOME to a folder of yours"
+        ) from error
     return folder
 
 
 def state_home() -> Path:
-    """Return the folder that holds the persistent platform of this user, readable by this user only."""
-    folder = cache_home() / "platform"
-    folder.mkdir(mode=0o700, exist_ok=True)
-    folder.chmod(0o700)
-    return folder
+    """Return the folder that holds the persistent platform of this user, readable by this user only.
+
+    Raises:
+        DevcloudError: It cannot be made, or is another user's.
+    """
+    cache_home()
+    return private_folder(platform_path())
+
+
+def platform_path() -> Path:
+    """Return where the persistent platform of this user is or would be; nothing is made."""
+    return _cache_path() / "platform"
+
+
+def _cache_path() -> Path:
+    """Return the user's folder below the base that the XDG Base Directory Specification (0.8) names."""
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    # The specification: a relative value is to be ignored.
+    parent = Path(base) if Path(base).is_absolute() else Path.home() / ".cache"
+    return parent / "fairlead"
 
 
 def private_folder(folder: Path) -> Path:

@@ -76,6 +76,10 @@ def _answer(arguments: Sequence[str]) -> int:
         return _fail(str(error), error.exit_code)
     except (DevcloudError, ApiError) as error:
         return _fail(str(error), Exit.TOOL_FAILED)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        return _fail(f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}", Exit.TOOL_FAILED)
     except ModuleNotFoundError as error:
         return _fail(f"{error.name} is not installed: install fairlead[cli,devcloud]", Exit.TOOL_FAILED)
     return int(answer or Exit.DONE)

@@ -12,7 +12,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
 from composer.problems import near
-from devcloud.paths import state_home
+from devcloud.paths import platform_path
 from fairlead.exits import CommandError, Exit
 from fairlead.server import Server
 from runtime.errors import ApiError, NoAnswer, NotFound
@@ -28,7 +28,7 @@ _TOLD = 3
 async def connected(server: Server) -> AsyncIterator[Kube]:
     """Connect for the length of a block.
 
-    Raises CommandError when no API server is named.
+    Raises CommandError when no API server is named, and when it gives no answer within the block.
     """
     # Imported here: it pulls in the Kubernetes client, which --help and render must not pay for.
     from runtime.kube_client import KubeClient
@@ -47,6 +47,8 @@ async def connected(server: Server) -> AsyncIterator[Kube]:
         ) from error
     try:
         yield kube
+    except NoAnswer as error:
+        raise CommandError(f"the API server gives no answer: {error}; is it up, and the kubeconfig its own?") from error
     finally:
         await kube.close()
 
@@ -58,7 +60,7 @@ def default_kubeconfig() -> Path | None:
     """
     if os.environ.get("KUBECONFIG") or "KUBERNETES_SERVICE_HOST" in os.environ:
         return None
-    candidates = (Path.home() / ".kube" / "config", state_home() / "plane" / "kubeconfigs" / "admin")
+    candidates = (Path.home() / ".kube" / "config", platform_path() / "plane" / "kubeconfigs" / "admin")
     return next((each for each in candidates if each.exists()), None)
 
 

@@ -105,7 +105,7 @@ async def plan(options: Options) -> tuple[ClaimPlan, ...]:
     async with connected(options.server) as kube:
         found = await _Cluster.read(kube, options)
         for each in compositions:
-            problems = check(CheckRequest(each.content["spec"], found.kinds))
+            problems = check(CheckRequest(each.content["spec"], found.kinds, found.library.settings))
             if problems:
                 raise located(each, problems)
         edited = found.library.edited(compositions)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from composer.check import CheckRequest, check, remarks
 from composer.kinds import Catalog
@@ -17,6 +17,7 @@ from composer.schema import step
 from fairlead.exits import CommandError, Exit
 from fairlead.rendering import (
     NO_UID,
+    Beside,
     checked_claim,
     checked_object,
     kinds_in,
@@ -27,6 +28,8 @@ from fairlead.rendering import (
 from fairlead.yaml_files import Document, documents_in, files_in
 from runtime.objects import metadata
 
+Environments: TypeAlias = dict[str, dict[str, str]]
+"""The data of the ConfigMaps that lie beside a Composition, by name."""
 _OURS = ".fairlead.dev"
 # What may lie beside claims and Compositions; an API server knows these itself.
 _PASSED_OVER = frozenset({"ConfigMap", "Namespace"})
@@ -62,18 +65,21 @@ def validate(paths: Sequence[Path], crds: Path | None) -> Verdict:
     for path in paths:
         documents, unreadable = _documents(path)
         faults += unreadable
+        environments = dict(Beside.of(documents).environments)
         for document in documents:
+            if document.content["kind"] in _PASSED_OVER:
+                continue
             kinds = {**_shipped(document), **given}
             if _is_foreign(document, kinds):
                 said.append(f"{document.place('kind')}: not checked: no schema of {_kind_of(document)} is known here")
                 continue
-            wrong = list(_faults(document, kinds))
+            wrong = list(_faults(document, kinds, environments))
             faults += wrong
             if not wrong:
                 good.append(
                     f"{document.path}: {document.content['kind']} {metadata(document.content)['name']} is valid"
                 )
-                said += _remarks(document, kinds)
+                said += _remarks(document, kinds, environments)
     return Verdict(tuple(good), tuple(faults), tuple(said))
 
 
@@ -87,7 +93,7 @@ def _documents(path: Path) -> tuple[list[Document], list[str]]:
         except CommandError as error:
             faults.append(str(error))
             continue
-        found += (each for each in documents if each.content["kind"] not in _PASSED_OVER)
+        found += documents
         if not documents:
             faults.append(f"{file}: holds no document")
     return found, faults
@@ -116,11 +122,11 @@ def _shipped(document: Document) -> Catalog:
     return found
 
 
-def _faults(document: Document, kinds: Catalog) -> Iterator[str]:
+def _faults(document: Document, kinds: Catalog, environments: Environments) -> Iterator[str]:
     try:
         if document.content["kind"] == "Composition":
             refuse_unreadable(document)
-            yield from lines_of(document, check(_request(document, kinds)))
+            yield from lines_of(document, check(_request(document, kinds, environments)))
             return
         kind = f"{document.content['kind']}.{str(document.content['apiVersion']).partition('/')[0]}"
         facts = kinds.get(kind)
@@ -135,9 +141,11 @@ def _faults(document: Document, kinds: Catalog) -> Iterator[str]:
     yield from lines_of(document, excesses(obj.get("spec") or {}, below, "spec"))
 
 
-def _remarks(document: Document, kinds: Catalog) -> list[str]:
-    return lines_of(document, remarks(_request(document, kinds))) if document.content["kind"] == "Composition" else []
+def _remarks(document: Document, kinds: Catalog, environments: Environments) -> list[str]:
+    if document.content["kind"] != "Composition":
+        return []
+    return lines_of(document, remarks(_request(document, kinds, environments)))
 
 
-def _request(document: Document, kinds: Catalog) -> CheckRequest:
-    return CheckRequest(document.content.get("spec") or {}, kinds)
+def _request(document: Document, kinds: Catalog, environments: Environments) -> CheckRequest:
+    return CheckRequest(document.content.get("spec") or {}, kinds, environments)

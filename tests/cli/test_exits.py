@@ -70,6 +70,38 @@ def test_a_kubeconfig_of_another_shape_is_told_in_one_line(tmp_path: Path, capsy
     assert "fairlead up" in told
 
 
+def test_an_api_server_that_is_down_is_told_in_a_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    # Nobody listens on port 1.
+    config = tmp_path / "config"
+    config.write_text(
+        "{clusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}], users: [{name: u, user: {}}], "
+        "contexts: [{name: x, context: {cluster: c, user: u}}], current-context: x}"
+    )
+
+    assert run(["trace", "orders", "--kubeconfig", str(config)]) == 1
+    assert "the API server gives no answer" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["up", "down", "env"])
+def test_a_cache_that_cannot_be_made_is_told_in_a_sentence(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+
+    assert run([command]) == 1
+    assert "cannot be made: Not a directory; set XDG_CACHE_HOME" in capsys.readouterr().err
+
+
+def test_to_look_for_a_platform_makes_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in ("XDG_CACHE_HOME", "KUBECONFIG", "KUBERNETES_SERVICE_HOST"):
+        monkeypatch.delenv(name, raising=False)
+
+    assert run(["trace", "orders"]) == 1
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_an_interrupt_ends_with_130(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt

@@ -42,6 +42,9 @@ spec:
 FOREIGN = COMPOSITION.replace("apiVersion: onprem.fairlead.dev/v1alpha1", "apiVersion: postgresql.cnpg.io/v1").replace(
     "kind: PostgresDatabase", "kind: Cluster"
 )
+SETTLED = COMPOSITION.replace("vars.limit", "env.defaults.limit").replace(
+    "  team: shop\n", "  team: shop\n  limit: '20'\n"
+)
 _SPEC = FOREIGN.partition("        forProvider:")[0] + "        instances: 3\n"
 
 
@@ -73,6 +76,15 @@ CASES = {
     ),
     "a misspelt field of the claim in an expression": Case(
         COMPOSITION.replace("claim.spec.size", "claim.spec.sise"), 2, "file.yaml:12:41: spec.variables.limit: 'sise'"
+    ),
+    "a setting that every claim needs and nobody wrote": Case(
+        SETTLED.replace("  limit: ", "  limti: "), 2, "is undefined, did you mean 'limti'?"
+    ),
+    "a setting of another type than the child's": Case(
+        SETTLED, 2, "wants integer, found a text"
+    ),
+    "a setting that is read as a number": Case(
+        SETTLED.replace("env.defaults.limit", "env.defaults.limit | int"), 0, "is valid"
     ),
     "a cycle": Case(
         COMPOSITION.replace("  - name: settings\n", "  - name: settings\n    dependsOn: [database]\n"), 2, "Cycle"
