@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Generic
@@ -295,7 +296,10 @@ class Reconciler(Generic[SpecT, ConfigT]):
         proven = name in outcome.proven or snapshot.login is Login.OK
         if outcome.acted and name not in outcome.proven:
             credential = Credential(name, stored.kept.current)
-            proven = await account.cloud.login(snapshot.target, credential) is Login.OK
+            proven = False
+            # What was done is reported first; the next pass tells what is wrong.
+            with suppress(Terminal):
+                proven = await account.cloud.login(snapshot.target, credential) is Login.OK
         outcome.proven.pop(name, None)
         if proven and name in versions:
             outcome.proven[name] = versions[name]
