@@ -8,7 +8,10 @@ from typing import Any
 from providers.aws.models import PointInTime, RDSInstanceParameters
 from providers.aws.names import tags_of
 from providers.cloud import Credential, Target
+from runtime.errors import Terminal
 
+# PostgreSQL, "Error Codes": invalid_catalog_name; the login itself was let in before.
+_NO_DATABASE = "3D000"
 # What CreateDBInstance and both restores take alike, by the model's names.
 _COMMON = {
     "db_instance_class": "DBInstanceClass",
@@ -62,6 +65,20 @@ def _given(spec: RDSInstanceParameters, names: dict[str, str]) -> dict[str, Any]
 def restored(spec: RDSInstanceParameters) -> bool:
     """Tell whether the instance begins with another's data, and with that one's password."""
     return spec.restore_from is not None
+
+
+def refuse_database(target: Target[RDSInstanceParameters], database: str, code: str) -> None:
+    """Refuse a database that the source of a restore did not have; `code` is the SQLSTATE that a login was answered.
+
+    Raises:
+        Terminal: `InvalidValue`.
+    """
+    if code == _NO_DATABASE and restored(target.spec):
+        raise Terminal(
+            "InvalidValue",
+            f"instance {target.name} has no database {database}: a restored one has those of its source; make it anew"
+            " with the name of one of them (in a claim: databaseName)",
+        )
 
 
 def call_for(target: Target[RDSInstanceParameters], credential: Credential) -> tuple[str, dict[str, Any]]:

@@ -132,7 +132,11 @@ class RdsInstances:
         )
 
     async def login(self, target: Where, credential: Credential) -> Login:
-        """Try a login as an application would; where the provider cannot reach the instance, nothing is learnt."""
+        """Try a login as an application would; where the provider cannot reach the instance, nothing is learnt.
+
+        Raises:
+            Terminal: `InvalidValue`: a restored instance lets the login in and has no such database.
+        """
         where = self._endpoints.get(target.name)
         if where is None or not self._account.ca or self._account.config.login_check == "Off":
             return Login.UNKNOWN
@@ -144,6 +148,7 @@ class RdsInstances:
             self._unreachable[where] = time.monotonic() + _UNREACHABLE_FOR_SECONDS
         else:
             self._unreachable.pop(where, None)
+        birth.refuse_database(target, database, code)
         return answer
 
     async def disable(self, target: Where, username: str, fence: Fence) -> None:

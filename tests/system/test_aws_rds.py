@@ -81,6 +81,13 @@ async def a_deletion_leaves_a_final_snapshot_that_holds_the_data(orders: Instanc
     heir = Instance(orders.aws, orders.namespace, f"{orders.name}-heir")
     await heir.create(forProvider={"restoreFrom": {"dbSnapshotIdentifier": final["DBSnapshotIdentifier"]}})
     assert actions(await heir.changes(since)) == ["RestoreDBInstanceFromDBSnapshot", "ModifyDBInstance"]
+    stray = Instance(orders.aws, orders.namespace, f"{orders.name}-stray")
+    source = {"dbSnapshotIdentifier": final["DBSnapshotIdentifier"]}
+    obj = instance(stray.namespace, stray.name, forProvider={"restoreFrom": source, "dbName": "elsewhere"})
+    await stray.system.create(RDS_INSTANCE, obj)
+    refused = await stray.until("InvalidValue")
+    assert "has no database elsewhere" in condition(refused, "Synced")["message"]
+    assert "connection" not in refused["status"]
     async with await heir.login() as connection:
         cursor = await connection.execute("SELECT bushels FROM harvest")
         assert await cursor.fetchall() == [(42,)]

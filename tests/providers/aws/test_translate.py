@@ -10,16 +10,18 @@ import msgspec
 import pytest
 
 from providers.aws import PROVIDER, states
+from providers.aws.birth import refuse_database
 from providers.aws.changes import request
 from providers.aws.final import name_for, stem_of
 from providers.aws.listing import mark_of, tags_mark
-from providers.aws.models import RDSInstanceParameters, RDSInstanceSpec
+from providers.aws.models import RDSInstanceParameters, RDSInstanceSpec, RestoreFrom
 from providers.aws.names import tags_of
 from providers.aws.translate import login_versions, observed
 from providers.cloud import Target
 from providers.identity import Owner
 from providers.managed import Change, Class, Phase, Queue
 from providers.snapshot import differences
+from runtime.errors import Terminal
 
 OWNER = Owner("home", "uid-1", "0123456789abcdef", "team", "orders", "db")
 BASE = RDSInstanceParameters(db_instance_class="db.t4g.micro", allocated_storage=100, master_username="boss")
@@ -283,3 +285,12 @@ def test_a_list_marks_what_changed_and_knows_no_tags_when_it_holds_none() -> Non
     assert mark_of(ANSWER) != mark_of({**ANSWER, "AllocatedStorage": 101})
     assert tags_mark(ANSWER) is None
     assert tags_mark({"TagList": []}) != tags_mark({"TagList": [{"Key": "a", "Value": "b"}]}) is not None
+
+
+def test_a_database_that_a_restore_did_not_bring_is_refused_and_no_other_answer_is() -> None:
+    source = RestoreFrom(db_snapshot_identifier="kept")
+    refuse_database(target(restore_from=source), "app", "")
+    refuse_database(target(restore_from=source), "app", "28P01")
+    refuse_database(target(), "app", "3D000")
+    with pytest.raises(Terminal, match="has no database app"):
+        refuse_database(target(restore_from=source), "app", "3D000")
