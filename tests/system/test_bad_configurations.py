@@ -28,6 +28,7 @@ from tests.support.system import System
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
 
 _MESSAGE_MAX_CHARS = 400
+_REQUESTED, _HANDLED = "fairlead.dev/reconcile-requested-at", "lastHandledReconcileAt"
 _WRONG_PASSWORD = "not-the-password-of-anybody"
 
 
@@ -146,7 +147,9 @@ async def test_a_provider_config_in_use_is_held_with_the_count(serving: System, 
         await serving.api.until_gone(PROVIDER_CONFIG.path("", namespace))
 
 
-async def test_one_destroy_too_many_within_an_hour_is_braked(serving: System, namespace: str) -> None:
+async def test_one_destroy_too_many_within_an_hour_is_braked_also_after_a_restart(
+    serving: System, namespace: str
+) -> None:
     async with _config(serving, namespace, Config("", spec={"limits": {"destroysPerHour": 1}})):
         for name in ("one", "two"):
             await serving.create(DATABASE, database(namespace, name, config=namespace))
@@ -156,6 +159,13 @@ async def test_one_destroy_too_many_within_an_hour_is_braked(serving: System, na
         await serving.api.delete(DATABASE.path(namespace, "two"))
         held = await serving.until(DATABASE, namespace, "two", in_trouble("Brake"))
         assert condition(held, "Stalled")["status"] == "True"
+
+        assert await serving.started[-1].terminate() == 0
+        await serving.start_provider()
+        await serving.ask_for_a_pass(DATABASE, namespace, "two")
+        token = (await serving.api.get(DATABASE.path(namespace, "two")))["metadata"]["annotations"][_REQUESTED]
+        held = await serving.until(DATABASE, namespace, "two", lambda obj: obj["status"].get(_HANDLED) == token)
+        assert in_trouble("Brake")(held)
         assert serving.sql.changes(mark) == []
         released = {"fairlead.dev/brake-released": "2999-01-01T00:00:00Z"}
         await serving.edit(PROVIDER_CONFIG, "", namespace, {"metadata": {"annotations": released}})
