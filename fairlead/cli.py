@@ -21,6 +21,8 @@ _EXITS = """Exit codes: 0 done or no change; 1 the tool failed; 2 invalid input 
 4 the plan destroys or replaces; 5 not ready yet; 6 stalled: only a person's change helps; 7 refused for safety;
 64 usage; 130 interrupted."""
 
+_STARTING = frozenset({"up", "demo"})
+
 app = App(
     name="fairlead",
     help="Guide a developer's claim for a PostgreSQL to the right cloud, and keep it true.",
@@ -53,7 +55,8 @@ def run(arguments: Sequence[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return Exit.TOOL_FAILED
     except KeyboardInterrupt:
-        return _fail("interrupted", Exit.INTERRUPTED)
+        stays = "; what was started stays: `fairlead up` goes on with it, `fairlead down` ends it"
+        return _fail(f"interrupted{stays if arguments[0] in _STARTING else ''}", Exit.INTERRUPTED)
 
 
 def _with_standard_input(arguments: Sequence[str]) -> Iterator[str]:

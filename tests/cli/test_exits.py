@@ -109,7 +109,9 @@ def test_an_interrupt_ends_with_130(monkeypatch: pytest.MonkeyPatch, capsys: pyt
     monkeypatch.setattr("fairlead.cli.app", interrupted)
 
     assert run(["up"]) == 130
-    assert "interrupted" in capsys.readouterr().err
+    assert "interrupted; what was started stays" in capsys.readouterr().err
+    assert run(["trace", "orders"]) == 130
+    assert capsys.readouterr().err == "fairlead: interrupted\n"
 
 
 def test_a_missing_extra_is_named() -> None:
