@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import assert_never
 
+import msgspec
+
 from providers.managed import Change, Class, Observed, Queue, SpecT, describe
 from providers.plan import Plan, Refuse, Rest, Scene, Settled, Update, Wait
 
@@ -17,7 +19,7 @@ def converge(scene: Scene[SpecT], observed: Observed[SpecT]) -> Plan:
     """Choose what of the difference is made now."""
     desired, bounds = scene.desired, scene.bounds
     if bounds.refusal is not None:
-        return Refuse(*bounds.refusal, held=scene.changes)
+        return _refused(scene, *bounds.refusal)
     if not scene.changes:
         restart = Rest("PendingRestart", observed.restart) if observed.restart else None
         return _unusable(observed, (), None) or restart or Settled()
@@ -37,6 +39,16 @@ def converge(scene: Scene[SpecT], observed: Observed[SpecT]) -> Plan:
     if now or queued:
         return Update(now, why, drift=not edited, queued=queued)
     return _unusable(observed, held, why) or why or Settled()
+
+
+def _refused(scene: Scene[SpecT], reason: str, message: str) -> Plan:
+    """Hold what the spec asks for; what is guarded whatever it says (logins, grants, owner) is put back still."""
+    asked = {field.encode_name for field in msgspec.structs.fields(scene.desired.spec)}
+    held = tuple(change for change in scene.changes if change.path.partition(".")[0] in asked)
+    guarded = tuple(change for change in scene.changes if change not in held)
+    now = tuple(change for change in guarded if change.kind is Class.ONLINE and change.veto is None)
+    refused = Refuse(reason, message, held=tuple(change for change in scene.changes if change not in now))
+    return Update(now, refused, drift=True) if now else refused
 
 
 def _unusable(observed: Observed[SpecT], held: tuple[Change, ...], why: Rest | Refuse | Wait | None) -> Refuse | None:

@@ -43,6 +43,7 @@ OURS = Owner("home", "uid-1", "claim-1", "team", "orders", "db")
 FORMER = replace(OURS, identity="uid-0")
 STRANGER = Owner("elsewhere", "uid-9", "claim-9")
 GRACE = timedelta(seconds=60)
+SIZE = Change("size", 5, 3)
 ONLINE = Change("limit", 5, 3)
 RESTART = Change("class", "large", "small", Class.RESTART)
 LOCKOUT = Change("port", 5433, 5432, Class.LOCKOUT)
@@ -201,8 +202,14 @@ ROWS: dict[str, Row] = {
     ),
     "busy is waited for": row(scene(there(phase=Phase.BUSY), changes=(ONLINE,)), Wait, reason="CloudBusy"),
     "stopped is told": row(scene(there(phase=Phase.STOPPED)), Refuse, reason="DatabaseStopped"),
-    "a refused edit holds all": row(
-        scene(there(), refusal=("InvalidValue", "x"), changes=(ONLINE,)), Refuse, reason="InvalidValue"
+    "a refused edit holds what the spec asks for": row(
+        scene(there(), refusal=("InvalidValue", "x"), changes=(SIZE,)), Refuse, reason="InvalidValue"
+    ),
+    "a refused edit holds what would lock out": row(
+        scene(there(), refusal=("InvalidValue", "x"), changes=(SIZE, LOCKOUT)), Refuse, reason="InvalidValue"
+    ),
+    "a refused edit keeps nothing that is guarded from being put back": row(
+        scene(there(), refusal=("InvalidValue", "x"), changes=(SIZE, ONLINE)), Update, changes=(ONLINE,), drift=True
     ),
     "online drift is put back at once": row(scene(there(), changes=(ONLINE,)), Update, changes=(ONLINE,), drift=True),
     "an online edit is made at once": row(
