@@ -174,7 +174,7 @@ RETIRED = """
 SELECT d.datname FROM fairlead.ownership o JOIN pg_catalog.pg_database d ON d.oid = o.oid
 WHERE o.installation = %(installation)s AND o.identity = %(identity)s AND o.claim = %(claim)s
     AND ((o.state = 'retired' AND o.kept_as = %(database)s)
-        OR (o.state = 'retiring' AND o.database = %(database)s AND d.datname <> %(database)s))
+        OR (o.database = %(database)s AND d.datname <> %(database)s))
 ORDER BY o.changed_at DESC
 """
 

@@ -214,7 +214,7 @@ class OnPremCloud:
             await session.change(catalog.RELEASE, fence, {**tags_of(target.owner), "database": target.name})
 
     async def backup_of(self, target: Where) -> str:
-        """Return under which name the database was retired, empty when it was not."""
+        """Return under which name the database is kept: retired by us, or renamed by somebody; empty when it is not."""
         async with self._sessions.own("look for a retired database") as session:
             rows = await session.rows(catalog.RETIRED, {**tags_of(target.owner), "database": target.name})
         return str(rows[0][0]) if rows else ""

@@ -37,8 +37,10 @@ def retired_name(database: str, date: str) -> str:
     """Return the name that a retired database gets, its hash kept when it must be cut; `date` is YYYYMMDD."""
     start = f"retired_{date}_"
     stem, _, tail = database.rpartition("_")
+    if not stem or len(tail) != HASH_LENGTH:
+        return f"{start}{database}"[:LONGEST_NAME]
     room = LONGEST_NAME - len(start) - len(tail) - 1
-    return f"{start}{stem[:room]}_{tail}" if stem else f"{start}{database}"[:LONGEST_NAME]
+    return f"{start}{stem[:room]}_{tail}"
 
 
 def quoted(name: str) -> str:

@@ -39,19 +39,21 @@ _KEPT = 4
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """Where and as whom to log in; `ca_file` holds the PEM for libpq."""
+    """Where and as whom to log in; `ca_file` holds the PEM for libpq, `answer_s` is how long an answer may take."""
 
     server: Server
     database: str
     admin: Credential
     ca_file: Path
+    answer_s: float = _ANSWER_SECONDS
 
 
 class Session:
     """One connection; each statement is its own transaction."""
 
-    def __init__(self, connection: psycopg.AsyncConnection[Any]) -> None:
+    def __init__(self, connection: psycopg.AsyncConnection[Any], answer_s: float) -> None:
         self._connection = connection
+        self._answer_s = answer_s
 
     async def rows(self, sql: str, parameters: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]:
         """Run one reading statement."""
@@ -67,7 +69,7 @@ class Session:
     async def _run(self, sql: str, parameters: Mapping[str, Any] | None) -> list[tuple[Any, ...]]:
         # Bytes, as psycopg's texts must be literals: each name in them was quoted by statements.py.
         try:
-            async with asyncio.timeout(_ANSWER_SECONDS):
+            async with asyncio.timeout(self._answer_s):
                 cursor = await self._connection.execute(sql.encode(), parameters)
                 return await cursor.fetchall() if cursor.description else []
         except TimeoutError:
@@ -114,7 +116,7 @@ async def open_session(account: Account, database: str) -> Session:
         )
     except psycopg.Error as error:
         raise await _why(account, database, error) from None
-    return Session(connection)
+    return Session(connection, account.answer_s)
 
 
 async def _why(account: Account, database: str, error: psycopg.Error) -> Failure:

@@ -126,3 +126,21 @@ async def test_snapshot_retires_and_keeps_the_data(
     assert await cloud.login(where, credential(where)) is not Login.OK
     await onprem_server.server.execute(f'ALTER DATABASE "{kept}" ALLOW_CONNECTIONS true')
     assert await onprem_server.server.execute("SELECT line FROM public.kept", database=kept) == [("canary",)]
+
+
+async def test_a_database_that_somebody_renamed_is_absent_and_found_again(
+    cloud: OnPremCloud, onprem_server: OnPremServer, target: Make
+) -> None:
+    where = target()
+    await cloud.create(where, credential(where), FENCE)
+    before = (await present(cloud, where)).observed.incarnation
+
+    await onprem_server.server.execute(f'ALTER DATABASE "{where.name}" RENAME TO "{where.hash}_old"')
+    assert await cloud.observe(where) == Absent(remains=True)
+    assert await cloud.backup_of(where) == f"{where.hash}_old"
+
+    await onprem_server.server.execute(f'ALTER DATABASE "{where.hash}_old" RENAME TO "{where.name}"')
+    seen = (await present(cloud, where)).observed
+    assert seen.incarnation == before
+    assert broken_rules(wanted(where), seen.facts) == ()
+    assert await cloud.backup_of(where) == ""

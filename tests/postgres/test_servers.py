@@ -14,9 +14,11 @@ from devcloud import addresses, onprem
 from devcloud.daemons import Lifetime
 from devcloud.onprem import OnPremServer
 from providers.cloud import Credential
+from providers.login import Server
 from providers.managed import Absent, Present, diff
 from providers.onprem.client import OnPremCloud, connect
 from providers.onprem.facts import broken_rules
+from providers.onprem.session import Account, Sessions
 from providers.onprem.translate import wanted
 from providers.passwords import Login
 from providers.plan import Policy
@@ -151,6 +153,22 @@ async def test_a_server_that_went_away_comes_back_to_the_same_sessions(newer: On
             await cloud.observe(where)
 
         assert await cloud.observe(where) == Absent()
+
+
+async def test_an_answer_that_does_not_come_is_given_up_and_its_session_never_used_again(newer: OnPremServer) -> None:
+    server = Server(newer.host, newer.port, newer.authority_pem.decode())
+    authority = newer.certificate.with_name("authority.crt")
+    admin = Credential(newer.username, newer.password)
+    sessions = Sessions(Account(server, newer.database, admin, authority, answer_s=0.5))
+    try:
+        with pytest.raises(Transient, match="cannot wait"):
+            async with sessions.own("wait") as session:
+                await session.rows("SELECT pg_catalog.pg_sleep(600)")
+        async with sessions.own("look") as another:
+            assert another is not session
+            assert await another.rows("SELECT 1") == [(1,)]
+    finally:
+        await sessions.close()
 
 
 async def test_an_untrusted_extension_comes_from_a_template_alone(newer: OnPremServer) -> None:

@@ -242,6 +242,14 @@ def test_names_fit_and_carry_the_hash() -> None:
     assert kept.endswith("_abcdefghij")
 
 
+@pytest.mark.parametrize("given", ["legacy", "a_" + "b" * 61, "_" * 63, "_legacy", "legacy_abcdefghij"])
+def test_a_retired_name_fits_whatever_name_a_person_gave(given: str) -> None:
+    kept = retired_name(given, "20261121")
+
+    assert kept.startswith(f"retired_20261121_{given[:20]}")
+    assert len(kept) <= 63
+
+
 def config(**offers: object) -> ProviderConfigSpec:
     given = msgspec.convert(offers, Offers)
     return ProviderConfigSpec(
