@@ -67,6 +67,21 @@ async def a_password_rotates_by_token(orders: Instance) -> None:
         await connection.execute("SELECT 1")
 
 
+async def a_password_whose_login_is_required_is_published_after_it(orders: Instance) -> None:
+    strict = f"strict-{orders.namespace}"
+    await orders.system.create(AWS_CONFIG, orders.aws.config(strict, loginCheck="Required"))
+    await orders.aws.control("POST", "network", {"unreachable": [f"fl-{orders.name}-*"]})
+    await orders.system.create(RDS_INSTANCE, instance(orders.namespace, orders.name, config=strict))
+    held = await orders.until_seen(lambda obj: "no login proves it" in condition(obj, "Synced").get("message", ""))
+    assert (condition(held, "Ready")["status"], held["status"].get("connection")) == ("False", None)
+    await orders.aws.control("POST", "network", {"unreachable": []})
+    # What was out of reach is tried again a minute later, and by a new connection at once.
+    await orders.system.edit(AWS_CONFIG, "", strict, {"spec": {"limits": {"instances": 50}}})
+    await orders.until()
+    async with await orders.login() as connection:
+        await connection.execute("SELECT 1")
+
+
 async def a_deletion_leaves_a_final_snapshot_that_holds_the_data(orders: Instance) -> None:
     await orders.create(deletionPolicy="Snapshot")
     async with await orders.login() as connection:
@@ -225,6 +240,7 @@ LIVES = (
     an_instance_is_made_by_one_call_and_published,
     an_edit_that_restarts_waits_in_the_queue_and_a_reverted_one_leaves_it,
     a_password_rotates_by_token,
+    a_password_whose_login_is_required_is_published_after_it,
     a_deletion_leaves_a_final_snapshot_that_holds_the_data,
     a_failed_instance_is_kept_until_its_loss_is_agreed,
     a_lost_instance_is_told_and_not_made_anew,
