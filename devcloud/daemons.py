@@ -21,6 +21,8 @@ import msgspec
 from devcloud.errors import DevcloudError
 from devcloud.paths import write_private
 
+_STANDARD_ERROR = 2
+
 _POLL_S = 0.05
 _START_TIME_FIELD = 19  # of /proc/<pid>/stat after the command's name: field 22 of proc(5)
 _LOG_TAIL_BYTES = 2000
@@ -90,6 +92,7 @@ def launch(command: Command, lifetime: Lifetime) -> Daemon:
         (os.POSIX_SPAWN_OPEN, 1, str(command.log), append, 0o600),
         (os.POSIX_SPAWN_DUP2, 1, 2),
         *((os.POSIX_SPAWN_DUP2, number, number) for number in command.descriptors),
+        *((os.POSIX_SPAWN_CLOSE, number) for number in _left_to_us() - set(command.descriptors)),
     ]
     environment = dict(os.environ if command.environment is None else command.environment)
     try:
@@ -100,6 +103,20 @@ def launch(command: Command, lifetime: Lifetime) -> Daemon:
     if identity is None:
         raise DevcloudError(f"{command.name} ended at once: {log_tail(command.log)}")
     return Daemon(name=command.name, identity=identity, log=command.log)
+
+
+def _left_to_us() -> set[int]:
+    """Return the descriptors that a shell, a `make` or a `flock` left open for us.
+
+    What outlives us must not keep them: a lock would be held for ever, and a reader would wait for the end of a pipe.
+    """
+    found: set[int] = set()
+    for number in (int(each.name) for each in Path("/proc/self/fd").iterdir()):
+        # One of them is the listing's own.
+        with contextlib.suppress(OSError):
+            if number > _STANDARD_ERROR and os.get_inheritable(number):
+                found.add(number)
+    return found
 
 
 def _death_prefix(command: Command, lifetime: Lifetime) -> tuple[str, ...]:

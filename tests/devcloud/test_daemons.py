@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import select
 import signal
 import sys
 from pathlib import Path
@@ -137,6 +138,23 @@ def test_a_program_that_is_missing_is_named(tmp_path: Path) -> None:
 
     with pytest.raises(DevcloudError, match=r"cannot start etcd: .*/etcd: No such file"):
         daemons.launch(command, Lifetime.DETACHED)
+
+
+async def test_what_a_shell_left_open_for_us_is_not_handed_on(tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    os.set_inheritable(writing, True)  # noqa: FBT003 - the signature of the standard library
+    try:
+        identity = launched(tmp_path)
+    finally:
+        os.close(writing)
+    try:
+        ended, _, _ = select.select([reading], [], [], 60)
+        assert ended, "the program keeps the pipe open"
+        assert os.read(reading, 1) == b""
+        assert daemons.is_alive(identity)
+    finally:
+        os.close(reading)
+        await daemons.stop(identity)
 
 
 async def test_our_own_identity_is_alive() -> None:
