@@ -94,6 +94,11 @@ class Instance:
         name = await self.external()
         return [one for one in await self.aws.changes(since) if str(one["identifier"]).endswith(name)]
 
+    async def looks(self, since: int) -> list[JsonObject]:
+        """Return the calls after a mark that looked at this instance by its name."""
+        name = await self.external()
+        return [one for one in await self.aws.calls(since, action="DescribeDBInstances") if one["identifier"] == name]
+
     # Its users
 
     async def credentials(self) -> dict[str, str]:
