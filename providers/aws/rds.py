@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from typing import Any
 
@@ -40,6 +41,8 @@ class RdsInstances:
         self._looks: dict[str, dict[str, str]] = {}
         self._listed: tuple[float, list[Listed]] = (float("-inf"), [])
         self._unreachable: dict[tuple[str, int, str], float] = {}
+        # A hundred births at once search one list, not each its own.
+        self._searching = asyncio.Lock()
 
     async def whoami(self) -> str:
         """Return the account that the credentials reach."""
@@ -88,8 +91,9 @@ class RdsInstances:
 
     async def find(self, owner: Owner) -> tuple[Found, ...]:
         """Search the region for instances of the same claim under another identity; a recent list will do."""
-        if time.monotonic() - self._listed[0] > _LISTED_FOR_SECONDS:
-            await self.observe_all()
+        async with self._searching:
+            if time.monotonic() - self._listed[0] > _LISTED_FOR_SECONDS:
+                await self.observe_all()
         found = []
         for one in self._listed[1]:
             former = one.owner if one.tagged else owner_from(await self._tagged(one.name, one.arn).read())
