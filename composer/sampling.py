@@ -220,14 +220,15 @@ def all_ready(request: Request, statuses: Mapping[str, Object] = NOTHING_REPORTE
     """
     # Nearly always all in one go: what one pass leaves open, another one shows.
     rendered = render(request, presume=lambda obj: _as_ready(obj, statuses))
-    while True:
+    while rendered.waiting:
         seen = {(each.resource, each.key) for each in request.observed}
         fresh = [child for child in rendered.children if child.slot not in seen]
         if not fresh:
-            return rendered
+            break
         made = tuple(Observed(child.resource, child.key, _as_ready(child.object, statuses)) for child in fresh)
         request = msgspec.structs.replace(request, observed=(*request.observed, *made))
         rendered = render(request)
+    return rendered
 
 
 def _as_ready(obj: Object, statuses: Mapping[str, Object]) -> Object:

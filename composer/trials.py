@@ -22,7 +22,7 @@ from composer.sampling import Sample, all_ready, reports, request_of, samples
 from composer.schema import Schema, mismatches, step, template_mismatches, types_of
 from runtime.objects import Object
 
-# A check has the processor time of one render: a composition of many resources is tried with fewer claims.
+# A check has the processor time of three renders: a composition of many resources is tried with fewer claims.
 _SAMPLED_CHILDREN = 512
 # What children report is made up alike for all claims: a few tell as much as all.
 _REPORTED_CLAIMS = 6

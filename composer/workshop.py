@@ -36,6 +36,7 @@ from runtime.errors import Transient
 WALL = timedelta(seconds=30)
 # Processor time, longer than renders that do no harm take: the rest of one goes on at a lower priority.
 LONG = timedelta(milliseconds=250)
+_LONG_CHECK = timedelta(seconds=1)
 KILLS = 3
 REFUSED_FOR = timedelta(minutes=5)
 _SERVES = 10_000
@@ -153,7 +154,7 @@ class Workshop:
         one = await idle.get()
         replacement: _Worker | None = one
         try:
-            answer = await self._exchange(one, frame, about.tenant)
+            answer = await self._exchange(one, frame, about, _LONG_CHECK if operation == "check" else LONG)
             one.served += 1
             if one.served >= _SERVES or one.is_slowed:
                 replacement = None
@@ -163,8 +164,9 @@ class Workshop:
         except (asyncio.IncompleteReadError, OSError, msgspec.DecodeError, RecursionError) as error:
             replacement = None
             self._count_kill(about)
-            limits = f"{worker.CPU_SECONDS:g} s of processor time, or memory"
-            raise CompositionError(Problem("RenderLimit", f"the render used up its limit: {limits}")) from error
+            seconds = worker.CHECK_CPU_SECONDS if operation == "check" else worker.CPU_SECONDS
+            limits = f"{seconds:g} s of processor time, or memory"
+            raise CompositionError(Problem("RenderLimit", f"the {operation} used up its limit: {limits}")) from error
         except asyncio.CancelledError:
             # Its answer would be taken for the next one's.
             replacement = None
@@ -177,9 +179,9 @@ class Workshop:
                 idle.put_nowait(replacement)
         return answer
 
-    async def _exchange(self, one: _Worker, frame: bytes, tenant: str) -> Answer:
+    async def _exchange(self, one: _Worker, frame: bytes, about: _About, long: timedelta) -> Answer:
         try:
-            self._watch(one, tenant, _processor_seconds(one.pid))
+            self._watch(one, about, _processor_seconds(one.pid) + long.total_seconds())
             async with asyncio.timeout(WALL.total_seconds()):
                 one.writer.write(struct.pack("!I", len(frame)) + frame)
                 (length,) = struct.unpack("!I", await one.reader.readexactly(4))
@@ -190,17 +192,17 @@ class Workshop:
             if one.watch:
                 one.watch.cancel()
 
-    def _watch(self, one: _Worker, tenant: str, began: float) -> None:
-        """Look at a worker again once its request may have taken long, and then lower its priority for good."""
+    def _watch(self, one: _Worker, about: _About, until: float) -> None:
+        """Look at a worker again when its processor time may have come to `until`, and then lower its priority."""
         with suppress(OSError):
-            left = LONG.total_seconds() - (_processor_seconds(one.pid) - began)
+            left = until - _processor_seconds(one.pid)
             if left > 0:
                 again = max(left, _LOOK_SECONDS)
-                one.watch = asyncio.get_running_loop().call_later(again, self._watch, one, tenant, began)
+                one.watch = asyncio.get_running_loop().call_later(again, self._watch, one, about, until)
                 return
             one.is_slowed = True
             self._control.send(worker.SLOW + f" {one.pid}".encode())
-            self._suspect(tenant)
+            self._suspect(about.tenant)
 
     async def _pool(self) -> asyncio.Queue[_Worker]:
         async with self._spawning:

@@ -20,7 +20,7 @@ from composer import jail
 from composer.check import CheckRequest
 from composer.problems import CompositionError
 from composer.render import Request, render
-from composer.workshop import Workshop
+from composer.workshop import Workshop, _About
 from runtime.errors import Transient
 from tests.composer.bombs import BOMBS, request_of
 from tests.composer.factories import claim
@@ -170,7 +170,7 @@ async def test_a_worker_goes_on_at_a_lower_priority_when_told(workshop: Workshop
     assert idle is not None
     one = idle.get_nowait()
     before = os.getpriority(os.PRIO_PROCESS, one.pid)
-    workshop._watch(one, "shop", -1.0)
+    workshop._watch(one, _About("content", "shop"), 0.0)
     # The server takes one order after the other: with the answer to the second, the first is done.
     other, pipe = await asyncio.to_thread(workshop._spawn)
     pipe.close()
