@@ -135,8 +135,8 @@ async def _teardown_is_in_order(aws: Aws, namespace: str) -> None:
 
 
 async def _a_row_is_read_back(aws: Aws, namespace: str) -> None:
-    """What the deleted claim held comes back into a new one, and goes on into a third from the second's life."""
-    kept = {"databaseName": "orders", "username": "orders_app"}
+    """What the deleted claim held comes back out of its final snapshot, and goes on into a third claim meanwhile."""
+    kept, since = {"databaseName": "orders", "username": "orders_app"}, await aws.mark()
     for number, (source, name) in enumerate((("orders", "again"), ("again", "twice"))):
         await aws.system.create(CLAIM, claim(namespace, name, **kept, restoreFrom={"claim": source}))
         await aws.system.until(CLAIM, namespace, name, is_ready, limit_s=120)
@@ -144,6 +144,11 @@ async def _a_row_is_read_back(aws: Aws, namespace: str) -> None:
             rows = await (await connection.execute("SELECT name FROM goods ORDER BY name")).fetchall()
             await connection.execute("INSERT INTO goods VALUES (%s)", (f"row {number}",))
         assert rows == [("canary",), ("row 0",)][: number + 1]
+    done = [one["action"] for one in await aws.changes(since) if one["action"].startswith(("Create", "Restore"))]
+    assert [action for action in done if "Group" not in action] == [
+        "RestoreDBInstanceFromDBSnapshot",
+        "RestoreDBInstanceToPointInTime",
+    ]
     for name in ("again", "twice"):
         await aws.system.delete(CLAIM, namespace, name)
 
