@@ -30,6 +30,7 @@ def converge(scene: Scene[SpecT], observed: Observed[SpecT]) -> Plan:
         return Rest("TranslatorChanged", text, scene.changes)
     due = tuple(change for change in scene.changes if change.veto is None and _due(scene, change, edited=edited))
     now, in_the_way = _past_the_queue(due, observed.pending)
+    now = _in_company(scene, now)
     held = tuple(change for change in scene.changes if change not in now)
     losses = tuple(one for one in held if one.kind is Class.LOSS and one.veto is None and not _agreed(scene, one))
     why = _braked(scene, held, edited=edited) or _why_held(held, in_the_way, losses, edited=edited)
@@ -108,6 +109,15 @@ def _past_the_queue(due: tuple[Change, ...], pending: tuple[str, ...]) -> tuple[
     if not others or not flushing:
         return due, ()
     return tuple(change for change in due if change not in flushing), others
+
+
+def _in_company(scene: Scene[SpecT], now: tuple[Change, ...]) -> tuple[Change, ...]:
+    """Leave out what goes along with another change that is neither made nor handed to the cloud's queue now."""
+    company = {change.path for change in now}
+    if not any(_empties_the_queue(change) for change in now):
+        company |= {change.path for change in scene.changes if _may_queue(scene, change)}
+    missing = {change.path for change in scene.changes} - company
+    return tuple(change for change in now if change.along not in missing)
 
 
 def _empties_the_queue(change: Change) -> bool:

@@ -78,7 +78,7 @@ class Change:
     """One difference: `path` below forProvider, or the name of what the provider guards by itself.
 
     `veto` is the reason and the sentence why it cannot be sent as things are; None when it can. `deferred`: it is
-    to be handed to the cloud's own queue.
+    to be handed to the cloud's own queue. `along` is the path of another change without which the cloud refuses it.
     """
 
     path: str
@@ -88,6 +88,7 @@ class Change:
     queue: Queue = Queue.NONE
     veto: tuple[str, str] | None = None
     deferred: bool = False
+    along: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,7 +73,9 @@ def classify(change: Change, seen: Seen) -> Change:
     if rule.queues:
         waits = _holds(change, facts.pending.get(change.path))
         queue = Queue.WAITING if waits else Queue.OPEN
-    return replace(change, kind=rule.kind, queue=queue, veto=veto or _refused(change, facts))
+    # The group of another major version is refused for an instance that is not upgraded by the same call.
+    along = "engineVersion" if change.path == "dbParameterGroupName" and facts.upgrading else ""
+    return replace(change, kind=rule.kind, queue=queue, veto=veto or _refused(change, facts), along=along)
 
 
 def _special(change: Change, facts: Facts) -> Rule:

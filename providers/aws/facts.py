@@ -12,7 +12,8 @@ from providers.managed import Value
 class Facts:
     """One answer of DescribeDBInstances, as far as decisions need it.
 
-    `pending` is the queue by the spec's paths; what the spec has no field for stands under RDS's own name.
+    `pending` is the queue by the spec's paths; what the spec has no field for stands under RDS's own name. `upgrading`:
+    another major version is asked for than the one that runs.
     """
 
     arn: str
@@ -28,6 +29,7 @@ class Facts:
     tags: Mapping[str, str]
     pending: Mapping[str, Value] = field(default_factory=dict)
     allow_major: bool = False
+    upgrading: bool = False
     leaving: bool = False
 
 

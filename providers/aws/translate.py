@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from providers.aws import states
-from providers.aws.facts import Facts, satisfies, version_covers
+from providers.aws.facts import Facts, major_of, satisfies, version_covers
 from providers.aws.models import RDSInstanceParameters
 from providers.aws.names import owner_from, tags_of
 from providers.cloud import Target
@@ -72,7 +72,7 @@ def _tolerated(facts: Facts, spec: RDSInstanceParameters) -> Iterator[Change]:
 
 
 def _facts(answer: Answer, tags: Mapping[str, str], target: Where, status: str) -> Facts:
-    endpoint = answer.get("Endpoint") or {}
+    endpoint, wanted = answer.get("Endpoint") or {}, target.spec.engine_version
     return Facts(
         arn=str(answer.get("DBInstanceArn", "")),
         status=status,
@@ -88,6 +88,7 @@ def _facts(answer: Answer, tags: Mapping[str, str], target: Where, status: str) 
         tags=tags,
         pending=_queue(answer),
         allow_major=target.spec.allow_major_version_upgrade,
+        upgrading=wanted is not None and major_of(wanted) != major_of(str(answer.get("EngineVersion", ""))),
         leaving=target.leaving,
     )
 

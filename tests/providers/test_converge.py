@@ -34,6 +34,7 @@ REVERT = Change("class", "small", "large", Class.ONLINE, Queue.CANCEL)
 PORT = Change("port", 5433, 5432, Class.LOCKOUT)
 MAJOR = Change("version", "17", "16.4", Class.LOSS, Queue.OPEN)
 WINDOW = Change("window", "a", "b")
+GROUP = Change("group", "of-17", "of-16", along="version")
 BUSY = replace(STORAGE, veto=("CloudBusy", "being optimized"))
 OLDER = Change("version", "15", "16.4", Class.LOSS, Queue.OPEN, ("InvalidValue", "no downgrade"))
 
@@ -77,6 +78,20 @@ CASES = {
     "the window sends what the queue cannot hold": Case(
         (PORT, CLASS), (PORT,), (CLASS,), "WaitingForWindow", bounds={"window_open": True}
     ),
+    "what goes along waits for the same consent": Case((GROUP, MAJOR, WINDOW), (WINDOW,), reason="HeldChange"),
+    "what goes along is sent with what is handed to the queue": Case(
+        (GROUP, MAJOR), (GROUP,), (MAJOR,), "WaitingForWindow", desired={"consent": Consent((("version", "17"),))}
+    ),
+    "what goes along is made with what is made now": Case(
+        (GROUP, MAJOR), (GROUP, MAJOR), desired={"consent": Consent((("version", "17"),)), "apply_now": True}
+    ),
+    "what goes along does not go with what empties the queue alone": Case(
+        (GROUP, MAJOR, STORAGE),
+        (STORAGE,),
+        reason="WaitingForWindow",
+        desired={"consent": Consent((("version", "17"),))},
+    ),
+    "what goes along with a change that is not there goes by itself": Case((GROUP,), (GROUP,)),
     "a brake keeps the queue as it is": Case((CLASS,), reason="WaitingForWindow", bounds={"brake": "too many"}),
     "a brake is named where something would interrupt now": Case(
         (PORT, WINDOW), (WINDOW,), reason="Brake", desired={"apply_now": True}, bounds={"brake": "too many"}

@@ -157,6 +157,16 @@ ROWS = {
 }  # fmt: skip
 
 
+def test_the_group_of_another_major_version_goes_along_with_the_upgrade() -> None:
+    asked = {"engine_version": "17", "allow_major_version_upgrade": True, "db_parameter_group_name": "of-17"}
+
+    upgraded = {one.path: one.along for one in changes(asked, {})}
+    alike = {one.path: one.along for one in changes({"db_parameter_group_name": "another"}, {})}
+
+    assert upgraded == {"engineVersion": "", "dbParameterGroupName": "engineVersion"}
+    assert alike == {"dbParameterGroupName": ""}
+
+
 @pytest.mark.parametrize("row", ROWS.values(), ids=ROWS)
 def test_what_differs_and_how_it_changes(row: Row) -> None:
     found = changes(row.spec, row.answer)
