@@ -60,6 +60,27 @@ class _Worker:
     watch: asyncio.TimerHandle | None = None
 
 
+class _Idle(asyncio.Queue[_Worker]):
+    """Workers at rest, the one that served most comes first: it holds what others' renders were compiled to."""
+
+    # `_init` and `_get` are what asyncio has subclasses change.
+    def _init(self, maxsize: int) -> None:  # noqa: ARG002 - asyncio's form
+        self._queue: list[_Worker] = []
+
+    def _get(self) -> _Worker:
+        found = max(self._queue, key=lambda each: each.served)
+        self._queue.remove(found)
+        return found
+
+    async def one(self, *, is_suspect: bool) -> _Worker:
+        """Wait for a worker; a suspect, which may cost it, gets the one that served least."""
+        found = await self.get()
+        if is_suspect:
+            found, *rest = sorted([found, *self._queue], key=lambda each: each.served)
+            self._queue[:] = rest
+        return found
+
+
 class _About(NamedTuple):
     """What a request is about: the hash of its content, and the namespace it is made for."""
 
@@ -80,7 +101,7 @@ class Workshop:
             worker.serve(theirs, is_confined=is_confined)
             os._exit(1)
         theirs.close()
-        self._idle: asyncio.Queue[_Worker] | None = None
+        self._idle: _Idle | None = None
         self._spawning = asyncio.Lock()
         self._kills: OrderedDict[str, tuple[int, float]] = OrderedDict()
         self._suspects: OrderedDict[str, float] = OrderedDict()
@@ -151,7 +172,7 @@ class Workshop:
         if len(frame) > worker.FRAME_LIMIT_BYTES:
             raise CompositionError(Problem("RenderLimit", "the input of a render is too large"))
         idle = await self._pool()
-        one = await idle.get()
+        one = await idle.one(is_suspect=about.tenant in self._suspects)
         replacement: _Worker | None = one
         try:
             answer = await self._exchange(one, frame, about, _LONG_CHECK if operation == "check" else LONG)
@@ -204,10 +225,10 @@ class Workshop:
             self._control.send(worker.SLOW + f" {one.pid}".encode())
             self._suspect(about.tenant)
 
-    async def _pool(self) -> asyncio.Queue[_Worker]:
+    async def _pool(self) -> _Idle:
         async with self._spawning:
             if self._idle is None:
-                idle: asyncio.Queue[_Worker] = asyncio.Queue()
+                idle = _Idle()
                 for _ in range(self._size):
                     idle.put_nowait(await self._new())
                 self._idle = idle

@@ -164,6 +164,28 @@ async def test_a_render_that_takes_long_costs_its_worker_and_the_turns_of_its_na
         await workshop.close()
 
 
+async def test_neighbours_keep_the_worker_that_knows_their_compositions_and_suspects_get_the_other() -> None:
+    workshop = Workshop(workers=2)
+
+    def served() -> list[int]:
+        assert workshop._idle is not None
+        return sorted(each.served for each in workshop._idle._queue)
+
+    try:
+        for _ in range(3):
+            await workshop.render(_neighbour("fine"))
+        alone = served()
+        workshop._suspect("shop")
+        await workshop.render(_request("fine"))
+        beside = served()
+        await asyncio.gather(*(workshop.render(_neighbour("fine")) for _ in range(4)))
+    finally:
+        await workshop.close()
+
+    assert alone == [0, 3]
+    assert beside == [1, 3]
+
+
 async def test_a_worker_goes_on_at_a_lower_priority_when_told(workshop: Workshop) -> None:
     await workshop.render(_request("fine"))
     idle = workshop._idle
