@@ -39,8 +39,8 @@ _STALL_AIM_MS = 50.0
 _OBJECT_LIMIT_BYTES = 3 << 19
 _SLOWER_AIM_PERCENT = 10.0
 _RUNS = 3
-_ROUNDS = 4
-_NEIGHBOURS = 40
+_ROUNDS = 8
+_NEIGHBOURS = 25
 _EDITED_EVERY_S = 0.2
 _BURNING_AFTER_S = 2.0
 _TWICE = {f"v{n}": f"{{{{ [vars.v{n - 1}] * 100 }}}}" for n in range(1, 9)}
@@ -60,7 +60,7 @@ class Stalled(NamedTuple):
 
 
 class Compared(NamedTuple):
-    """Seconds of neighbours' claims until they have their child, alone and beside bombs that are edited."""
+    """For each round the median seconds of neighbours' claims until they have their child, alone and beside bombs."""
 
     alone: list[float]
     beside: list[float]
@@ -68,8 +68,9 @@ class Compared(NamedTuple):
 
     @property
     def slower_percent(self) -> float:
-        """By how much the median beside bombs is longer."""
-        return (statistics.median(self.beside) / statistics.median(self.alone) - 1) * 100
+        """By how much they take longer beside bombs, in the middle of all rounds: the machine changes meanwhile."""
+        pairs = zip(self.alone, self.beside, strict=True)
+        return (statistics.median(beside / alone for alone, beside in pairs) - 1) * 100
 
 
 def figures() -> list[Figure]:
@@ -133,9 +134,9 @@ async def _neighbours(system: System) -> Compared:
         # The first ones pay for informers and compilation.
         await _births(system, home, good)
         for _ in range(_ROUNDS):
-            found.alone.extend(await _births(system, home, good))
+            found.alone.append(statistics.median(await _births(system, home, good)))
             async with _bombs(system, other, bomb) as edited:
-                found.beside.extend(await _births(system, home, good))
+                found.beside.append(statistics.median(await _births(system, home, good)))
             found = found._replace(edits=found.edits + edited[0])
     return found
 
