@@ -21,8 +21,8 @@ from runtime.objects import Object, annotations_of, generation_of, key_of
 
 MOST_DRIFT = 32
 TOLERATED = "Tolerated"
-# What waits for a window says nothing against using the database until then.
-_ASIDE = frozenset({"WaitingForWindow", "DriftHeld", "PendingRestart", "TranslatorChanged"})
+# What waits for a window or a consent says nothing against using the database until then.
+_ASIDE = frozenset({"WaitingForWindow", "DriftHeld", "PendingRestart", "TranslatorChanged", "HeldChange"})
 LONGEST_MESSAGE = 1024
 _FOLLOWED = timedelta(seconds=5)
 
@@ -135,7 +135,7 @@ def _conditions(snapshot: Snapshot[Any], outcome: Outcome[Any], verdict: Verdict
     stalled = kind is Kind.STALLED or (
         kind is not Kind.RESTING and kind is not Kind.FINE and _overdue(obj, verdict, now)
     )
-    works = _works(snapshot, outcome) and kind is Kind.RESTING and reason in _ASIDE
+    works = _works(snapshot, outcome) and reason in _ASIDE
     found = [_ready(obj, verdict, Kind.FINE if works else kind, generation)]
     if kind is Kind.FINE:
         found.append(Condition("Synced", "True", "InSync", "the database is as it was asked for", generation))

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import deepcopy
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
 from providers.cloud import Fence, Target
-from providers.managed import Observed
+from providers.managed import Class, Observed
 from runtime.errors import Invalid
 from runtime.objects import Key, Object, Resource
-from tests.providers.toy import CONFIGS, Toy, ToyCloud, ToyParameters
+from tests.providers.toy import CONFIGS, TOYS, Toy, ToyCloud, ToyParameters, provider_of
 from tests.providers.world import MemoryKube, World
 
 
@@ -56,6 +57,26 @@ async def test_a_paused_provider_config_pauses_all_that_it_serves() -> None:
     world.kube.put(CONFIGS, config)
     await world.settle()
     assert (world.get(), cloud.toys) == (None, {})
+
+
+async def test_a_database_that_waits_for_consent_is_ready_whatever_it_waited_for_before() -> None:
+    cloud = ToyCloud()
+    world = World(cloud, provider=replace(provider_of(cloud), classify=lambda one, _: replace(one, kind=Class.LOSS)))
+    world.ask(size=1)
+    await world.settle()
+    pending = deepcopy(world.get() or {})
+    for condition in pending["status"]["conditions"]:
+        condition |= {"status": "False", "reason": "ResourcePending"}
+    world.kube.put(TOYS, pending)
+
+    world.ask(size=2)
+    await world.step()
+
+    assert world.reason("Stalled") == "HeldChange"
+    assert world.reason("Ready") == "Available"
+    world.annotate(consent="size=2")
+    await world.settle()
+    assert (world.reason(), [toy.size for toy in cloud.toys.values()]) == ("InSync", [2])
 
 
 class _Narrowed(MemoryKube):
