@@ -282,8 +282,8 @@ async def test_nothing_is_written_over_100_sweeps_when_nothing_differs(aws: Aws,
     async with at_work(aws):
         await eventually(lambda: _lists(aws, since, 5 * (_LISTERS + 1)), "lists after a start", limit_s=120)
         await eventually(lambda: _all_looked_at(every, since), "a look at each", limit_s=120)
-    # Neither a list nor a report of its own gives a resource a second look; the account's first answer may give one.
-    assert max([len(await each.looks(since)) for each in every]) <= 2
+    # Five lists and more wake nobody; the first one may, and the account's first answer, beside the start itself.
+    assert max([len(await each.looks(since)) for each in every]) <= 3
     assert await aws.changes(since) == []
 
 
