@@ -66,7 +66,8 @@ def shell(tmp_path: Path, control_plane_programs: Programs) -> Iterator[Shell]:
 
 def test_the_story_is_interrupted_told_again_and_the_platform_taken_down(shell: Shell) -> None:
     code, errors = shell.interrupted("demo", after="DROP DATABASE")
-    assert (code, errors.splitlines()[-1]) == (130, "fairlead: interrupted")
+    assert code == 130
+    assert errors.splitlines()[-1].startswith("fairlead: interrupted; what was started stays")
     assert "Traceback" not in errors
 
     told = shell.fairlead("demo")
