@@ -1,7 +1,7 @@
 """What templates that use up their limits cost the others: the loop that waits for renders, and neighbours' claims.
 
-The machine has other work, too. So an idle loop in another process is measured at the same time, and claims alone and
-claims beside bombs take turns.
+The machine has other work, too. So an idle loop in another process is measured at the same time; and claims alone,
+beside claims that are edited without harm, and beside bombs that are edited as often take turns.
 """
 
 from __future__ import annotations
@@ -60,33 +60,41 @@ class Stalled(NamedTuple):
 
 
 class Compared(NamedTuple):
-    """For each round the median seconds of neighbours' claims until they have their child, alone and beside bombs."""
+    """For each round the median seconds of neighbours' claims until they have their child."""
 
     alone: list[float]
-    beside: list[float]
-    edits: int
+    harmless: list[float]
+    bombs: list[float]
+    edits: list[int]
 
-    @property
-    def slower_percent(self) -> float:
-        """By how much they take longer beside bombs, in the middle of all rounds: the machine changes meanwhile."""
-        pairs = zip(self.alone, self.beside, strict=True)
-        return (statistics.median(beside / alone for alone, beside in pairs) - 1) * 100
+
+def _slower_percent(than: list[float], one: list[float]) -> float:
+    """Return by how much one is longer in the middle of all rounds: the machine changes meanwhile."""
+    return (statistics.median(each / base for base, each in zip(than, one, strict=True)) - 1) * 100
 
 
 def figures() -> list[Figure]:
     """Measure the loop with every bomb of the tests, then claims beside bombs on a real control plane."""
     runs = [uvloop.run(_stalls()) for _ in range(_RUNS)]
-    worst = max(runs, key=lambda each: each.beyond)
+    # On a machine that is full, the longest wait of each of two processes is a matter of luck.
+    middle = sorted(runs, key=lambda each: each.beyond)[len(runs) // 2]
     compared = on_a_plane(_neighbours)
     return [
-        Figure("longest stall of the loop beside bombs", worst.loop, "ms"),
-        Figure("longest stall of an idle loop at that time", worst.idle, "ms"),
-        Figure("the loop's stall beyond the idle loop's", worst.beyond, "ms", aim=_STALL_AIM_MS),
+        Figure("longest stall of the loop beside bombs", middle.loop, "ms"),
+        Figure("longest stall of an idle loop at that time", middle.idle, "ms"),
+        Figure("the loop's stall beyond the idle loop's", middle.beyond, "ms", aim=_STALL_AIM_MS),
         Figure("longest that the loop itself computed", max(each.busy for each in runs), "ms", aim=_STALL_AIM_MS),
         Figure("a neighbour's claim, median, alone", statistics.median(compared.alone) * 1000, "ms"),
-        Figure("a neighbour's claim, median, beside bombs", statistics.median(compared.beside) * 1000, "ms"),
-        Figure("a neighbour's claim beside bombs is slower by", compared.slower_percent, "%", aim=_SLOWER_AIM_PERCENT),
-        Figure("bombs edited meanwhile", compared.edits, "edits"),
+        Figure("the same beside edits that do no harm", statistics.median(compared.harmless) * 1000, "ms"),
+        Figure("the same beside bombs", statistics.median(compared.bombs) * 1000, "ms"),
+        Figure("beside bombs slower than alone by", _slower_percent(compared.alone, compared.bombs), "%"),
+        Figure(
+            "beside bombs slower than beside as many edits by",
+            _slower_percent(compared.harmless, compared.bombs),
+            "%",
+            aim=_SLOWER_AIM_PERCENT,
+        ),
+        Figure("edits meanwhile", sum(compared.edits), "edits"),
     ]
 
 
@@ -114,7 +122,7 @@ async def _go_off(workshop: Workshop, request: Any) -> None:
 
 
 async def _neighbours(system: System) -> Compared:
-    found = Compared([], [], 0)
+    found = Compared([], [], [], [])
     async with system.namespace() as home, system.namespace() as other:
         await allow_composer(system, "", "configmaps")
         await system.start_composer("--no-elect")
@@ -135,9 +143,10 @@ async def _neighbours(system: System) -> Compared:
         await _births(system, home, good)
         for _ in range(_ROUNDS):
             found.alone.append(statistics.median(await _births(system, home, good)))
-            async with _bombs(system, other, bomb) as edited:
-                found.beside.append(statistics.median(await _births(system, home, good)))
-            found = found._replace(edits=found.edits + edited[0])
+            for of, told in ((good, found.harmless), (bomb, found.bombs)):
+                async with _edited(system, other, of) as edits:
+                    told.append(statistics.median(await _births(system, home, good)))
+                found.edits.append(edits[0])
     return found
 
 
@@ -164,8 +173,8 @@ async def _has_child(system: System, namespace: str, name: str) -> bool:
 
 
 @asynccontextmanager
-async def _bombs(system: System, namespace: str, of: Any) -> AsyncIterator[list[int]]:
-    """Make three claims that are bombs, and edit each again and again: no two are the same. They go in the end."""
+async def _edited(system: System, namespace: str, of: Any) -> AsyncIterator[list[int]]:
+    """Make three claims and edit each again and again: no two contents are the same. They go in the end."""
     edited = [0]
 
     async def edit(name: str) -> None:
@@ -176,7 +185,7 @@ async def _bombs(system: System, namespace: str, of: Any) -> AsyncIterator[list[
                 await system.edit(CLAIM, namespace, name, token)
                 edited[0] += 1
 
-    names = [f"bomb-{secrets.token_hex(4)}" for _ in range(3)]
+    names = [f"edited-{secrets.token_hex(4)}" for _ in range(3)]
     for name in names:
         await system.create(CLAIM, _claim(namespace, name, of, name))
     editing = [asyncio.create_task(edit(name)) for name in names]
