@@ -297,7 +297,7 @@ class ClaimReconciler:
         if made is None:
             return view
         self._pace.wrote(view.key, self._tools.monotonic())
-        self._tools.gatherer.claims.store.remember(made)
+        self._tools.gatherer.claims.store.remember(made, is_status=True)
         return replace(view, claim=made)
 
 

@@ -318,8 +318,8 @@ class Effects(Generic[SpecT, ConfigT]):
         applied = await self._kube.json_patch(
             self._provider.resource, key, operations, manager=f"{settings.manager}/status", subresource="status"
         )
-        self._remember(out, applied)
-        out.acted = True
+        self._store.remember(applied, is_status=True)
+        out.obj, out.acted = applied, True
         return Fence(until, lambda: leads(_LEADERSHIP_LEFT), time.monotonic)
 
     def _remember(self, out: Outcome[SpecT], obj: Object) -> None:

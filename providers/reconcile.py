@@ -250,7 +250,7 @@ class Reconciler(Generic[SpecT, ConfigT]):
             )
             return
         if written is not None:
-            self._store.remember(written)
+            self._store.remember(written, is_status=True)
             outcome.obj = written
 
     def _after(self, snapshot: Snapshot[SpecT], plan: Plan, outcome: Outcome[SpecT]) -> tuple[Snapshot[SpecT], Plan]:

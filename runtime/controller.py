@@ -82,6 +82,15 @@ class ControllerSettings:
     monotonic: Callable[[], float] = time.monotonic
 
 
+@dataclass(frozen=True, slots=True)
+class _News:
+    """A change that concerns a key, from where, and how urgent it is."""
+
+    source: Source
+    change: Change
+    priority: Priority
+
+
 class Controller:
     """One reconcile function, its queue, its workers and its sources."""
 
@@ -94,6 +103,8 @@ class Controller:
         self._subscriptions: list[tuple[Informer, Subscriber]] = []
         self._replays: set[asyncio.Task[None]] = set()
         self._defects: dict[Key, str] = {}
+        # What came for keys whose pass is under way: only its end knows which of that was its own doing.
+        self._meanwhile: dict[Key, list[_News]] = {}
         self._running = False
         self._working = False
 
@@ -168,7 +179,11 @@ class Controller:
             self._defect(change.key, defect)
             return
         for key in keys:
-            self._queue.add(key, priority=priority)
+            meanwhile = self._meanwhile.get(key)
+            if meanwhile is None:
+                self._queue.add(key, priority=priority)
+            else:
+                meanwhile.append(_News(source, change, priority))
 
     async def _drain(self, workers: list[asyncio.Task[None]]) -> None:
         self._queue.close()
@@ -190,9 +205,13 @@ class Controller:
 
     async def _work(self) -> None:
         while (key := await self._queue.get()) is not None:
+            self._meanwhile[key] = []
             try:
                 await self._pass(key)
             finally:
+                for news in self._meanwhile.pop(key):
+                    if news.source.echoes or not news.source.informer.store.is_echo(news.change):
+                        self._queue.add(key, priority=news.priority)
                 self._queue.done(key)
 
     async def _pass(self, key: Key) -> None:

@@ -12,10 +12,13 @@ Guarantees:
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
 
 from runtime.changes import Change, changes_between, differences
 from runtime.objects import Key, Object, Resource, dumps, metadata
 from runtime.record import Index, Record, head_of, newer, record_of
+
+_LATE_ANSWERS: Final = 4
 
 
 class StaleList(Exception):  # noqa: N818  # named as the fact
@@ -88,6 +91,8 @@ class Store:
         self._written: dict[Key, Record] = {}
         self._dead: dict[Key, Record] = {}
         self._own_versions: dict[Key, tuple[str, ...]] = {}
+        # Versions of our own status writes whose events came before their answers.
+        self._answered_late: dict[Key, tuple[str, ...]] = {}
 
     def __len__(self) -> int:
         return sum(1 for _ in self.keys())
@@ -153,8 +158,11 @@ class Store:
         """The newest resourceVersion that the API server has told, empty before the first list."""
         return self._seen
 
-    def remember(self, obj: Object) -> None:
-        """Let a written object stand until the watch has reached its resourceVersion. `obj` is the API's answer."""
+    def remember(self, obj: Object, *, is_status: bool = False) -> None:
+        """Let a written object stand until the watch has reached its resourceVersion. `obj` is the API's answer.
+
+        `is_status`: it answers a write of the status, which nobody else writes, so that its version is our own.
+        """
         raw = dumps(obj)
         head = head_of(raw)
         key = head.key
@@ -163,6 +171,8 @@ class Store:
             self._seen and not newer(head.version, self._seen)
         ):
             # The watch is already past it: what it told is at least as new as our answer.
+            if is_status:
+                self._answered_late[key] = (*self._answered_late.get(key, ()), head.version)[-_LATE_ANSWERS:]
             return
         record = record_of(raw, self.resource, self.indexes, head)
         if current is None or _same_metadata(current, record):
@@ -170,6 +180,15 @@ class Store:
             # only what can have been our status or our birth counts as an echo.
             self._own_versions[key] = (*self._own_versions.get(key, ()), head.version)
         self._written[key] = record
+
+    def is_echo(self, change: Change) -> bool:
+        """Tell whether a change was our own write of the status, also when it came before the answer to that."""
+        if change.own:
+            return True
+        if change.before is None or change.after is None:
+            return False
+        versions = self._answered_late.get(change.key, ())
+        return change.after.version in versions and _same_metadata(change.before, change.after)
 
     def forget(self, key: Key, uid: str) -> None:
         """Let a deleted object be absent until the watch says otherwise. Only for objects without finalizers."""
@@ -217,6 +236,7 @@ class Store:
             self._content.put(record)
         else:
             self._content.drop(head.key)
+            self._answered_late.pop(head.key, None)
         self._settle(head.key)
         return changes_between(head.key, stored, record, own=own)
 

@@ -193,6 +193,31 @@ def test_the_echo_of_a_remembered_write_wakes_nobody() -> None:
     assert run(scene()) == Counter(w=1)
 
 
+def test_an_echo_that_comes_before_the_answer_wakes_nobody_and_an_edit_meanwhile_does() -> None:
+    async def scene() -> tuple[int, int]:
+        kube = FakeKube()
+        kube.put(WIDGETS, "w", spec={"n": 1})
+        stages: list[Stage] = []
+
+        async def hears_before_the_answer(key: Key) -> Result:
+            stage = stages[0]
+            answer = kube.put(WIDGETS, key.name, spec=kube.objects[WIDGETS, key]["spec"], status={"at": kube.version})
+            await asyncio.sleep(1)
+            assert stage.informer.store.version(key) == answer["metadata"]["resourceVersion"]
+            if len(stage.passes) == 1:
+                kube.put(WIDGETS, key.name, spec={"n": 2}, status=answer["status"])
+            await asyncio.sleep(1)
+            stage.informer.store.remember(answer, is_status=True)
+            return SETTLED
+
+        async with staged(hears_before_the_answer, kube) as stage:
+            stages.append(stage)
+            await asyncio.sleep(300)
+            return len(stage.passes), kube.objects[WIDGETS, Key("ns", "w")]["spec"]["n"]
+
+    assert run(scene()) == (2, 2)
+
+
 def test_a_controller_that_wakes_itself_is_held_to_one_pass_a_second() -> None:
     async def scene() -> int:
         kube = FakeKube()

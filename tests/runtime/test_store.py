@@ -160,6 +160,30 @@ def test_our_status_write_comes_back_as_an_echo() -> None:
     assert [change.own for change in changes] == [True]
 
 
+def test_our_status_write_is_an_echo_also_when_its_event_comes_before_its_answer() -> None:
+    kube, store = FakeKube(), new_store()
+    relist(store, [kube.put(WIDGETS, "a", spec={"n": 1})], "101")
+    answer = kube.put(WIDGETS, "a", spec={"n": 1}, status={"ok": True})
+    (early,) = store.apply_event("MODIFIED", dumps(answer))
+    assert not store.is_echo(early)
+
+    store.remember(answer, is_status=True)
+    (edited,) = store.apply_event("MODIFIED", dumps(kube.put(WIDGETS, "a", spec={"n": 2}, status={"ok": True})))
+
+    assert [store.is_echo(each) for each in (early, edited)] == [True, False]
+
+
+def test_a_strangers_edit_that_answers_our_status_write_is_no_echo() -> None:
+    kube, store = FakeKube(), new_store()
+    relist(store, [kube.put(WIDGETS, "a", spec={"n": 1})], "101")
+    edited = kube.put(WIDGETS, "a", spec={"n": 2})
+    (change,) = store.apply_event("MODIFIED", dumps(edited))
+    # Our status was there already, so that the answer has the version of the edit.
+    store.remember(edited, is_status=True)
+
+    assert not store.is_echo(change)
+
+
 def test_a_strangers_edit_that_our_answer_contains_is_no_echo() -> None:
     kube, store = FakeKube(), new_store()
     relist(store, [kube.put(WIDGETS, "a", spec={"n": 1})], "101")
