@@ -7,6 +7,7 @@ import contextlib
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from datetime import datetime
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -157,7 +158,33 @@ async def a_field_that_is_nobodys_business_is_left(orders: Instance) -> None:
     assert await orders.changes(since) == []
 
 
+async def what_fails_for_ever_is_tried_ever_more_rarely(orders: Instance) -> None:
+    await orders.create()
+    name, since = await orders.external(), await orders.aws.mark()
+    await orders.aws.fault("ModifyDBInstance", code="InternalFailure", status=500, times=None, identifier=name)
+    await orders.edit(backupRetentionPeriod=9)
+    # The fourth pause in a row takes four seconds at least; what is listed otherwise may have cut one of them short.
+    tries = await eventually(lambda: _tries_until_a_pause(orders, since, 4), "a long pause", limit_s=120)
+    assert {one["outcome"] for one in tries} == {"InternalFailure"}
+    assert len(tries) <= 12
+    # Reads follow the tries: two before each, one after it, and the list's.
+    looks = [one for one in await orders.aws.calls(since, action="DescribeDBInstances") if one["identifier"] == name]
+    assert len(looks) <= 4 * (len(tries) + 1)
+    assert "unknown error" in str(condition(await orders.until("CloudUnreachable"), "Synced")["message"])
+    await orders.aws.heal()
+    await orders.annotate(**{"reconcile-requested-at": "now"})
+    await orders.until()
+
+
+async def _tries_until_a_pause(orders: Instance, since: int, seconds: float) -> list[JsonObject]:
+    found = await orders.changes(since)
+    times = [datetime.fromisoformat(one["at"]) for one in found]
+    pauses = [(after - before).total_seconds() for before, after in pairwise(times)]
+    return found if max(pauses, default=0) >= seconds else []
+
+
 LIVES = (
+    what_fails_for_ever_is_tried_ever_more_rarely,
     growth_on_full_storage_restarts_nothing_while_a_class_waits,
     a_deletion_while_it_is_being_made_is_never_lost,
     what_a_person_stops_stays_stopped,
