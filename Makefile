@@ -38,7 +38,7 @@ check: .venv/.synced ## format, lint, types, import contracts, spelling, unit an
 
 test: check ## check, then the tests against a real kube-apiserver, a real PostgreSQL and a simulated RDS
 	@$(BIN)/python -m devcloud.controlplane
-	@$(BIN)/pytest --numprocesses=2 --dist=loadfile -m "apiserver or postgres or rds"
+	@$(BIN)/pytest --numprocesses=2 --dist=loadfile -m "apiserver or postgres or rds or slow"
 
 fmt: .venv/.synced ## format the code and repair what can be repaired
 	@$(BIN)/ruff check --fix --quiet . || true
@@ -67,7 +67,7 @@ check-contracts:
 check-spelling:
 	@echo "check: spelling"; $(BIN)/codespell
 check-unit:
-	@echo "check: unit and property tests"; $(BIN)/pytest -q --numprocesses=2 -m "not apiserver and not postgres and not rds"
+	@echo "check: unit and property tests"; $(BIN)/pytest -q --numprocesses=2 -m "not apiserver and not postgres and not rds and not slow"
 
 .bootstrap/uv: .ci/bootstrap.txt
 	@mkdir -p .bootstrap

@@ -44,6 +44,7 @@ def test_the_contracts_hold(grown: Path) -> None:
     _run(grown, "-c", "from importlinter.cli import lint_imports_command as main; main()", "--no-cache")
 
 
+@pytest.mark.slow
 def test_the_house_rules_hold(grown: Path) -> None:
     chosen = "toy or every_crd or kinds_are or do_not_know or generic_part or calls_itself_pure"
 

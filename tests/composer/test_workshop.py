@@ -67,6 +67,7 @@ async def test_a_worker_tells_what_is_wrong(workshop: Workshop) -> None:
     assert [each.reason for each in await workshop.check(CheckRequest({"resources": 3}, {}))] == ["SchemaMismatch"]
 
 
+@pytest.mark.slow
 async def test_a_bomb_costs_its_own_render_alone() -> None:
     """Each goes off beside neighbours; all of them get what they ask for, from the worker that is left."""
     workshop = Workshop(workers=2)

@@ -7,10 +7,12 @@ import sys
 from pathlib import Path
 
 import boto3
+import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
 
 
+@pytest.mark.rds
 def test_the_program_serves_until_it_is_told_to_end(tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("a-secret-of-this-test\n", encoding="utf-8")
     program = [sys.executable, "-m", "devcloud.aws", "--access-key", "AKIAPROGRAM000000000"]
