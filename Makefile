@@ -67,7 +67,8 @@ check-contracts:
 check-spelling:
 	@echo "check: spelling"; $(BIN)/codespell
 check-unit:
-	@echo "check: unit and property tests"; $(BIN)/pytest -q --numprocesses=2 -m "not apiserver and not postgres and not rds and not slow"
+	@echo "check: unit and property tests"; $(BIN)/pytest -q --numprocesses=2 \
+		--ignore=tests/apiserver --ignore=tests/postgres --ignore=tests/system -m "not apiserver and not postgres and not rds and not slow"
 
 .bootstrap/uv: .ci/bootstrap.txt
 	@mkdir -p .bootstrap

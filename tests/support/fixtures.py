@@ -29,6 +29,7 @@ ASSETS = Assets(crds=_ROOT / "crds", compositions=_ROOT / "compositions", deploy
 _APISERVER_FIXTURES = frozenset({"plane", "api", "namespace", "audit", "system"})
 _POSTGRES_FIXTURES = frozenset({"postgres_server", "onprem_server", "onprem_front"})
 _RDS_FIXTURES = frozenset({"served", "simulator", "moto_port"})
+_WITH_SERVERS = tuple(_ROOT / "tests" / name for name in ("apiserver", "postgres", "system"))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -41,6 +42,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.postgres)
         if used & _RDS_FIXTURES:
             item.add_marker(pytest.mark.rds)
+        if any(folder in item.path.parents for folder in _WITH_SERVERS):
+            # The quick ones among them go along: `make check` does not even read these folders.
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(scope="session")
