@@ -22,7 +22,7 @@ import uvloop
 
 from benchmarks import loop_stall
 from benchmarks.plane import on_a_plane
-from benchmarks.report import Figure
+from benchmarks.report import Figure, told
 from composer.problems import CompositionError
 from composer.workshop import Workshop
 from runtime.errors import Transient
@@ -201,10 +201,7 @@ async def _edited(system: System, namespace: str, of: Any) -> AsyncIterator[list
 
 def main() -> int:
     """Print all figures; return 1 when an aim is missed."""
-    found = figures()
-    for figure in found:
-        print(figure.line(), flush=True)
-    return 0 if all(figure.met for figure in found) else 1
+    return told(figures())
 
 
 if __name__ == "__main__":

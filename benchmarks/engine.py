@@ -22,7 +22,7 @@ from benchmarks import engine_objects as objects
 from benchmarks import usage
 from benchmarks.engine_load import Load
 from benchmarks.plane import on_a_plane
-from benchmarks.report import Figure
+from benchmarks.report import Figure, told
 from runtime.kube_client import KubeClient
 from runtime.objects import Key
 from tests.support.audit import WRITES, AuditLog, Match, Request
@@ -261,10 +261,7 @@ def main() -> int:
     parser.add_argument("--claims", type=int, default=1000)
     parser.add_argument("--idle", type=float, default=120.0, metavar="SECONDS")
     asked = parser.parse_args()
-    found = figures(claims=asked.claims, idle_seconds=asked.idle)
-    for figure in found:
-        print(figure.line(), flush=True)
-    return 0 if all(figure.met for figure in found) else 1
+    return told(figures(claims=asked.claims, idle_seconds=asked.idle))
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from botocore.config import Config
 
 from benchmarks import usage
 from benchmarks.plane import on_a_plane
-from benchmarks.report import Figure
+from benchmarks.report import Figure, told
 from devcloud.aws.platform import ACCESS_KEY, REGION
 from providers.aws.names import tags_of
 from providers.identity import owner_of
@@ -200,10 +200,7 @@ def main() -> int:
     parser.add_argument("--instances", type=int, default=2000)
     parser.add_argument("--seconds", type=float, default=60.0)
     asked = parser.parse_args()
-    found = figures(instances=asked.instances, seconds=asked.seconds)
-    for figure in found:
-        print(figure.line(), flush=True)
-    return 0 if all(figure.met for figure in found) else 1
+    return told(figures(instances=asked.instances, seconds=asked.seconds))
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 
@@ -27,3 +28,12 @@ class Figure:
         relation = ">=" if self.at_least else "<="
         aim = "" if self.aim is None else f"   aim {relation} {self.aim:g} {self.unit}"
         return f"{'ok  ' if self.met else 'MISS'} {self.name:<44} {self.value:>10,.2f} {self.unit}{aim}".rstrip()
+
+
+def told(figures: Iterable[Figure]) -> int:
+    """Print each figure as it comes; return the status to exit with, 1 when an aim is missed."""
+    missed = 0
+    for figure in figures:
+        print(figure.line(), flush=True)
+        missed += not figure.met
+    return 1 if missed else 0
