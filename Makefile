@@ -48,9 +48,9 @@ replay: .venv/.synced ## make recorded exchanges with real clouds again (RECORDI
 	@if [ -z "$(RECORDINGS)" ]; then echo "replay: nothing to do: RECORDINGS names no folder"; else \
 		RECORDINGS="$(abspath $(RECORDINGS))" $(BIN)/pytest -q $(wildcard tests/*/aws/replay.py); fi
 
-faults: .venv/.synced ## kill -9 at every moment around every side effect: the whole matrix
+faults: .venv/.synced ## kill -9 at every moment around every side effect, and ten ways to lose things: both matrices
 	@$(BIN)/python -m devcloud.controlplane
-	@$(BIN)/pytest -q -s -o faulthandler_timeout=0 tests/system/fault_matrix.py
+	@$(BIN)/pytest -q -s -o faulthandler_timeout=0 tests/system/fault_matrix.py tests/security/loss_matrix.py
 
 bench: .venv/.synced ## measure, and print the figures
 	@$(LOCKED) '$(SYNC) --extra bench'
@@ -68,7 +68,8 @@ check-spelling:
 	@echo "check: spelling"; $(BIN)/codespell
 check-unit:
 	@echo "check: unit and property tests"; $(BIN)/pytest -q --numprocesses=2 \
-		--ignore=tests/apiserver --ignore=tests/postgres --ignore=tests/system -m "not apiserver and not postgres and not rds and not slow"
+		--ignore=tests/apiserver --ignore=tests/postgres --ignore=tests/security --ignore=tests/system \
+		-m "not apiserver and not postgres and not rds and not slow"
 
 .bootstrap/uv: .ci/bootstrap.txt
 	@mkdir -p .bootstrap

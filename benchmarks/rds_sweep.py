@@ -26,6 +26,7 @@ from benchmarks.report import Figure, told
 from devcloud.aws.platform import ACCESS_KEY, REGION
 from providers.aws.names import tags_of
 from providers.identity import owner_of
+from runtime.objects import uid_of
 from tests.support.api import JsonObject
 from tests.support.audit import WRITES, Match
 from tests.support.aws import PROVIDER, RDS_INSTANCE, Aws, instance, simulated_rds
@@ -88,6 +89,10 @@ def _name(number: int) -> str:
 async def _made(aws: Aws, objects: list[JsonObject]) -> None:
     """Make the instances as the provider would have, with the tags of the objects that stand for them."""
     found = await aws.system.api.get(CONFIG_MAP.path("fairlead-system", "fairlead-installation"))
+    uids = {
+        name: uid_of(await aws.system.api.get(f"/api/v1/namespaces/{name}"))
+        for name in (f"sweep-{number}" for number in range(_NAMESPACES))
+    }
     client = boto3.client(
         "rds",
         region_name=REGION,
@@ -98,7 +103,7 @@ async def _made(aws: Aws, objects: list[JsonObject]) -> None:
     )
 
     async def make(number: int, obj: JsonObject) -> None:
-        tags = tags_of(owner_of(obj, found["data"]["id"]))
+        tags = tags_of(owner_of(obj, found["data"]["id"], uids[obj["metadata"]["namespace"]]))
         call: Callable[..., Any] = client.create_db_instance
         await asyncio.to_thread(call, DBInstanceIdentifier=_name(number), Tags=tags, **_BIRTH)
 

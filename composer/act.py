@@ -29,11 +29,12 @@ from composer.decide import (
     not_owned,
     token_steps,
 )
-from composer.hashes import digest, has_fields_of, live_hash, sent_hash
+from composer.hashes import has_fields_of, live_hash, sent_hash
 from composer.inventory import Entry
 from composer.kinds import KindFacts
 from composer.outcomes import Note, Outcome, release_note, word_note
-from composer.reasons import Cause, cause
+from composer.reasons import cause
+from composer.refusals import Refusals
 from composer.resting import WINDOW, Conflict, conflicts, joined, remembered, settle, without
 from composer.view import View
 from runtime import finalizers
@@ -48,16 +49,16 @@ from runtime.errors import (
     WriteConflict,
 )
 from runtime.kube import Kube
-from runtime.objects import Key, Object, annotations_of, key_of, labels_of, metadata, uid_of
+from runtime.objects import Object, annotations_of, key_of, labels_of, metadata, uid_of, version_of
+from runtime.preconditions import apply_metadata, patch_tests
 
 _log = structlog.get_logger("composer.act")
 
 
 @dataclass(slots=True)
 class Memory:
-    """What one process remembers of its writes: fields taken back, and what the API server refused to take."""
+    """What one process remembers of its writes: the fields that it took back."""
 
-    refused: dict[tuple[str, Key], tuple[str, Cause]] = field(default_factory=dict)
     _fights: OrderedDict[str, dict[tuple[str, str], list[datetime]]] = field(default_factory=OrderedDict)
 
     def offences(self, uid: str) -> Mapping[tuple[str, str], Sequence[datetime]]:
@@ -81,10 +82,6 @@ class Memory:
         for uid in uids:
             self._fights.pop(uid, None)
 
-    def forget_refusals(self) -> None:
-        """Try again what was refused: a schema has changed."""
-        self.refused.clear()
-
 
 class Actor:
     """Writes children."""
@@ -96,6 +93,7 @@ class Actor:
         self._now = now
         self._remember = remember
         self.memory = Memory()
+        self.refusals = Refusals()
 
     async def act(self, view: View, steps: Sequence[Step]) -> tuple[Outcome, ...]:
         """Carry out all steps at once; what goes although the claim lives goes last, and only if nothing failed."""
@@ -122,7 +120,7 @@ class Actor:
         for step in token_steps(view):
             try:
                 outcome = await self._annotate(view, step)
-            except (NotFound, WriteConflict, Invalid, Forbidden) as error:
+            except (NotFound, Invalid, Forbidden) as error:
                 _log.info("a child is not told of a request", child=step.entry.name, error=str(error))
                 continue
             if outcome.written:
@@ -137,7 +135,9 @@ class Actor:
     async def _one(self, view: View, step: Step) -> Outcome:
         if isinstance(step, Keep):
             return Outcome(step.entry)
-        refused = None if view.is_asked else self._refused(step)
+        refused = (
+            self.refusals.of(step, self._now()) if isinstance(step, Create | Apply) and not view.is_asked else None
+        )
         if refused:
             return Outcome(step.entry, cause=refused)
         try:
@@ -150,6 +150,8 @@ class Actor:
             return Outcome(step.entry, error=error)
         if outcome.written and outcome.facts:
             self._remember(outcome.facts, outcome.written)
+        if isinstance(step, Create | Apply):
+            self.refusals.forget(step)
         return outcome
 
     async def _carry_out(self, view: View, step: Effect) -> Outcome:
@@ -202,7 +204,7 @@ class Actor:
         # Who owns a newborn's fields matters first when one is left out.
         is_whole = not entry.applied and has_fields_of(step.object, entry.desired)
         if not entry.applied and not is_whole:
-            await self._take_over(view, step)
+            step = replace(step, live=await self._take_over(view, step))
         body, resting = step.object, remembered(entry.resting, self._now())
         notes: tuple[Note, ...] = ()
         try:
@@ -227,13 +229,17 @@ class Actor:
         )
         return Outcome(entry, written=made, facts=step.facts, notes=notes)
 
-    async def _take_over(self, view: View, step: Apply) -> None:
+    async def _take_over(self, view: View, step: Apply) -> Object:
+        """Make us the applier of what we created; return the child as it is then."""
         resource, key = step.facts.resource, key_of(step.live)
         current = await self._kube.get(resource, key)
+        if uid_of(current) != uid_of(step.live):
+            raise WriteConflict(f"{step.entry.kind} {key} is another object now")
         keeps = names.TEARDOWN_FINALIZER in step.object["metadata"].get("finalizers", ())
         operations = ownership.upgrade(current, view.manager, keeps_finalizer=keeps)
-        if operations:
-            await self._kube.json_patch(resource, key, operations, manager=view.manager)
+        if not operations:
+            return current
+        return await self._kube.json_patch(resource, key, operations, manager=view.manager)
 
     async def _hold_alone(self, view: View, step: Apply, made: Object) -> Object:
         operations = ownership.shed(made, view.manager)
@@ -242,12 +248,12 @@ class Actor:
         return await self._kube.json_patch(step.facts.resource, key_of(step.live), operations, manager=view.manager)
 
     async def _send(self, view: View, step: Apply, body: Object, *, force: bool) -> Object:
-        named = {**body, "metadata": {**body["metadata"], "uid": uid_of(step.live)}}
+        named = {**body, "metadata": {**body["metadata"], **apply_metadata(step.live)}}
         resource = step.facts.written_as(body["apiVersion"])
         return await self._kube.apply(resource, named, manager=view.manager, force=force)
 
     async def _annotate(self, view: View, step: Annotate) -> Outcome:
-        operations = annotation_patch(step.live, step.annotations)
+        operations = [*annotation_patch(step.live, step.annotations), *policy_patch(step.policy)]
         made = await self._kube.json_patch(step.facts.resource, key_of(step.live), operations, manager=view.manager)
         return Outcome(step.entry, written=made, facts=step.facts, notes=_recorded(step, word_note(view, step)))
 
@@ -265,19 +271,19 @@ class Actor:
             if uid_of(current) != uid:
                 raise WriteConflict(f"{step.entry.kind} {key} is another object now")
             if step.word and view.deleting:
-                await self._speak(view, step, current)
-            await self._kube.delete(step.facts.resource, key, uid=uid)
-            if step.word and not view.deleting:
-                await self._speak(view, step, current)
+                current = await self._speak(view, step, current)
+            left = await self._kube.delete(step.facts.resource, key, uid=uid, resource_version=version_of(current))
+            if step.word and left and not view.deleting:
+                await self._speak(view, step, left)
         except NotFound:
             return Outcome(None, notes=_recorded(step, note))
         return Outcome(step.entry, notes=_recorded(step, note))
 
-    async def _speak(self, view: View, step: Remove, current: Object) -> None:
-        if annotations_of(current).get(names.TEARDOWN) == step.word:
-            return
-        operations = annotation_patch(current, {names.TEARDOWN: step.word})
-        await self._kube.json_patch(step.facts.resource, key_of(current), operations, manager=view.manager)
+    async def _speak(self, view: View, step: Remove, current: Object) -> Object:
+        if annotations_of(current).get(names.TEARDOWN) == step.word and not step.policy:
+            return current
+        operations = [*annotation_patch(current, {names.TEARDOWN: step.word}), *policy_patch(step.policy)]
+        return await self._kube.json_patch(step.facts.resource, key_of(current), operations, manager=view.manager)
 
     def _taken_back(self, uid: str, entry: Entry, taken: Sequence[Conflict]) -> tuple[Note, ...]:
         self.memory.took_back(uid, taken, self._now())
@@ -290,17 +296,11 @@ class Actor:
             for each in taken
         )
 
-    def _refused(self, step: Effect) -> Cause | None:
-        if not isinstance(step, Create | Apply):
-            return None
-        known = self.memory.refused.get((step.entry.group_kind, key_of(step.object)))
-        return known[1] if known and known[0] == digest(step.object) else None
-
     def _refusal(self, step: Effect, error: Invalid | Forbidden) -> Outcome:
         reason = "KindNotAllowed" if isinstance(error, Forbidden) else _reason(error)
         why = cause(reason, f"{step.entry.kind} {step.entry.name}: {error.message}"[:400], resource=step.entry.resource)
         if isinstance(step, Create | Apply) and isinstance(error, Invalid):
-            self.memory.refused[step.entry.group_kind, key_of(step.object)] = (digest(step.object), why)
+            self.refusals.add(step, why, self._now())
         # A child that was never made has no place in the inventory.
         return Outcome(None if isinstance(step, Create) and not step.entry.uid else step.entry, cause=why)
 
@@ -334,7 +334,7 @@ def _unmarked(step: Create) -> Object:
 def annotation_patch(live: Object, wanted: Any) -> list[dict[str, Any]]:
     """Return the JSON patch that sets annotations, and removes those that are None, of exactly this object."""
     present = annotations_of(live)
-    operations: list[dict[str, Any]] = [{"op": "test", "path": "/metadata/uid", "value": uid_of(live)}]
+    operations = patch_tests(live)
     if not present:
         operations.append({"op": "add", "path": "/metadata/annotations", "value": {}})
     for name, value in wanted.items():
@@ -346,10 +346,15 @@ def annotation_patch(live: Object, wanted: Any) -> list[dict[str, Any]]:
     return operations
 
 
+def policy_patch(policy: str) -> list[dict[str, Any]]:
+    """Return the part of a JSON patch that sets `spec.deletionPolicy`; nothing for an empty one."""
+    return [{"op": "add", "path": "/spec/deletionPolicy", "value": policy}] if policy else []
+
+
 def release_patch(live: Object) -> list[dict[str, Any]]:
     """Return the JSON patch that lets go of a foreign object that lives on: our finalizer and our label go."""
-    operations = finalizers.removal(live, names.TEARDOWN_FINALIZER)
-    if not operations:
-        operations = [{"op": "test", "path": "/metadata/uid", "value": uid_of(live)}]
+    operations = finalizers.removal(live, names.TEARDOWN_FINALIZER) or patch_tests(live)
+    if names.CLAIM_LABEL not in labels_of(live):
+        return operations
     label = names.CLAIM_LABEL.replace("/", "~1")
     return [*operations, {"op": "remove", "path": f"/metadata/labels/{label}"}]

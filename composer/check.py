@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 from msgspec import UnsetType
 
-from composer import floors, moves
+from composer import backups, floors, moves, names
 from composer.compilation import Compiled, CompiledResource, compile_composition
 from composer.connecting import connection_faults
 from composer.contract import in_words
@@ -48,6 +48,7 @@ def check(request: CheckRequest) -> tuple[Problem, ...]:
         found += _of_resource(resource, request.catalog)
     found += _of_reads(compiled, claim, request.catalog)
     found += connection_faults(compiled)
+    found += backups.faults(compiled, request.catalog)
     found += _of_status(compiled, claim)
     return tuple(found) or _of_samples(request, compiled, claim)
 
@@ -152,7 +153,7 @@ def _of_metadata(resource: CompiledResource, meta: Any) -> Iterator[Problem]:
         yield Problem("NamespaceNotAllowed", what, f"{path}.namespace", resource=resource.name)
     for part in ("labels", "annotations"):
         for name in meta.get(part) or {}:
-            if str(name).partition("/")[0].endswith("fairlead.dev"):
+            if names.is_reserved(str(name)):
                 what = f"{name} is Fairlead's own and cannot be set"
                 yield Problem("TemplateForbidden", what, f"{path}.{part}", resource=resource.name)
 

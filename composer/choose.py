@@ -10,14 +10,15 @@ from typing import Any
 import msgspec
 from msgspec import UnsetType
 
+from composer import names
 from composer.compilation import convert
 from composer.members import EVER, place_of
-from composer.models import AppliesTo, ClaimSpec, CompositionSpec, LabelSelector, RolloutStatus
+from composer.models import AllowedNamespaces, AppliesTo, ClaimSpec, CompositionSpec, LabelSelector, RolloutStatus
 from composer.problems import CompositionError, near
-from composer.reasons import Cause, cause
+from composer.reasons import Cause, Gravity, cause
 from composer.rollout import is_included
 from runtime.conditions import current, find
-from runtime.objects import Object, labels_of, metadata
+from runtime.objects import Object, deleting, finalizers_of, labels_of, metadata
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,13 +31,21 @@ class Candidate:
     is_checked: bool = True
     refusal: Cause | None = None
     """Why its present content may not be used; told on claims that have no good revision to stay on."""
+    allowed: AllowedNamespaces | None = None
+
+    def admits(self, namespace: str, labels: Mapping[str, str]) -> bool:
+        """Tell whether claims of a namespace may use it: as it says, else those to which it applies, else all."""
+        if self.allowed is not None:
+            return self.allowed.admits(namespace, dict(labels))
+        return self.applies_to is None or self.applies_to.namespace_selector.matches(dict(labels))
 
 
 @dataclass(frozen=True, slots=True)
 class Revision:
     """One accepted revision of a Composition; `name` is its object's, `rollout` how far it has come.
 
-    `is_interim`: chosen while a newer one goes by waves, so that it matters when the claim took it.
+    `is_interim`: chosen while a newer one goes by waves, so that it matters when the claim took it. `is_deleted`: its
+    object is being deleted; `is_kept`: a finalizer holds that while claims use it.
     """
 
     name: str
@@ -45,6 +54,8 @@ class Revision:
     composition: dict[str, Any]
     rollout: RolloutStatus | None = None
     is_interim: bool = False
+    is_deleted: bool = False
+    is_kept: bool = True
 
     @property
     def has_rollout(self) -> bool:
@@ -59,14 +70,27 @@ class Revision:
     @property
     def is_finished(self) -> bool:
         """Whether every claim has or had it."""
-        return not self.has_rollout or (self.state is not None and self.state.phase == "Finished")
+        return not self.has_rollout or self._is_in("Finished")
+
+    @property
+    def is_reverted(self) -> bool:
+        """Whether its rollout failed, and its claims go back."""
+        return self._is_in("Reverted")
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether its rollout failed."""
+        return self._is_in("Halted", "Reverted")
+
+    def _is_in(self, *phases: str) -> bool:
+        return self.state is not None and self.state.phase in phases
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
     """Where a claim stands: the revision in use, empty when it has none or lost its status, and the one before.
 
-    `since`: since when it stands so, and well if it is well.
+    `since`: since when it stands so, and well if it is well. `has_children`: something was composed for it.
     """
 
     identity: str = ""
@@ -74,9 +98,11 @@ class Standing:
     previous: str = ""
     is_well: bool = False
     since: datetime = EVER
+    has_children: bool = False
 
 
 NOWHERE = Standing()
+_PIN = "spec.compositionRevisionRef names"
 
 
 def candidates(compositions: Iterable[Object], api_version: str, kind: str) -> tuple[Candidate, ...]:
@@ -91,9 +117,10 @@ def candidates(compositions: Iterable[Object], api_version: str, kind: str) -> t
         if (served.api_version.rpartition("/")[0], served.kind) != wanted:
             continue
         applies_to = None if isinstance(spec.applies_to, UnsetType) else spec.applies_to
+        allowed = None if isinstance(spec.allowed_namespaces, UnsetType) else spec.allowed_namespaces
         name = metadata(composition)["name"]
         checked = current(composition, "Ready")
-        found.append(Candidate(name, labels_of(composition), applies_to, checked, _refusal(composition)))
+        found.append(Candidate(name, labels_of(composition), applies_to, checked, _refusal(composition), allowed))
     return tuple(sorted(found, key=lambda each: each.name))
 
 
@@ -112,6 +139,24 @@ def readable(raw: Mapping[str, Any]) -> CompositionSpec | None:
         return None
 
 
+def admitted(
+    known: Iterable[Candidate], chosen: str, namespace: str, labels: Mapping[str, str]
+) -> tuple[Candidate, ...]:
+    """Return the Compositions that claims of a namespace may use, and the one that a claim has already."""
+    return tuple(each for each in known if each.name == chosen or each.admits(namespace, labels))
+
+
+def not_allowed(candidate: Candidate, namespace: str, labels: Mapping[str, str]) -> Cause | None:
+    """Say that a living claim keeps a Composition that its namespace may not choose any more; None where it may."""
+    if candidate.admits(namespace, labels):
+        return None
+    text = (
+        f"Composition {candidate.name} is not for namespace {namespace} any more (its allowedNamespaces); this claim "
+        "keeps it and goes on, a new one would not get it; ask the platform team"
+    )
+    return cause("NotAllowed", text, gravity_as=Gravity.HELD)
+
+
 def choose(
     spec: ClaimSpec,
     chosen: str,
@@ -121,7 +166,8 @@ def choose(
 ) -> str | Cause:
     """Choose the Composition of a claim: its ref, else its selector, else what was chosen, else what applies to it.
 
-    `chosen` is the recorded choice; only a ref or a selector that speaks against it changes it.
+    `chosen` is the recorded choice; only a ref or a selector that speaks against it changes it. `known` are those that
+    the namespace may use, as `admitted` gives them: no text names another.
     """
     by_name = {each.name: each for each in known}
     if not isinstance(spec.composition_ref, UnsetType):
@@ -187,7 +233,9 @@ def revisions(objects: Iterable[Object]) -> tuple[Revision, ...]:
         try:
             number = msgspec.convert(spec.get("revision"), int)
             name, composition = spec["compositionName"], spec["composition"]
-            found.append(Revision(metadata(each)["name"], number, name, composition, _rollout(each)))
+            revision = Revision(metadata(each)["name"], number, name, composition, _rollout(each))
+            is_kept = names.IN_USE_FINALIZER in finalizers_of(each)
+            found.append(replace(revision, is_deleted=deleting(each), is_kept=is_kept))
         except (KeyError, msgspec.ValidationError):
             continue
     return tuple(found)
@@ -229,28 +277,66 @@ def choose_revision(
     return _by_rollout(own, standing)
 
 
-def _by_rollout(own: Mapping[str, Revision], standing: Standing) -> Revision:
-    """Follow the rollout of the newest revision; who has none yet takes the last one that finished."""
+def _by_rollout(own: Mapping[str, Revision], standing: Standing) -> Revision | Cause:
+    """Follow the rollout of the newest revision: nobody comes to one that has not finished but by its waves."""
     newest = max(own.values(), key=lambda each: each.number)
     if newest.is_finished:
         return newest
-    good = max((each for each in own.values() if each.is_finished), key=lambda each: each.number, default=newest)
     current = own.get(standing.revision)
-    if current is None:
-        return replace(good, is_interim=good is not newest)
-    state = newest.state
-    if current is newest:
-        goes_back = state is not None and state.phase == "Reverted"
-        return own.get(standing.previous, good) if goes_back else newest
-    place = place_of(standing.identity, newest.name)
-    if state and is_included(state, place, well=standing.is_well, since=standing.since):
+    if current is newest and not newest.is_reverted:
         return newest
+    is_composed = current is not None or standing.has_children
+    if is_composed and current is not newest and _is_in_wave(newest, standing):
+        return newest
+    finished = (each for each in own.values() if each.is_finished)
+    good = max(finished, key=lambda each: each.number, default=None)
+    if current is None:
+        return _without_revision(newest, good, own, standing)
+    if current.is_reverted:
+        before = own.get(standing.previous)
+        return before if before and before is not current and not before.is_reverted else good or current
     return current
 
 
-def is_way_back(chosen: Revision, known: Iterable[Revision], standing: Standing) -> bool:
-    """Tell whether a claim leaves the newest revision, since its rollout was rolled back."""
-    left = next((each for each in known if each.name == standing.revision), None)
-    return (
-        left is not None and left.number > chosen.number and left.state is not None and (left.state.phase == "Reverted")
+def _is_in_wave(newest: Revision, standing: Standing) -> bool:
+    place = place_of(standing.identity, newest.name)
+    return newest.state is not None and is_included(newest.state, place, well=standing.is_well, since=standing.since)
+
+
+def _without_revision(
+    newest: Revision, good: Revision | None, own: Mapping[str, Revision], standing: Standing
+) -> Revision | Cause:
+    """Choose for a claim that has no revision, or whose revision is gone.
+
+    What was composed by a revision that is gone stays as it is: another one is another content.
+    """
+    is_gone = standing.has_children and standing.revision
+    is_unknown = standing.has_children and not good and len(own) > 1
+    if is_gone or is_unknown:
+        return _lost_revision(newest, own, standing)
+    if good is not None:
+        return replace(good, is_interim=True)
+    if newest.is_stopped:
+        what = f"no revision of {newest.composition_name} has come to all claims, and the newest, {newest.name}"
+        text = f"{what}, is stopped; the platform team edits the Composition, or {_PIN} {newest.name}"
+        return cause("RevisionNotFound", text)
+    return newest
+
+
+def _lost_revision(newest: Revision, own: Mapping[str, Revision], standing: Standing) -> Cause:
+    lost = f"revision {standing.revision}, which this claim uses, is gone"
+    unknown = f"it is not known which revision of {newest.composition_name} this claim uses"
+    left = ", ".join(each.name for each in sorted(own.values(), key=lambda each: each.number))
+    text = (
+        f"{lost if standing.revision else unknown}; nothing is changed until a wave of the newest comes to it: the "
+        f"platform team edits the Composition, or {_PIN} one of {left}"
     )
+    return cause("RevisionNotFound", text)
+
+
+def is_way_back(chosen: Revision, known: Iterable[Revision], standing: Standing) -> bool:
+    """Tell whether a claim leaves a revision since its rollout was rolled back, and not for a newer one."""
+    left = next((each for each in known if each.name == standing.revision), None)
+    if left is None or not left.is_reverted or chosen.name == left.name:
+        return False
+    return left.number > chosen.number or chosen.name == standing.previous

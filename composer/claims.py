@@ -11,8 +11,9 @@ import structlog
 
 from composer import names
 from composer.act import Actor, annotation_patch
-from composer.connect import connect
-from composer.decide import decide, mirrored_pause, replacing_data, speaks
+from composer.brakes import replacing_data
+from composer.connect import connect, denied
+from composer.decide import decide, mirrored_pause, speaks
 from composer.ending import teardown_status
 from composer.gather import Gatherer
 from composer.outcomes import (
@@ -37,15 +38,17 @@ from composer.resting import next_try
 from composer.secrets import Publisher
 from composer.teardown import effective_policy, tear_down
 from composer.telling import Teller
-from composer.view import View, is_paused, pause_end, recorded_kinds
+from composer.view import View, is_paused, kept_kinds, pause_end
 from composer.wayback import held_on_way_back
 from runtime import finalizers
 from runtime.conditions import timestamp
-from runtime.errors import Conflict, Invalid, NotFound
+from runtime.errors import Conflict, Forbidden, Invalid, NotFound
 from runtime.events import EventRecorder
 from runtime.kube import Kube
-from runtime.objects import Key, Object, key_of, uid_of
+from runtime.objects import Key, Object, is_name, key_of, uid_of
+from runtime.preconditions import apply_metadata
 from runtime.results import SETTLED, Result
+from runtime.secret_rights import look_again
 from runtime.status import write_status
 
 _log = structlog.get_logger("composer.claims")
@@ -81,21 +84,23 @@ class ClaimReconciler:
 
     async def reconcile(self, key: Key) -> Result:
         """Bring a claim one pass nearer to what it says. Raises ApiError or Failure to be called again."""
+        await self._release_abandoned(key)
         view = await self._tools.gatherer.gather(key, more_kinds=self._tools.preparer.kinds)
         if view is None:
             self._pace.forget(key)
             self._teller.forget(key)
-            return await self._release_abandoned(key)
+            return SETTLED
         if is_paused(view.annotations, self._tools.now()):
             return await self._paused(view)
-        if view.unlisted:
-            return await self._blind(view)
+        unseen = await self._tools.gatherer.unseen(view) if view.unlisted or view.deleting else ()
+        if unseen:
+            return await self._blind(view, unseen)
         view = await self._tools.actor.pass_on(view)
         if view.deleting:
             return await self._tear_down(view)
         return await self._compose(view)
 
-    async def _release_abandoned(self, key: Key) -> Result:
+    async def _release_abandoned(self, key: Key) -> None:
         """Let go of what a claim left behind whose finalizer was removed by force: nothing is destroyed."""
         resource = self._tools.gatherer.claims.resource
         manager = names.manager(resource.group, resource.kind, key)
@@ -105,11 +110,10 @@ class ClaimReconciler:
             spoken = {names.TEARDOWN: names.word(uid_of(each.live), "Detach")}
             operations = annotation_patch(each.live, spoken)
             await self._tools.kube.json_patch(each.facts.resource, key_of(each.live), operations, manager=manager)
-        return SETTLED
 
-    async def _blind(self, view: View) -> Result:
-        """Leave everything as it is while the children of some kind cannot be seen."""
-        text = f"{', '.join(view.unlisted)} cannot be listed: is it served, and may the composer read it?"
+    async def _blind(self, view: View, kinds: Iterable[str]) -> Result:
+        """Leave everything as it is while the children of some kinds cannot be seen."""
+        text = f"{', '.join(kinds)} cannot be listed: is it served, and may the composer read it?"
         why = cause("KindNotAllowed", text, gravity_as=Gravity.WAITING)
         if view.deleting:
             await self._tell_end(view, teardown_status(view, (why,), self._tools.now()))
@@ -132,11 +136,14 @@ class ClaimReconciler:
         except NotFound:
             return NOBODY
 
-    async def _compose(self, view: View) -> Result:
+    async def _compose(self, view: View) -> Result:  # noqa: PLR0911 - one return for each way a pass ends early
         prepared = await self._tools.preparer.prepare(view)
         if isinstance(prepared, Findings):
             return await self._publish(view, prepared, ())
         view = prepared.view
+        unseen = frozenset(view.unlisted) & kinds_of(prepared.revision.composition)
+        if unseen:
+            return await self._blind(view, sorted(unseen))
         if prepared.is_new_intent:
             self._tools.actor.memory.forget_fights({uid_of(each.live) for each in view.known if each.live})
         held = _held(view, prepared)
@@ -150,7 +157,7 @@ class ClaimReconciler:
         plan = decide(view, prepared.rendered, now=timestamp(self._tools.now()))
         if speaks(plan):
             live = await self._tools.gatherer.gather_live(view)
-            if live is None or live.deleting or live.unlisted:
+            if live is None or live.deleting or await self._tools.gatherer.unseen(live):
                 # The cache will know in a moment, and then the claim's own deletion decides.
                 return _SOON
             view = replace(view, namespace=live.namespace, kind_deleting=live.kind_deleting)
@@ -163,7 +170,9 @@ class ClaimReconciler:
         entries, causes = entries_of(rendered, outcomes), (*plan.causes, *causes_of(outcomes))
         fights = fights_of(entries, timestamp(self._tools.now()))
         findings = Findings(
-            causes=in_order((*causes, *fights, *told, *larger_of(rendered), *connected.causes), rendered),
+            causes=in_order(
+                (*causes, *fights, *told, *larger_of(rendered), *connected.causes, *prepared.remarks), rendered
+            ),
             entries=entries,
             rendered=rendered,
             composition=prepared.composition,
@@ -176,11 +185,13 @@ class ClaimReconciler:
         )
         result = await self._publish(view, findings, (*notes_of(outcomes), *connected.notes))
         raise_first(outcomes)
+        if connected.is_denied:
+            return Result(look_again(view.claim, self._tools.now()))
         return _AT_ONCE if marks_moved(view, plan) else result
 
     async def _mark_claim(self, view: View, prepared: Prepared) -> View | Cause:
         """Record finalizer, identity, choice and kinds, before anything is created."""
-        kinds = recorded_kinds(view.claim) | kinds_of(prepared.revision.composition)
+        kinds = kept_kinds(view) | kinds_of(prepared.revision.composition)
         wanted_annotations = {
             names.IDENTITY: str(view.identity),
             names.COMPOSITION: prepared.composition,
@@ -194,7 +205,7 @@ class ClaimReconciler:
             "metadata": {
                 "name": view.key.name,
                 "namespace": view.key.namespace,
-                "uid": view.uid,
+                **apply_metadata(view.claim),
                 "annotations": wanted_annotations,
                 "finalizers": [names.TEARDOWN_FINALIZER],
             },
@@ -217,8 +228,9 @@ class ClaimReconciler:
         live = await self._tools.gatherer.gather_live(view)
         if live is None or not live.deleting or not live.has_finalizer:
             return SETTLED
-        if live.unlisted:
-            return await self._blind(live)
+        unseen = await self._tools.gatherer.unseen(live)
+        if unseen:
+            return await self._blind(live, unseen)
         plan = tear_down(live, effective_policy(live, self._tools.preparer.supported_policies(live)))
         if plan.done:
             return await self._let_go(live, keep_secret=plan.keeps_secret)
@@ -236,14 +248,21 @@ class ClaimReconciler:
 
     async def _let_go(self, view: View, *, keep_secret: bool) -> Result:
         name = (view.status.get("binding") or {}).get("name")
-        if name:
+        if name and is_name(name):
             # Under propagation Orphan the collector lets the Secret live, whatever the claim's policy says.
             orphaned = "orphan" in view.claim["metadata"].get("finalizers", ())
             collected_with = "" if orphaned else view.uid
             secret = Key(view.key.namespace, name)
-            await self._tools.publisher.disown(
-                secret, view.identity.uid, keep=keep_secret, collected_with=collected_with
-            )
+            try:
+                await self._tools.publisher.disown(
+                    secret, view.identity.uid, keep=keep_secret, collected_with=collected_with
+                )
+            except Forbidden as error:
+                # A namespace that ends takes its RoleBindings before us, and its Secrets as well.
+                if view.namespace and not view.namespace_deleting:
+                    now = self._tools.now()
+                    view = await self._tell_end(view, teardown_status(view, (denied(view, error),), now))
+                    return Result(look_again(view.claim, now))
         operations = finalizers.removal(view.claim, names.TEARDOWN_FINALIZER)
         try:
             await self._tools.kube.json_patch(view.resource, view.key, operations, manager=view.manager)
@@ -268,7 +287,7 @@ class ClaimReconciler:
             await self._write(view, status)
         except Invalid as error:
             await self._write(view, report(view, _without_extras(findings, error), self._tools.now()))
-        if first and first.reason == "RenderLimit":
+        if first and first.reason in ("RenderLimit", "RenderRefused"):
             return Result(requeue_after=_LIMIT_PACE)
         if first and first.gravity is Gravity.MISSING and findings.waited < MISSING_PATIENCE:
             return Result(requeue_after=MISSING_PATIENCE - findings.waited)

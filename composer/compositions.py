@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -18,18 +19,21 @@ from composer.kinds import Catalog
 from composer.library import COMPOSITIONS, Library, claim_kind
 from composer.members import Member
 from composer.models import Rollout, RolloutStatus
+from composer.moves import reused_names
 from composer.prepare import kinds_of
 from composer.problems import Problem
 from composer.reasons import Gravity, gravity
 from composer.report import MISSING_PATIENCE
 from composer.revisions import Clock, Revisions
+from composer.rights import DENIED_PACE, Rights
 from composer.rollout import Course, advance, conditions_of, sentence
 from runtime import finalizers
 from runtime.cache import Informer
 from runtime.conditions import Condition, find, merge
 from runtime.errors import Conflict, NotFound
 from runtime.events import EventRecorder
-from runtime.objects import Key, Object, annotations_of, deleting, finalizers_of, generation_of, key_of, uid_of
+from runtime.objects import Key, Object, annotations_of, deleting, finalizers_of, generation_of, key_of
+from runtime.preconditions import apply_metadata
 from runtime.results import SETTLED, Result
 from runtime.status import write_status
 
@@ -61,6 +65,7 @@ class CompositionReconciler:
         self._revisions = Revisions(cluster, library, Clock(now, events))
         # Whether the claims of a kind (`Kind.group`) cannot be listed.
         self.silent: Callable[[str], bool] = lambda _: False
+        self._rights = Rights(cluster.kube, monotonic=time.monotonic)
         self._checked: dict[Key, tuple[Catalog, CheckRequest]] = {}
         self._missing_since: dict[Key, datetime] = {}
 
@@ -75,6 +80,14 @@ class CompositionReconciler:
     async def reconcile(self, key: Key) -> Result:
         """Check a Composition, record its revision and bring that a step further. Raises ApiError."""
         composition = self._library.compositions.store.get(key)
+        ended = await self._revisions.let_go(key.name)
+        if ended.gone:
+            # The caches will know in a moment.
+            return Result(requeue_after=_PACE)
+        result = await self._reconcile(key, composition)
+        return _sooner(result, _IN_USE_POLL) if ended.waiting else result
+
+    async def _reconcile(self, key: Key, composition: Object | None) -> Result:
         if composition is None:
             self._checked.pop(key, None)
             return SETTLED
@@ -84,8 +97,14 @@ class CompositionReconciler:
         problems = await self._problems(key, spec) or self._silence(composition)
         if problems:
             return await self._refuse(composition, problems)
+        resources, catalog = spec.get("resources") or (), self._cluster.catalog
+        denied = await self._rights.problems(resources, catalog, is_asked=_is_asked(composition))
+        if denied:
+            result = await self._refuse(composition, denied)
+            return Result(requeue_after=min(DENIED_PACE, result.requeue_after or DENIED_PACE))
         self._missing_since.pop(key, None)
         composition = await self._hold(composition)
+        await self._revisions.hold(key.name)
         revision = await self._revisions.record(composition, spec)
         state, conditions, result = await self._roll_out(composition, revision)
         if state is None or state.phase == "Finished":
@@ -105,7 +124,7 @@ class CompositionReconciler:
         if known and known[0] is catalog and (known[1].composition, known[1].environments) == (spec, environments):
             return ()
         request = CheckRequest(spec, relevant(catalog, spec), environments)
-        problems = await self._checker.check(request)
+        problems = await self._checker.check(request) or reused_names(spec, self._library.revisions(key.name))
         self._checked.pop(key, None)
         if not problems:
             self._checked[key] = (catalog, request)
@@ -168,7 +187,7 @@ class CompositionReconciler:
             "kind": COMPOSITIONS.kind,
             "metadata": {
                 "name": key_of(composition).name,
-                "uid": uid_of(composition),
+                **apply_metadata(composition),
                 "finalizers": [names.IN_USE_FINALIZER],
             },
         }
@@ -259,9 +278,15 @@ def _is_asked(composition: Object) -> bool:
     return bool(token) and token != (composition.get("status") or {}).get("lastHandledReconcileAt")
 
 
+def _sooner(result: Result, pause: timedelta) -> Result:
+    return Result(requeue_after=pause if result.requeue_after is None else min(pause, result.requeue_after))
+
+
 def _pace(state: RolloutStatus, members: int) -> timedelta | None:
     """Return when to look at the claims again: the more there are, the later."""
     match state.phase:
+        case "Progressing" if state.paused and not (state.through or state.everyone):
+            return max(_BACK_PACE, _PACE_OF_ONE * members)
         case "Progressing" | "Soaking":
             return max(_PACE, _PACE_OF_ONE * members)
         case "Reverted" if state.updated:

@@ -7,24 +7,30 @@ from dataclasses import dataclass
 from typing import Any
 
 from composer import names
-from composer.connection import Origin, Secretly, lacking, of_contract, of_foreign, published, wanted
+from composer.connection import Origin, Secretly, lacking, misnamed, of_contract, of_foreign, published, wanted
 from composer.outcomes import Note, live_of
 from composer.prepare import Prepared
 from composer.reasons import Cause, cause
 from composer.secrets import Publisher
 from composer.teardown import effective_policy
 from composer.view import View
+from runtime import secret_rights
+from runtime.errors import Forbidden
 from runtime.objects import Key, Object
 
 
 @dataclass(frozen=True, slots=True)
 class Connected:
-    """The Secret and what it was made from, both empty until it was complete once; what stands in the way."""
+    """The Secret and what it was made from, both empty until it was complete once; what stands in the way.
+
+    `is_denied`: the namespace does not let us use its Secrets.
+    """
 
     secret: str
     hash: str
     causes: tuple[Cause, ...] = ()
     notes: tuple[Note, ...] = ()
+    is_denied: bool = False
 
 
 async def connect(  # noqa: PLR0911 - one return for each thing that may be missing
@@ -53,17 +59,33 @@ async def connect(  # noqa: PLR0911 - one return for each thing that may be miss
         return bound
     key = Key(view.key.namespace, names.connection_secret(view.key, view.spec.connection_secret_name))
     owned = effective_policy(view, prepared.spec.deletion_policies) != "Orphan"
+    wrong = misnamed(declared, found, key.name)
+    if wrong:
+        return Connected(bound.secret, bound.hash, causes=(wrong,))
     want = wanted(view.claim, declared, live, found, Secretly(key, view.identity.uid, owned))
     missing = lacking(want)
     if missing:
         why = cause("ConnectionIncomplete", f"the connection has no {', '.join(missing)} yet")
         return Connected(bound.secret, bound.hash, causes=(why,))
     known_hash = bound.hash if bound.secret == key.name else ""
-    publication = await publisher.publish(want, known_hash=known_hash, asked=view.is_asked, told=_is_told(view))
+    try:
+        publication = await publisher.publish(want, known_hash=known_hash, asked=view.is_asked, told=_is_told(view))
+    except Forbidden as error:
+        return Connected(bound.secret, bound.hash, causes=(denied(view, error),), is_denied=True)
     if publication.problem:
         return Connected(bound.secret, bound.hash, causes=(publication.problem,))
     note = Note("ConnectionPublished", f"Secret {key.name} holds the credentials")
     return Connected(key.name, want.hash, notes=(note,) if publication.changed else ())
+
+
+def denied(view: View, error: Forbidden) -> Cause:
+    """Return why the connection Secret cannot be seen to, and what to do about it."""
+    namespace = view.key.namespace
+    remedy = (
+        f"kubectl apply -n {namespace} -k deploy/kustomize/claim-namespace (on the platform of `fairlead up`: fairlead"
+        f" prepare {namespace})"
+    )
+    return cause(secret_rights.REASON, secret_rights.refusal("the composer", namespace, error, remedy=remedy))
 
 
 def _origin(declared: Mapping[str, Any], live: Object) -> Origin | Cause:

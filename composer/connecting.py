@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from composer.compilation import Compiled
-from composer.connection import POSTGRESQL_KEYS, STRUCTURED
+from composer.connection import LEADING_KEYS, POSTGRESQL_KEYS, STRUCTURED
 from composer.problems import Problem, near
 from composer.template import Leaf
 
@@ -28,6 +28,7 @@ def connection_faults(compiled: Compiled) -> Iterator[Problem]:
         yield from _of_secret(connection["secretRef"], compiled)
     else:
         yield from _of_source(connection.get("from"), compiled, "from")
+        yield from _of_places(connection)
     if "caRef" in connection:
         yield from _of_ca(connection["caRef"])
 
@@ -41,6 +42,15 @@ def _of_source(source: Any, compiled: Compiled, at: str) -> Iterator[Problem]:
         yield _fault(what, at)
     elif resources[source].source.for_each:
         yield _fault(f"resource {source!r} is composed by forEach", at)
+
+
+def _of_places(connection: Mapping[str, Any]) -> Iterator[Problem]:
+    """Refuse to lead applications, with the password of one server, to another one or past its certificate."""
+    for name in LEADING_KEYS:
+        if name in connection:
+            what = f"{name} is what the resource of `from` publishes and cannot be replaced"
+            way = f"give another address a key of its own, for example pooler-{name}"
+            yield Problem("TemplateForbidden", f"{what}; {way}", f"{_PATH}.{name}")
 
 
 def _of_secret(named: Any, compiled: Compiled) -> Iterator[Problem]:

@@ -18,11 +18,14 @@ from msgspec import UNSET, UnsetType
 from composer import names
 from composer.hashes import digest
 from composer.reasons import Cause, cause
-from runtime.objects import Key, Object, key_of, labels_of, metadata
+from runtime.objects import Key, Object, key_of, labels_of, metadata, status_of
 
 STRUCTURED = frozenset({"from", "secretRef", "caRef"})
 """What is no single key under `connection`."""
 POSTGRESQL_KEYS = ("host", "port", "database", "username", "password", "sslmode")
+
+LEADING_KEYS = ("host", "port", "sslmode", "certificates", "uri", "jdbc-url")
+"""What says where an application sends its password, and how it knows that it is there."""
 
 _TYPES = "servicebinding.io/"
 _OBJECT_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
@@ -71,7 +74,7 @@ class Wanted(msgspec.Struct, frozen=True):
 
 def published(source: Object) -> Published | Cause:
     """Read a child's `status.connection`; a Cause says which part is missing."""
-    raw = (source.get("status") or {}).get("connection") or {}
+    raw = status_of(source).get("connection") or {}
     what = f"{source['kind']} {metadata(source)['name']}"
     try:
         found = msgspec.convert(raw, Published)
@@ -93,9 +96,30 @@ def of_foreign(declared: Mapping[str, Any]) -> Origin | Cause:
     """Take the keys out of the Secret of a foreign kind, as `connection.secretRef` says."""
     named = declared["secretRef"]
     name = str(named.get("name", ""))
-    if not _OBJECT_NAME.fullmatch(name):
-        return cause("InvalidValue", f"connection.secretRef.name: {name[:63]!r} is no name of a Secret")
-    return Origin({}, {ours: SecretRef(name, str(theirs)) for ours, theirs in (named.get("keys") or {}).items()})
+    found = Origin({}, {ours: SecretRef(name, str(theirs)) for ours, theirs in (named.get("keys") or {}).items()})
+    return _misnamed("connection.secretRef.name", name, "Secret") or found
+
+
+def _misnamed(path: str, name: str, kind: str) -> Cause | None:
+    if _OBJECT_NAME.fullmatch(name):
+        return None
+    return cause("InvalidValue", f"{path}: {name[:63]!r} is no name of a {kind}")
+
+
+def misnamed(declared: Mapping[str, Any], found: Origin, secret: str) -> Cause | None:
+    """Say which Secret or ConfigMap of a connection can have no such name; None when each can.
+
+    The names come from expressions, from statuses of children and from the claim; `secret` is the one to be written.
+    """
+    kept = dict(found.kept)
+    if declared.get("caRef"):
+        try:
+            kept["certificates"] = msgspec.convert(declared["caRef"], SecretRef)
+        except msgspec.ValidationError as error:
+            return cause("InvalidValue", f"connection.caRef: {error}")
+    named = ((f"connection: the {ref.kind} of {name}", ref.name, ref.kind) for name, ref in sorted(kept.items()))
+    chosen = ("spec.connectionSecretName", secret, "Secret")
+    return next(filter(None, (_misnamed(*each) for each in (chosen, *named))), None)
 
 
 def wanted(claim: Object, declared: Mapping[str, Any], source: Object, found: Origin, secret: Secretly) -> Wanted:
@@ -104,7 +128,9 @@ def wanted(claim: Object, declared: Mapping[str, Any], source: Object, found: Or
     ours = group.endswith(".fairlead.dev")
     single = {name: str(value) for name, value in declared.items() if name not in STRUCTURED}
     ca = declared.get("caRef")
-    kept = {**found.kept, **({"certificates": msgspec.convert(ca, SecretRef)} if ca else {})}
+    more = {"certificates": msgspec.convert(ca, SecretRef)} if ca else {}
+    # What the resource of `from` says of its own certificate counts; of a Secret the Composition knows better.
+    kept = {**more, **found.kept} if "from" in declared else {**found.kept, **more}
     unhashed = Wanted(
         key=secret.key,
         claim=key_of(claim),
@@ -204,8 +230,12 @@ def is_of_another_login(holder: Object, username: str) -> bool:
 
 
 def value_of(holder: Object, key: str) -> str | None:
-    """Read one key of a Secret or ConfigMap as text; None when it is absent or empty."""
+    """Read one key of a Secret or ConfigMap as text; None when it is absent, empty or no text (UTF-8)."""
     raw = (holder.get("data") or {}).get(key)
-    if not raw:
+    if not raw or holder.get("kind", "Secret") != "Secret":
+        return str(raw) if raw else None
+    try:
+        return base64.b64decode(raw).decode()
+    except ValueError:
+        # Whoever may write Secrets in the namespace may put any bytes there.
         return None
-    return base64.b64decode(raw).decode() if holder.get("kind", "Secret") == "Secret" else str(raw)

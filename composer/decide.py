@@ -7,17 +7,18 @@ holds data goes without consent, and nothing goes at all while any part of the r
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 import msgspec
 
 from composer import names
+from composer.brakes import still_needed, taken_away, unwanted, waits
 from composer.hashes import live_hash, sent_hash
 from composer.inventory import Entry
-from composer.kinds import KindFacts, is_managed
+from composer.kinds import KindFacts
 from composer.quantities import Amount
-from composer.reasons import Cause, Gravity, cause
+from composer.reasons import Cause, cause
 from composer.render import Child, Rendered
 from composer.resting import at_rest, without
 from composer.view import Known, View
@@ -31,8 +32,6 @@ from runtime.objects import (
     metadata,
     uid_of,
 )
-
-_MASS_LEAST = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,23 +64,31 @@ class Keep:
 
 @dataclass(frozen=True, slots=True)
 class Annotate:
-    """Set (or with None remove) annotations of a live object, whatever else it holds."""
+    """Set (or with None remove) annotations of a live object, whatever else it holds.
+
+    `policy` is the `spec.deletionPolicy` that goes with a word in the same write; empty where it stays as it is.
+    """
 
     entry: Entry
     facts: KindFacts
     live: Object
     annotations: Mapping[str, str | None]
+    policy: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Remove:
-    """Delete an object that is not wanted any more; `word` is what its provider is told, empty for foreign kinds."""
+    """Delete an object that is not wanted any more; `word` is what its provider is told, empty for foreign kinds.
+
+    `policy` is the `spec.deletionPolicy` that goes with the word in the same write; empty where it stays as it is.
+    """
 
     entry: Entry
     facts: KindFacts
     live: Object
     word: str
     why: str
+    policy: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +126,7 @@ def decide(view: View, rendered: Rendered, *, now: str) -> Plan:
     known = {(each.entry.place, each.entry.name): each for each in view.known}
     steps: list[Step] = []
     causes: list[Cause] = []
-    held = _unwanted(view, rendered)
+    held = unwanted(view, rendered)
     blocked = {each.entry.slot for each, why in held if why is not None}
     for child in rendered.children:
         if child.slot in blocked:
@@ -137,10 +144,10 @@ def decide(view: View, rendered: Rendered, *, now: str) -> Plan:
     has_failed = bool(causes)
     for each, why in held:
         if why is None and not (has_failed and each.live is not None):
-            steps += _prune(view, each, needed=_still_needed(each, held))
+            steps += _prune(view, each, needed=still_needed(each, held))
         else:
             steps.append(Keep(each.entry))
-            causes.append(why or _waits(each, "when nothing fails any more"))
+            causes.append(why or waits(each, "when nothing fails any more"))
     causes += [cause("ResourcePending", str(each), resource=each.resource) for each in rendered.waiting]
     return Plan(tuple(steps), tuple(causes))
 
@@ -159,13 +166,15 @@ def _wanted(  # noqa: PLR0911 - one return for each row of the table
         return cause("KindNotInstalled", fault, resource=child.resource)
     entry = _entry(child, facts, mine)
     if mine is None or mine.live is None:
-        return Create(entry, facts, reborn(child.object, entry) if entry.marks else child.object, child.floors)
-    live = mine.live
+        lost = taken_away(view, replace(mine, entry=entry)) if mine else None
+        obj = reborn(child.object, entry) if entry.marks else child.object
+        return lost or Create(entry, facts, obj, child.floors)
+    live, mine = mine.live, replace(mine, entry=entry)
     stranger = _not_ours(view, child, entry, live)
     if stranger:
         return stranger
     if deleting(live):
-        return _rebirth(view, entry, facts, live)
+        return _rebirth(view, mine, facts, live)
     entry = msgspec.structs.replace(entry, marks=names.marks_of(live) or entry.marks)
     corrections = _corrections(view, live)
     if corrections:
@@ -178,7 +187,8 @@ def _wanted(  # noqa: PLR0911 - one return for each row of the table
 
 def _entry(child: Child, facts: KindFacts, mine: Known | None) -> Entry:
     before = mine.entry if mine else None
-    stateful = facts.stateful or child.stateful is True
+    # What held data once does so until a consent: a label may be lost, and a template may forget its word.
+    stateful = facts.stateful or child.stateful is True or (before is not None and before.stateful)
     fresh = Entry(
         resource=child.resource,
         key=child.key,
@@ -223,13 +233,13 @@ def not_owned(resource: str, live: Object) -> Cause:
     return cause("NotOwned", what, resource=resource)
 
 
-def _rebirth(view: View, entry: Entry, facts: KindFacts, live: Object) -> Step:
-    """Let go of a wanted child that somebody deleted; it is made anew when it is gone.
+def _rebirth(view: View, mine: Known, facts: KindFacts, live: Object) -> Step | Cause:
+    """Let go of a wanted child that somebody deleted; it is made anew when it is gone. Foreign data waits for consent.
 
     Its marks must be in the stored inventory before the word is given: they are all that leads back to the database.
     Where the namespace or the kind goes, the claim goes too, and its own deletion decides.
     """
-    marks = names.marks_of(live)
+    entry, marks = mine.entry, names.marks_of(live)
     if view.namespace_deleting or view.kind_deleting:
         return Keep(msgspec.structs.replace(entry, marks=marks or entry.marks))
     if facts.managed:
@@ -237,6 +247,9 @@ def _rebirth(view: View, entry: Entry, facts: KindFacts, live: Object) -> Step:
         if marks != entry.marks or annotations_of(live).get(names.TEARDOWN) == detach:
             return Keep(msgspec.structs.replace(entry, marks=marks or entry.marks))
         return Annotate(entry, facts, live, {names.TEARDOWN: detach})
+    held = taken_away(view, mine)
+    if held is not None:
+        return held
     if names.TEARDOWN_FINALIZER in finalizers_of(live):
         return Release(entry, facts, live)
     return Keep(entry)
@@ -295,76 +308,6 @@ def token_steps(view: View) -> tuple[Annotate, ...]:
     )
 
 
-def _unwanted(view: View, rendered: Rendered) -> list[tuple[Known, Cause | None]]:
-    """Return what is not wanted any more, each with why it is held, or None when it may go."""
-    waiting = {each.resource for each in rendered.waiting}
-    wanted = {(child.place, child.name) for child in rendered.children}
-    gone = [
-        each
-        for each in view.known
-        if (each.entry.place, each.entry.name) not in wanted and each.entry.resource not in waiting
-    ]
-    if not gone:
-        return []
-    consents = consents_of(view.annotations)
-    existing = sum(1 for each in view.known if each.live is not None)
-    going = sum(1 for each in gone if each.live is not None)
-    too_many = going == existing or (existing >= _MASS_LEAST and 2 * going > existing)
-    return [(each, _brake(each, consents, too_many=too_many, unresolved=bool(waiting))) for each in gone]
-
-
-def _brake(each: Known, consents: frozenset[tuple[str, str]], *, too_many: bool, unresolved: bool) -> Cause | None:
-    entry, live = each.entry, each.live
-    if live is None or (entry.resource, uid_of(live)) in consents:
-        return None
-    consent = f"{names.CONSENT}: {entry.resource}={uid_of(live)}"
-    what = f"{entry.kind} {entry.name} is not in the composition any more"
-    if entry.stateful:
-        return cause(
-            "HeldDeletion",
-            f"{what} and holds data; to let it go, annotate the claim {consent}",
-            resource=entry.resource,
-        )
-    if too_many:
-        text = f"{what}, as most of the children of this claim; to let it go, annotate the claim {consent}"
-        return cause("HeldDeletion", text, resource=entry.resource)
-    return _waits(each, "when nothing is pending any more") if unresolved else None
-
-
-def _waits(each: Known, until: str) -> Cause:
-    text = f"{each.entry.kind} {each.entry.name} is not in the composition any more; it goes {until}"
-    return cause("ResourcePending", text, resource=each.entry.resource, gravity_as=Gravity.PROGRESS)
-
-
-def replacing_data(view: View, rendered: Rendered) -> tuple[Cause, ...]:
-    """Return what forbids to put something new in the place of data: a switch, or a resource with another name.
-
-    None of it is made before the consent: an application would be led from its database to an empty one.
-    """
-    held = tuple(why for each, why in _unwanted(view, rendered) if why is not None and each.entry.stateful)
-    alive = {each.entry.place for each in view.known if each.live is not None}
-    is_new = any(child.place not in alive and is_stateful(view, child) for child in rendered.children)
-    return held if is_new else ()
-
-
-def is_stateful(view: View, child: Child) -> bool:
-    """Tell whether losing a child would lose data, by its kind or by the word of the composition."""
-    facts = view.catalog.get(child.group_kind)
-    return child.stateful is True or (facts is not None and facts.stateful)
-
-
-def consents_of(annotations: Mapping[str, str]) -> frozenset[tuple[str, str]]:
-    """Read `<resource>=<child uid>` pairs; what is no pair is no consent."""
-    pairs = (each.strip().partition("=") for each in annotations.get(names.CONSENT, "").split(","))
-    return frozenset((resource, uid) for resource, _, uid in pairs if resource and uid)
-
-
-def _still_needed(each: Known, held: list[tuple[Known, Cause | None]]) -> bool:
-    """Tell whether something that depends on a resource has still to go before it."""
-    going = [other for other, why in held if why is None and other is not each and other.live is not None]
-    return any(each.entry.resource in other.entry.depends_on for other in going)
-
-
 def _prune(view: View, each: Known, *, needed: bool) -> Iterator[Step]:
     entry, live = each.entry, each.live
     if live is None:
@@ -380,14 +323,14 @@ def _prune(view: View, each: Known, *, needed: bool) -> Iterator[Step]:
         yield LetGo(entry, each.facts, live)
         return
     spoken = names.word(uid_of(live), verdict) if each.facts.managed else ""
-    if deleting(live) and annotations_of(live).get(names.TEARDOWN, "") == spoken:
+    policy = policy_with(live, verdict) if each.facts.managed and entry.stateful else ""
+    if deleting(live) and annotations_of(live).get(names.TEARDOWN, "") == spoken and not policy:
         yield Keep(entry)
         return
-    yield Remove(entry, each.facts, live, spoken, "not in the composition any more")
+    yield Remove(entry, each.facts, live, spoken, "not in the composition any more", policy)
 
 
-def foreign_stateful(view: View) -> tuple[str, ...]:
-    """Return the foreign kinds that hold data, for the render: their objects carry our finalizer and no owner."""
-    return tuple(
-        sorted(name for name, facts in view.catalog.items() if facts.stateful and not is_managed(facts.resource.group))
-    )
+def policy_with(live: Object, verdict: str) -> str:
+    """Return the `spec.deletionPolicy` that must go with a word, empty where the object has it or needs none."""
+    held = (live.get("spec") or {}).get("deletionPolicy", "")
+    return verdict if verdict in ("Delete", "Snapshot", "Orphan") and verdict != held else ""

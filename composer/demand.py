@@ -66,10 +66,15 @@ class Demand:
         self._silent: set[str] = set()
 
     def begin(self) -> None:
-        """Take up all kinds of claims there are: whether one is of use is known when its claims are listed."""
+        """Take up all kinds of claims there are: whether one is of use is known when its claims are listed.
+
+        What a provider serves is watched from the start: a child may be going whose claim is gone, and wait for a word.
+        """
         for kind, facts in self._cluster.catalog.items():
             if facts.abstract:
                 self._begin(kind, facts)
+            elif facts.managed and facts.allowed:
+                self._cluster.watches.begin(facts.resource)
 
     def is_silent(self, kind: str) -> bool:
         """Tell whether the claims of a kind cannot be listed."""

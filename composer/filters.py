@@ -10,7 +10,7 @@ import functools
 import ipaddress
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from jinja2 import Undefined
@@ -18,7 +18,7 @@ from jinja2.filters import FILTERS
 from jinja2.tests import TESTS
 
 from composer.quantities import measured
-from composer.values import ExpressionError, Pending, Status, settled
+from composer.values import ExpressionError, Pending, Status, as_data, settled
 
 Function = Callable[..., Any]
 
@@ -33,16 +33,27 @@ _SHOWN_CHARACTERS = 64
 
 
 def _strict(function: Function) -> Function:
-    """Make a function of jinja2's refuse every argument that is not there."""
+    """Make a function refuse every argument that is not there, and give a list where it would give an iterator."""
 
     # jinja2 marks what wants its environment by an attribute, which `wraps` carries over.
     @functools.wraps(function)
     def settling(*arguments: Any, **named: Any) -> Any:
         for each in (*arguments, *named.values()):
             settled(each)
-        return function(*arguments, **named)
+        found = function(*arguments, **named)
+        return list(found) if isinstance(found, Iterator) else found
 
     return settling
+
+
+def _of_data(function: Function) -> Function:
+    """Make a function of jinja2's see plain data alone: what it makes a text of has the same text everywhere."""
+
+    @functools.wraps(function)
+    def reading(*arguments: Any, **named: Any) -> Any:
+        return function(*map(as_data, arguments), **{name: as_data(each) for name, each in named.items()})
+
+    return _strict(reading)
 
 
 def _is_defined(value: Any) -> bool:
@@ -106,13 +117,13 @@ def _split(value: Any, separator: Any = ",") -> list[str]:
 
 
 EXPRESSION_FILTERS: Mapping[str, Function] = {
-    **{name: _strict(_BUILT_IN_FILTERS[name]) for name in _HARMLESS_FILTERS},
-    "cidr": _strict(_cidr),
+    **{name: _of_data(_BUILT_IN_FILTERS[name]) for name in _HARMLESS_FILTERS},
+    "cidr": _of_data(_cidr),
     "combine": _strict(_combine),
     "d": _default,
     "default": _default,
-    "dns_label": _strict(_dns_label),
-    "gib": _strict(_gib),
+    "dns_label": _of_data(_dns_label),
+    "gib": _of_data(_gib),
     "or_else": _or_else,
     "split": _strict(_split),
 }

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import msgspec
 
 from composer import inventory, names
 from composer.inventory import Entry
 from composer.kinds import Catalog, KindFacts, catalog_of, facts_of
+from composer.recovery import entry_of, says_stateful
 from composer.view import Known, View, identity_of, recorded_kinds
 from composer.watches import Watches
 from runtime.cache import Cache, Informer
 from runtime.changes import Change
-from runtime.errors import NotFound
+from runtime.errors import ApiError, Forbidden, NotFound
 from runtime.kube import Kube, Selection
 from runtime.objects import (
     CRDS,
@@ -55,6 +56,11 @@ class Cluster:
         if self._catalog is None:
             self._catalog = catalog_of(self._facts.values())
         return self._catalog
+
+    def is_defined(self, kind: str) -> bool:
+        """Tell whether a CRD defines a kind (`Kind.group`), served or not: its objects may be there all the same."""
+        found = (self.crds.store.get(key) for key in tuple(self.crds.store.keys()))
+        return any(f"{crd['spec']['names']['kind']}.{crd['spec']['group']}" == kind for crd in found if crd)
 
     def informer(self, resource: Resource, selection: Selection | None = None, *, required: bool = True) -> Informer:
         """Return the informer of a whole kind, or of a selection of it."""
@@ -112,26 +118,66 @@ class Gatherer:
         metadata(claim).pop("managedFields", None)
         return await self._view(claim, namespace, crd, recorded_kinds(view.claim))
 
-    async def abandoned(self, key: Key) -> tuple[Known, ...]:
-        """Return the children that die without a word although their claim is proven gone."""
-        found: list[Known] = []
-        for watched in self._cluster.watches:
-            facts, store = self._cluster.catalog.get(watched.resource.group_kind), watched.store
-            for child in store.by_index("owner", f"{key.namespace}/{key.name}"):
-                live = store.get(child)
-                if live is None or facts is None or not deleting(live) or not self._owns(live):
-                    continue
-                entry = inventory.entry_of(live, stateful=facts.stateful)
-                if entry and facts.managed and names.TEARDOWN not in annotations_of(live):
-                    found.append(Known(entry, live, facts))
-        if found and await self._read(self.claims.resource, key) is not None:
-            return ()
-        return tuple(found)
+    async def unseen(self, view: View) -> tuple[str, ...]:
+        """Return the kinds of which the claim may have children that nobody can see.
 
-    def _owns(self, live: Object) -> bool:
-        """Tell whether a child is owned by a claim of this kind; one that says nothing may be."""
-        owners = metadata(live).get("ownerReferences") or ()
-        return not owners or any(each.get("kind") == self.claims.resource.kind for each in owners)
+        A claim that remembers its children has none of a kind that it does not name, unless a create had no answer:
+        what is deleted asks for them once more, and where even that is forbidden none was ever made.
+        """
+        if not view.status.get("identity"):
+            recorded = recorded_kinds(view.claim) if view.deleting else frozenset()
+            unserved = (kind for kind in sorted(recorded - view.catalog.keys()) if self._cluster.is_defined(kind))
+            return (*view.unlisted, *unserved)
+        known = inventory.kinds(inventory.load(view.status))
+        return tuple(
+            [
+                kind
+                for kind in view.unlisted
+                if kind in known or (view.deleting and await self._may_have(view, view.catalog[kind].resource))
+            ]
+        )
+
+    async def _may_have(self, view: View, resource: Resource) -> bool:
+        labelled = Selection(namespace=view.key.namespace, labels=f"{names.CLAIM_LABEL}={view.identity.uid}")
+        try:
+            return bool((await self._cluster.kube.list_page(resource, labelled, limit=1)).items)
+        except Forbidden:
+            return False
+        except ApiError:
+            return True
+
+    async def abandoned(self, key: Key) -> tuple[Known, ...]:
+        """Return the children that die without a word although their claim is proven gone, its name taken or not."""
+        found = [each for each in self._dying(key) if await self._owns(each, key)]
+        if not found:
+            return ()
+        claim = await self._read(self.claims.resource, key)
+        return tuple(each for each in found if claim is None or _is_of_another(each.live, claim))
+
+    def _dying(self, key: Key) -> Iterator[Known]:
+        for watched in self._cluster.watches:
+            store = watched.store
+            for child in store.by_index("dying", f"{key.namespace}/{key.name}"):
+                live, facts = store.get(child), self._cluster.catalog.get(watched.resource.group_kind)
+                entry = entry_of(live, stateful=facts.stateful) if live and facts else None
+                if entry and live and facts and facts.managed and names.TEARDOWN not in annotations_of(live):
+                    yield Known(entry, live, facts)
+
+    async def _owns(self, child: Known, claim: Key) -> bool:
+        """Tell whether a child is of a claim of this kind: by its owner, without one by who wrote it."""
+        if child.live is None or child.facts is None:
+            return False
+        mine = self.claims.resource
+        owners = metadata(child.live).get("ownerReferences") or ()
+        if owners:
+            kinds = {(str(each.get("apiVersion")).rpartition("/")[0], each.get("kind")) for each in owners}
+            return (mine.group, mine.kind) in kinds
+        try:
+            whole = await self._cluster.kube.get(child.facts.resource, key_of(child.live))
+        except NotFound:
+            return False
+        manager = names.manager(mine.group, mine.kind, claim)
+        return any(each.get("manager") == manager for each in metadata(whole).get("managedFields") or ())
 
     @property
     def _crd_key(self) -> Key:
@@ -157,31 +203,34 @@ class Gatherer:
         recorded = inventory.load(claim.get("status") or {})
         identity, namespace = identity_of(claim), key_of(claim).namespace
         facts = {kind: self._cluster.catalog[kind] for kind in sorted(kinds) if kind in self._cluster.catalog}
-        owner = identity.uid
-        found = [await self._of_entry(entry, facts.get(entry.group_kind), namespace, owner) for entry in recorded]
+        found = [await self._of_entry(entry, facts.get(entry.group_kind), claim) for entry in recorded]
         names_known = {(each.entry.group_kind, each.entry.name) for each in found}
         for kind, about in facts.items():
             store = self._cluster.watches.listed(about.resource).store
             for key in store.by_index("claim", f"{namespace}/{identity.uid}"):
                 live = store.get(key)
-                entry = inventory.entry_of(live, stateful=about.stateful) if live else None
+                entry = entry_of(live, stateful=about.stateful) if live else None
                 if entry and (kind, key.name) not in names_known and _is_of(live, key_of(claim)):
                     found.append(Known(entry, live, about))
         return tuple(found)
 
-    async def _of_entry(self, entry: Entry, facts: KindFacts | None, namespace: str, identity: str) -> Known:
+    async def _of_entry(self, entry: Entry, facts: KindFacts | None, claim: Object) -> Known:
+        namespace, identity = key_of(claim).namespace, identity_of(claim).uid
         if facts is None:
-            return Known(entry, None, None)
+            return Known(entry, None, None, unseen=self._cluster.is_defined(entry.group_kind))
         key = Key(namespace, entry.name)
         live = self._cluster.watches.listed(facts.resource).store.get(key)
-        if live is None and entry.uid:
-            # Without its label an object is not in the cache; only the API server can say that it is gone.
+        if live is None:
+            # Without its label an object is not in the cache, and a create may have taken effect without an answer:
+            # only the API server can say that it is gone.
             live = await self._read(facts.resource, key)
         if live is not None and uid_of(live) != entry.uid and labels_of(live).get(names.CLAIM_LABEL) != identity:
             # A stranger has the name by now: ours is gone.
             live = None
         if live is not None and uid_of(live) != entry.uid:
             entry = msgspec.structs.replace(entry, uid=uid_of(live), applied=False, desired="", live="", resting=())
+        if live is not None and not entry.stateful and says_stateful(live):
+            entry = msgspec.structs.replace(entry, stateful=True)
         return Known(entry, live, facts)
 
     async def _read(self, resource: Resource, key: Key) -> Object | None:
@@ -191,6 +240,14 @@ class Gatherer:
             return None
         metadata(live).pop("managedFields", None)
         return live
+
+
+def _is_of_another(live: Object | None, claim: Object) -> bool:
+    """Tell whether a child was composed for an earlier claim of the name, and not for this one or its restored self."""
+    if live is None:
+        return False
+    owned = {each.get("uid") for each in metadata(live).get("ownerReferences") or ()}
+    return labels_of(live).get(names.CLAIM_LABEL) != identity_of(claim).uid and uid_of(claim) not in owned
 
 
 def _is_of(live: Object | None, claim: Key) -> bool:

@@ -7,9 +7,8 @@ from typing import Any
 
 import msgspec
 
-from composer import names
 from composer.quantities import Amount
-from runtime.objects import Object, annotations_of, key_of, uid_of
+from runtime.objects import Object
 
 
 class Resting(msgspec.Struct, frozen=True):
@@ -84,24 +83,6 @@ def dump(entries: Iterable[Entry]) -> list[Object]:
     # By way of JSON, so that it equals what is read back: lists, no tuples.
     found: list[Object] = msgspec.json.decode(msgspec.json.encode(tuple(entries)))
     return found
-
-
-def entry_of(child: Object, *, stateful: bool) -> Entry | None:
-    """Make the entry of a child that was found by its label alone; None when its annotations are gone."""
-    annotations = annotations_of(child)
-    resource = annotations.get(names.RESOURCE)
-    if not resource:
-        return None
-    return Entry(
-        resource=resource,
-        key=annotations.get(names.KEY, ""),
-        api_version=child["apiVersion"],
-        kind=child["kind"],
-        name=key_of(child).name,
-        uid=uid_of(child),
-        stateful=stateful,
-        marks=names.marks_of(child),
-    )
 
 
 def kinds(entries: Iterable[Entry]) -> frozenset[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -137,6 +137,14 @@ def catalog_of(facts: Iterable[KindFacts]) -> Catalog:
     return found
 
 
+def _holds_data(resource: Resource, labels: Mapping[str, str], *, is_claim: bool) -> bool:
+    """Tell whether losing an object loses data: what a provider serves does unless its CRD says that it does not."""
+    said = labels.get(names.STATEFUL_LABEL)
+    if is_managed(resource.group) and not is_claim:
+        return said != "false"
+    return said == "true" or resource.group_kind in HOLDS_DATA
+
+
 def facts_of(crd: Object) -> KindFacts | None:
     """Read one CRD; None when it serves no version, or none yet."""
     spec, status = crd["spec"], crd.get("status")
@@ -157,7 +165,7 @@ def facts_of(crd: Object) -> KindFacts | None:
     listed = labels.get(names.COMPOSABLE_LABEL) or str(is_listed(resource.group, resource.group_kind)).lower()
     return KindFacts(
         resource,
-        stateful=labels.get(names.STATEFUL_LABEL) == "true" or resource.group_kind in HOLDS_DATA,
+        stateful=_holds_data(resource, labels, is_claim=not gaps),
         schema=(version.get("schema") or {}).get("openAPIV3Schema"),
         gaps=gaps,
         allowed=listed == "true" and resource.namespaced and bool(gaps),

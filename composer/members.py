@@ -8,22 +8,26 @@ from datetime import UTC, datetime
 
 import msgspec
 
+from composer import names
+from composer.hashes import digest
 from composer.models import CompositionChoice
 from composer.view import identity_of, is_paused
 from runtime.conditions import find, is_true
-from runtime.objects import Object, annotations_of, deleting, key_of, metadata
+from runtime.objects import Object, annotations_of, deleting, generation_of, key_of, labels_of, metadata
 
 EVER = datetime.min.replace(tzinfo=UTC)
 NOT_YET = datetime.max.replace(tzinfo=UTC)
+_NO_INPUT = (names.PREFIX, "kubectl.kubernetes.io/")
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
     """One claim as a rollout sees it.
 
-    `place` is its position in the order, `trouble` why it is stalled; `since`: when it took its present revision or,
+    `place` is its position in the order, `revision` the one it uses, empty when that is not known; `trouble` why it is
+    stalled, `hindrance` the reason why it is not usable or not in sync; `since`: when it took its present revision or,
     if that is later, when it was last at rest; `was_ready`: how it was just before it took the revision; `stands_since`
-    as `stands_since()` says.
+    as `stands_since()` says. `has_changed`: its owner asks for something else than when it took the revision.
     """
 
     name: str
@@ -32,9 +36,17 @@ class Member:
     is_ready: bool = True
     is_working: bool = False
     trouble: tuple[str, str] | None = None
+    hindrance: str = ""
     since: datetime | None = None
     was_ready: bool = True
     stands_since: datetime = EVER
+    is_paused: bool = False
+    has_changed: bool = False
+
+    @property
+    def namespace(self) -> str:
+        """The claim's namespace."""
+        return self.name.partition("/")[0]
 
     @property
     def is_well(self) -> bool:
@@ -53,31 +65,63 @@ def place_of(identity: str, revision: str) -> str:
 
 
 def is_well(claim: Object) -> bool:
-    """Tell whether a claim is healthy: Ready, and not Stalled."""
-    return is_true(claim, "Ready") and not is_true(claim, "Stalled")
+    """Tell whether a claim is healthy: Ready, and not Stalled by anything that a newer revision would not end."""
+    return lacks_revision(claim) or (is_true(claim, "Ready") and not is_true(claim, "Stalled"))
+
+
+def lacks_revision(claim: Object) -> bool:
+    """Tell whether a claim stays as it is, since its revision is gone, until a wave takes it along."""
+    return (find(claim, "Synced") or {}).get("reason") == "RevisionNotFound"
+
+
+def was_well(claim: Object) -> bool:
+    """Tell whether a claim that takes a revision was healthy with what it asks for now."""
+    observed = (claim.get("status") or {}).get("observedGeneration")
+    return is_well(claim) and observed == generation_of(claim)
+
+
+def input_of(claim: Object) -> str:
+    """Return what a claim asks for, in short: its generation, and a hash of the labels and annotations of its owner.
+
+    Templates see these, and an edit of them changes no generation. Ours and those of kubectl are left out.
+    """
+    annotations = {name: text for name, text in annotations_of(claim).items() if not name.startswith(_NO_INPUT)}
+    return f"{generation_of(claim)}/{digest([dict(labels_of(claim)), annotations])[:10]}"
 
 
 def member_of(claim: Object, revision: str, now: datetime) -> Member | None:
-    """Read a claim; None for one that a rollout passes over: it has no revision yet, is pinned, paused, or goes."""
+    """Read a claim; None for one that a rollout passes over: nothing is composed for it yet, it is pinned, or goes."""
     found = (claim.get("status") or {}).get("composition") or {}
-    if not found.get("revision") or deleting(claim) or is_paused(annotations_of(claim), now):
-        return None
-    if (claim.get("spec") or {}).get("compositionRevisionRef"):
-        return None
     choice = msgspec.convert(found, CompositionChoice, strict=False)
+    is_composed = bool(choice.revision) or names.IDENTITY in annotations_of(claim)
+    if not is_composed or deleting(claim) or (claim.get("spec") or {}).get("compositionRevisionRef"):
+        return None
+    lacks = lacks_revision(claim)
     stalled = find(claim, "Stalled")
-    is_stalled = stalled is not None and stalled.get("status") == "True"
+    is_stalled = stalled is not None and stalled.get("status") == "True" and not lacks
     return Member(
         name=str(key_of(claim)),
         place=place_of(str(identity_of(claim)), revision),
         revision=choice.revision,
-        is_ready=is_true(claim, "Ready"),
-        is_working=is_true(claim, "Reconciling"),
+        is_ready=lacks or is_true(claim, "Ready"),
+        is_working=is_true(claim, "Reconciling") and not lacks,
         trouble=(str(stalled["reason"]), str(stalled["message"])) if stalled and is_stalled else None,
+        hindrance=_hindrance(claim),
         since=_since(claim, choice),
         was_ready=choice.was_ready is not False,
-        stands_since=stands_since(claim),
+        # One without any status is yet to say how it stands.
+        stands_since=stands_since(claim) if choice.revision or lacks else NOT_YET,
+        is_paused=is_paused(annotations_of(claim), now),
+        has_changed=choice.revision == revision and choice.input not in ("", input_of(claim)),
     )
+
+
+def _hindrance(claim: Object) -> str:
+    for type_, unrest in (("Stalled", "True"), ("Reconciling", "True"), ("Ready", "False")):
+        told = find(claim, type_)
+        if told is not None and told.get("status") == unrest:
+            return str(told.get("reason", ""))
+    return ""
 
 
 def stands_since(claim: Object) -> datetime:

@@ -44,6 +44,18 @@ class TypeRef(_Frozen, frozen=True):
     kind: str
 
 
+class AllowedNamespaces(_Frozen, frozen=True):
+    """Whose claims may use a Composition: namespaces by name, and those with the labels; neither means nobody."""
+
+    names: tuple[str, ...] = ()
+    selector: LabelSelector | UnsetType = UNSET
+
+    def admits(self, namespace: str, labels: dict[str, str]) -> bool:
+        """Tell whether a namespace is one of them."""
+        by_labels = not isinstance(self.selector, UnsetType) and self.selector.matches(labels)
+        return namespace in self.names or by_labels
+
+
 class AppliesTo(_Frozen, frozen=True):
     """Which claims get a Composition that they did not name."""
 
@@ -82,6 +94,7 @@ class CompositionSpec(_Frozen, frozen=True):
     composite_type_ref: TypeRef
     resources: tuple[ResourceTemplate, ...]
     applies_to: AppliesTo | UnsetType = UNSET
+    allowed_namespaces: AllowedNamespaces | UnsetType = UNSET
     environments: tuple[str, ...] = ()
     deletion_policies: tuple[DeletionPolicy, ...] = ("Orphan",)
     variables: Expressions = {}
@@ -101,13 +114,17 @@ class CompositionRevisionSpec(_Frozen, frozen=True):
 
 
 class CompositionChoice(_Frozen, frozen=True):
-    """The Composition and the revision in use; the rest where revisions go by waves: how the claim came to it."""
+    """The Composition and the revision in use; the rest where revisions go by waves: how the claim came to it.
+
+    `input`: what was asked for then, as `composer.members.input_of` says.
+    """
 
     name: str = ""
     revision: str = ""
     since: str = ""
     previous: str = ""
     was_ready: bool | UnsetType = UNSET
+    input: str = ""
 
 
 class Binding(_Frozen, frozen=True):
@@ -231,7 +248,7 @@ class RolloutStatus(_Frozen, frozen=True):
     """How far a revision has come; `through` is the place in the order that it has reached, `everyone`: all of it.
 
     `revision` is the number that the state speaks of: content that comes back gets a new one. `opened`: when the open
-    wave was opened (RFC 3339); who came later goes with the next.
+    wave was opened (RFC 3339); who came later goes with the next. `paused`: how many paused claims do not have it.
     """
 
     revision: int
@@ -244,6 +261,7 @@ class RolloutStatus(_Frozen, frozen=True):
     everyone: bool = False
     total: int = 0
     updated: int = 0
+    paused: int = 0
     failed: int = 0
     failures: tuple[RolloutFailure, ...] = ()
 

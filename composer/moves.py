@@ -6,11 +6,13 @@ under. It goes back by itself where an earlier revision, with the earlier name, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
 import msgspec
 
+from composer.choose import Revision, readable
 from composer.models import CompositionSpec
 from composer.problems import Problem, near
 from composer.view import Known, View
@@ -43,6 +45,42 @@ def faults(spec: CompositionSpec) -> Iterator[Problem]:
             taken[name] = resource.name
 
 
+def reused_names(composition: dict[str, Any], known: Iterable[Revision]) -> tuple[Problem, ...]:
+    """Find resources that would share an object with another one in claims of an earlier revision."""
+    current, earlier = readable(composition), (readable(each.composition) for each in known)
+    return tuple(reused(current, (each for each in earlier if each is not None))) if current else ()
+
+
+def reused(spec: CompositionSpec, earlier: Iterable[CompositionSpec]) -> Iterator[Problem]:
+    """Find names that are given again although another resource's objects have them: it was moved from them before.
+
+    New claims show nothing of it: only those of before the move would have two resources with one object.
+    """
+    origins: dict[str, set[str]] = {}
+    for each in (*earlier, spec):
+        for resource in each.resources:
+            origins.setdefault(resource.name, set()).update(resource.moved_from)
+    present = {resource.name: index for index, resource in enumerate(spec.resources)}
+    for name in present:
+        for origin in sorted(_behind(name, origins) & (present.keys() - {name})):
+            what = (
+                f"objects of resource {name!r} that were made before it was moved have the name of {origin!r};"
+                " give this resource another name"
+            )
+            yield Problem("DuplicateResource", what, f"spec.resources[{present[origin]}].name", resource=origin)
+
+
+def _behind(name: str, origins: Mapping[str, set[str]]) -> set[str]:
+    """Return all names that objects of a resource may have been made under."""
+    found: set[str] = set()
+    ahead = [name]
+    while ahead:
+        more = origins.get(ahead.pop(), set()) - found
+        found |= more
+        ahead += more
+    return found
+
+
 def _new_names(view: View, spec: CompositionSpec) -> dict[str, str]:
     """Map the names in the inventory to those of the composition, where they differ."""
     present = {resource.name for resource in spec.resources}
@@ -60,6 +98,8 @@ def _new_names(view: View, spec: CompositionSpec) -> dict[str, str]:
 
 
 def _renamed(known: Known, names: dict[str, str]) -> Known:
+    needs = tuple(names.get(each, each) for each in known.entry.depends_on)
+    known = replace(known, entry=msgspec.structs.replace(known.entry, depends_on=needs))
     name = names.get(known.entry.resource)
     if name is None:
         return known

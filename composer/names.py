@@ -26,6 +26,8 @@ KINDS = PREFIX + "kinds"
 CLAIM_NAME = PREFIX + "claim-name"
 RESOURCE = PREFIX + "resource"
 KEY = PREFIX + "key"
+STATEFUL = PREFIX + "stateful"
+DEPENDS_ON = PREFIX + "depends-on"
 PAUSED = PREFIX + "paused"
 PAUSED_REASON = PREFIX + "paused-reason"
 RECONCILE_REQUESTED_AT = PREFIX + "reconcile-requested-at"
@@ -73,6 +75,11 @@ class Identity:
             if known and (known.namespace, known.name) == (claim.namespace, claim.name):
                 return known
         return cls(uid, claim.namespace, claim.name)
+
+
+def is_reserved(name: str) -> bool:
+    """Tell whether a label or an annotation is Fairlead's own, which no template sets."""
+    return name.partition("/")[0].endswith("fairlead.dev")
 
 
 def child_name(identity: Identity, resource: str, key: str = "") -> str:

@@ -17,7 +17,7 @@ from composer.report import child_cause
 from composer.resting import at_rest
 from composer.view import View
 from runtime.errors import ApiError, Conflict, NotFound, WriteConflict
-from runtime.objects import Object, generation_of
+from runtime.objects import Object, generation_of, observed_generation_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ def after(
 def _has_seen(live: Object | None) -> bool:
     if live is None:
         return True
-    observed = (live.get("status") or {}).get("observedGeneration")
+    observed = observed_generation_of(live)
     return observed is None or observed == generation_of(live)
 
 

@@ -15,7 +15,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from composer import names
-from runtime.objects import Object, metadata, uid_of, version_of
+from runtime.objects import Object, metadata
+from runtime.preconditions import patch_tests
 
 _LENT_ANNOTATIONS = tuple(f"f:{name}" for name in (*names.MARKS, names.RECONCILE_REQUESTED_AT))
 _LENT_FINALIZER = f'v:"{names.TEARDOWN_FINALIZER}"'
@@ -55,11 +56,7 @@ def shed(live: Object, manager: str) -> list[dict[str, Any]]:
 def _replacing(live: Object, entries: Sequence[Object]) -> list[dict[str, Any]]:
     if list(entries) == list(metadata(live).get("managedFields") or ()):
         return []
-    return [
-        {"op": "test", "path": "/metadata/uid", "value": uid_of(live)},
-        {"op": "test", "path": "/metadata/resourceVersion", "value": version_of(live)},
-        {"op": "replace", "path": "/metadata/managedFields", "value": list(entries)},
-    ]
+    return [*patch_tests(live), {"op": "replace", "path": "/metadata/managedFields", "value": list(entries)}]
 
 
 def _is_copy(entry: Object) -> bool:

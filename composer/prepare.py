@@ -9,20 +9,22 @@ from typing import Any, Protocol
 from msgspec import UnsetType
 
 from composer import names
+from composer.brakes import foreign_stateful, stateful_places
 from composer.choose import (
     Candidate,
     Revision,
     Standing,
+    admitted,
     choose,
     choose_revision,
     is_way_back,
+    not_allowed,
     readable,
 )
-from composer.decide import foreign_stateful
 from composer.floors import floors_of
 from composer.inventory import load as load_inventory
 from composer.kinds import is_silent
-from composer.members import is_well, stands_since
+from composer.members import NOT_YET, is_well, lacks_revision, stands_since
 from composer.models import CompositionSpec, DeletionPolicy
 from composer.moves import moved, origins
 from composer.problems import CompositionError
@@ -31,7 +33,9 @@ from composer.render import Observed, Rendered, Request
 from composer.report import Findings
 from composer.teardown import effective_policy
 from composer.view import View, without_rests
-from runtime.objects import Object, annotations_of, dumps, labels_of
+from runtime.objects import Object, annotations_of, dumps, labels_of, metadata
+
+_OF_EACH_WRITE = frozenset({"managedFields", "resourceVersion"})
 
 
 class Renderer(Protocol):
@@ -59,7 +63,8 @@ class Prepared:
     """A claim that can be composed: its revision and what it renders to.
 
     `view` calls the resources as that revision does; `is_way_back`: the claim leaves a revision that failed;
-    `is_new_intent`: claim or revision is another than before, so that fights over fields begin anew.
+    `is_new_intent`: claim or revision is another than before, so that fights over fields begin anew; `remarks`: what is
+    to be said of the choice itself.
     """
 
     composition: str
@@ -69,6 +74,7 @@ class Prepared:
     view: View
     is_way_back: bool = False
     is_new_intent: bool = False
+    remarks: tuple[Cause, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +83,7 @@ class _Chosen:
     revision: Revision
     spec: CompositionSpec
     is_way_back: bool
+    outside: Cause | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +137,7 @@ class Preparer:
             view,
             is_way_back=chosen.is_way_back,
             is_new_intent=is_new,
+            remarks=(chosen.outside,) if chosen.outside else (),
         )
 
     def kinds(self, claim: Object) -> frozenset[str]:
@@ -140,9 +148,19 @@ class Preparer:
         return kinds_of(newest.composition) if newest else frozenset()
 
     def supported_policies(self, view: View) -> tuple[DeletionPolicy, ...] | None:
-        """Return the deletion policies of the revision in use; None when it cannot be read any more."""
+        """Return the deletion policies of the revision in use; None when it cannot be read any more.
+
+        Where the claim's status was lost, that is the revision which such a claim would be given, without Delete: of
+        what nobody remembers nothing is destroyed without a backup.
+        """
         wanted = (view.status.get("composition") or {}).get("revision")
-        for revision in self._library.revisions(view.chosen):
+        known = self._library.revisions(view.chosen)
+        if not wanted:
+            finished = [revision for revision in known if revision.is_finished]
+            newest = max(finished, key=lambda revision: revision.number, default=None)
+            spec = readable(newest.composition) if newest else None
+            return tuple(policy for policy in spec.deletion_policies if policy != "Delete") if spec else None
+        for revision in known:
             if revision.name == wanted:
                 spec = readable(revision.composition)
                 return spec.deletion_policies if spec else None
@@ -151,11 +169,16 @@ class Preparer:
     def _choose(self, view: View) -> _Chosen | _Unchecked | Cause:
         spec = view.spec
         known = self._library.candidates(view.resource.api_version, view.resource.kind)
+        known = admitted(known, view.chosen, view.key.namespace, view.namespace_labels)
         chosen = choose(spec, view.chosen, labels_of(view.claim), view.namespace_labels, known)
         if isinstance(chosen, Cause):
             return chosen
         pin = "" if isinstance(spec.composition_revision_ref, UnsetType) else spec.composition_revision_ref.name
         candidate = next(each for each in known if each.name == chosen)
+        outside = not_allowed(candidate, view.key.namespace, view.namespace_labels)
+        if outside and pin not in ("", (view.status.get("composition") or {}).get("revision")):
+            text = f"{outside.message}; spec.compositionRevisionRef may not name another revision of it"
+            return cause("NotAllowed", text)
         revisions, standing = self._library.revisions(chosen), _standing(view)
         revision = choose_revision(chosen, pin, revisions, standing=standing, refusal=candidate.refusal)
         if isinstance(revision, Cause):
@@ -163,7 +186,7 @@ class Preparer:
         composition = readable(revision.composition)
         if composition is None:
             return cause("SchemaMismatch", f"revision {revision.name} cannot be read")
-        return _Chosen(chosen, revision, composition, is_way_back(revision, revisions, standing))
+        return _Chosen(chosen, revision, composition, is_way_back(revision, revisions, standing), outside)
 
     def _environments(self, spec: CompositionSpec) -> dict[str, dict[str, str]] | Cause:
         found = {name: self._library.environment(name) for name in spec.environments}
@@ -177,7 +200,14 @@ class Preparer:
 def _standing(view: View) -> Standing:
     found = view.status.get("composition") or {}
     revision, previous = str(found.get("revision") or ""), str(found.get("previous") or "")
-    return Standing(str(view.identity), revision, previous, is_well(view.claim), stands_since(view.claim))
+    return Standing(
+        str(view.identity),
+        revision,
+        previous,
+        is_well(view.claim),
+        stands_since(view.claim) if revision or lacks_revision(view.claim) else NOT_YET,
+        has_children=any(each.live is not None or each.entry.uid for each in view.known),
+    )
 
 
 def untouched(view: View, *causes: Cause) -> Findings:
@@ -195,6 +225,8 @@ def untouched(view: View, *causes: Cause) -> Findings:
 
 def _request(view: View, chosen: _Chosen, environments: dict[str, dict[str, str]]) -> Request:
     claim = {name: value for name, value in view.claim.items() if name != "status"}
+    # Without what every write of ours changes: the same claim is the same request.
+    claim["metadata"] = {name: item for name, item in metadata(claim).items() if name not in _OF_EACH_WRITE}
     observed = tuple(
         Observed(each.entry.resource, each.entry.key, each.live, is_silent=is_silent(each.facts, each.live))
         for each in view.known
@@ -210,6 +242,7 @@ def _request(view: View, chosen: _Chosen, environments: dict[str, dict[str, str]
         stateful_foreign=foreign_stateful(view),
         origins=origins(view),
         floors=floors_of(view, chosen.spec),
+        stateful_places=stateful_places(view),
     )
 
 

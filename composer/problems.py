@@ -7,6 +7,8 @@ from collections.abc import Iterable
 
 import msgspec
 
+from runtime.text import readable
+
 _TEXT_LIMIT = 400
 
 
@@ -22,18 +24,14 @@ class Problem(msgspec.Struct, frozen=True, omit_defaults=True):
     def __post_init__(self) -> None:
         # A template may name what it likes at any length; what is said of it goes into events and conditions.
         for name in ("message", "path"):
-            text = getattr(self, name)
-            if len(text) > _TEXT_LIMIT:
-                msgspec.structs.force_setattr(self, name, _cut(text))
+            text = readable(getattr(self, name), _TEXT_LIMIT)
+            if text is not getattr(self, name):
+                msgspec.structs.force_setattr(self, name, text)
 
     def __str__(self) -> str:
         place = f"{self.path}:{self.column}" if self.column else self.path
         text = f"{place}: {self.message}" if place else self.message
-        return _cut(text)
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _TEXT_LIMIT else text[: _TEXT_LIMIT - 1] + "…"
+        return readable(text, _TEXT_LIMIT)
 
 
 class CompositionError(Exception):

@@ -23,7 +23,7 @@ from composer.secrets import Publisher
 from runtime.cache import Informer
 from runtime.changes import Change
 from runtime.controller import Controller, ControllerSettings, Source, is_intent
-from runtime.objects import Key, Object, annotations_of, metadata
+from runtime.objects import Key, Object, annotations_of, deleting, metadata
 from runtime.serve import ProcessContext
 
 _SYNC_SECONDS = 30.0
@@ -73,6 +73,7 @@ async def build(
     compositions.source(Source(library.compositions, primary=True))
     compositions.source(Source(cluster.crds, keys=lambda change: library.concerned(kind_of(change))))
     compositions.source(Source(library.environments, keys=lambda change: settled_by(library, change)))
+    compositions.source(Source(library.revision_informer, keys=ended_revision))
     secrets = tuple(cluster.secrets(each) for each in claim_namespaces)
     service = _Service(context, cluster, library, workshop, reconciler, settings, secrets)
     demand = Demand(cluster, library, service, idle=min(resync, _IDLE), heard=compositions.enqueue)
@@ -94,6 +95,14 @@ def kinds_controller(demand: Demand, cluster: Cluster, library: Library, setting
 def settled_by(library: Library, change: Change) -> Iterable[Key]:
     """Map a changed environment to the Compositions that are checked against it; a first list changes none."""
     return () if change.initial else library.settled_by(change.key.name)
+
+
+def ended_revision(change: Change) -> Iterable[Key]:
+    """Map a revision that is being deleted, or is gone, to its Composition."""
+    revision, now = change.new() or change.old() or {}, change.new()
+    if now is not None and not deleting(now):
+        return ()
+    return (Key("", str((revision.get("spec") or {}).get("compositionName") or "")),)
 
 
 def kind_of(change: Change) -> str:
@@ -164,7 +173,7 @@ class _Service:
         def on_crd(change: Change) -> Iterable[Key]:
             if change.initial or not defines(change):
                 return ()
-            actor.memory.forget_refusals()
+            actor.refusals.clear()
             return keys.of_crd(change)
 
         controller.source(Source(self.cluster.crds, keys=on_crd))

@@ -6,6 +6,9 @@ import enum
 
 import msgspec
 
+from runtime.conditions import MESSAGE_LIMIT
+from runtime.text import readable
+
 
 class Gravity(enum.IntEnum):
     """How a cause shows in the conditions, the gravest first."""
@@ -33,9 +36,25 @@ _MISSING = frozenset(
         "NotAllowed",
         "ProviderConfigNotFound",
         "ReferenceNotFound",
+        "RevisionNotFound",
         "SecretNotFound",
     }
 )
+OTHERS_DOING = frozenset(
+    {
+        "AccessDenied",
+        "Brake",
+        "ConnectionIncomplete",
+        "InvalidPassword",
+        "LimitReached",
+        "PasswordUnknown",
+        "QuotaExceeded",
+        "SecretNotFound",
+        "SecretNotOwned",
+        "Throttled",
+    }
+)
+"""Reasons that a tenant can bring about without an edit of the claim: by Secrets, or by what others share with him."""
 _WAITING = frozenset(
     {
         "CloudBusy",
@@ -105,8 +124,13 @@ class Cause(msgspec.Struct, frozen=True):
 
 
 def cause(reason: str, message: str, *, resource: str = "", gravity_as: Gravity | None = None) -> Cause:
-    """Make a cause of a reason with the gravity that the reason has, unless its teller says otherwise."""
-    return Cause(reason, message, resource, gravity(reason) if gravity_as is None else gravity_as)
+    """Make a cause of a reason with the gravity that the reason has, unless its teller says otherwise.
+
+    The message is made readable and cut: it may repeat anybody's words.
+    """
+    return Cause(
+        reason, readable(message, MESSAGE_LIMIT), resource, gravity(reason) if gravity_as is None else gravity_as
+    )
 
 
 def gravest(causes: tuple[Cause, ...]) -> Cause | None:

@@ -5,7 +5,8 @@ Imports no Kubernetes client. In the cluster it runs in a worker process without
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -13,6 +14,7 @@ import msgspec
 
 from composer import environments, names
 from composer.compilation import Compiled, CompiledResource, compile_composition
+from composer.dressing import Owning, Part, dressed
 from composer.floors import Floor, Kept, raised, reached, refuse_unmeasured
 from composer.models import Expressions
 from composer.problems import CompositionError, PendingError, Problem
@@ -22,12 +24,12 @@ from composer.scope import Absent, Composed, Variables, claim_view
 from composer.template import Leaf, fill, fill_leaf
 from composer.values import ordered
 from runtime.kstatus import kstatus
-from runtime.objects import Object, annotations_of, dumps, metadata
+from runtime.objects import Object, deleting, dumps
 
-_OUTPUT_LIMIT_BYTES = 1 << 20
-_CHILDREN_LIMIT = 128
+OUTPUT_LIMIT_BYTES = 1 << 20
+CHILDREN_LIMIT = 128
 # A mebibyte of empty lists keeps an event loop that reads it for longer than a mebibyte of text.
-_VALUES_LIMIT = 1 << 16
+VALUES_LIMIT = 1 << 16
 
 
 class Observed(msgspec.Struct, frozen=True):
@@ -47,6 +49,7 @@ class Request(msgspec.Struct, frozen=True):
 
     `stateful_foreign` lists the kinds (`Kind.group`) that hold data and are no provider's of ours, `origins` the
     earlier names of resources whose objects keep them, `floors` the least values of fields that never become smaller.
+    `stateful_places` are children (resource, forEach key, kind) that held data before, whatever is said of them now.
     """
 
     composition_name: str
@@ -58,6 +61,7 @@ class Request(msgspec.Struct, frozen=True):
     stateful_foreign: tuple[str, ...] = ()
     origins: dict[str, str] = {}
     floors: tuple[Floor, ...] = ()
+    stateful_places: tuple[tuple[str, str, str], ...] = ()
 
 
 class Child(msgspec.Struct, frozen=True):
@@ -173,6 +177,7 @@ class _Rendering:
             self._known_fields(self._compiled.status),
             self._known_fields(self._compiled.connection),
         )
+        _refuse_twins(rendered)
         _refuse_excess(rendered)
         return rendered
 
@@ -264,46 +269,18 @@ class _Rendering:
 
     def _dressed(self, resource: CompiledResource, key: str, manifest: Object) -> Object:
         """Give a manifest its name, its place, its owner and our label and annotations."""
-        claim = self._request.claim
-        meta = metadata(manifest)
-        made_as = self._request.origins.get(resource.name, resource.name)
-        annotations = {**(meta.get("annotations") or {}), **self._annotations(made_as, key)}
-        dressed: Object = {
-            "name": names.child_name(self._identity, made_as, key),
-            "namespace": metadata(claim).get("namespace", ""),
-            "labels": {**(meta.get("labels") or {}), names.CLAIM_LABEL: self._identity.uid},
-            "annotations": annotations,
-        }
-        group = str(manifest["apiVersion"]).rpartition("/")[0]
-        is_listed = group_kind_of(manifest) in self._request.stateful_foreign
-        if is_listed or (resource.source.stateful is True and not _ours(group)):
-            # The collector deletes all dependents at once under foreground deletion; this keeps the order ours.
-            dressed["finalizers"] = [names.TEARDOWN_FINALIZER]
-        else:
-            dressed["ownerReferences"] = [_owner(claim)]
-        rest = {name: value for name, value in manifest.items() if name not in ("apiVersion", "kind", "metadata")}
-        return {"apiVersion": manifest["apiVersion"], "kind": manifest["kind"], "metadata": dressed, **rest}
-
-    def _annotations(self, resource: str, key: str) -> dict[str, str]:
-        on_claim = annotations_of(self._request.claim)
-        found = {
-            names.CLAIM_NAME: self._identity.name,
-            names.COMPOSITION: self._request.composition_name,
-            names.RESOURCE: resource,
-        }
-        if key:
-            found[names.KEY] = key
-        if on_claim.get(names.ADOPT) == "none":
-            found[names.ADOPT] = "none"
-        return found
+        source = resource.source
+        dresser = Dresser(self._request, self._identity, self._compiled.spec.deletion_policies)
+        return dresser.dress(
+            (resource.name, key), resource.edges, manifest, stateful=source.stateful is True, path=resource.path
+        )
 
     def _is_ready(self, resource: CompiledResource, key: str, scope: Mapping[str, Any], obj: Object) -> bool:
         live = self._live[resource.name, key]
-        if "deletionTimestamp" in metadata(live):
+        if deleting(live):
             return False
         if not isinstance(resource.ready_when, Leaf):
-            # Without conditions a status is current by kstatus, and that of a newborn has none.
-            return kstatus(live) == "Current" and (resource.name, key) not in self._silent
+            return is_current(live, is_silent=(resource.name, key) in self._silent)
         itself = {**self._known, resource.name: Composed(resource.name, obj, live)}
         try:
             return fill_leaf(resource.ready_when, {**scope, "resources": itself}) is True
@@ -329,40 +306,77 @@ def group_kind_of(obj: Mapping[str, Any]) -> str:
     return f"{obj['kind']}.{group}" if group else str(obj["kind"])
 
 
-def _ours(group: str) -> bool:
-    return group.endswith(".fairlead.dev")
+@dataclass(frozen=True, slots=True)
+class Dresser:
+    """Gives children what follows from the claim. `offered`: the deletion policies of the Composition."""
+
+    request: Request
+    identity: names.Identity
+    offered: Collection[str]
+
+    def dress(
+        self, slot: tuple[str, str], edges: tuple[str, ...], manifest: Object, *, stateful: bool, path: str
+    ) -> Object:
+        """Return the object of the child in a slot; `edges` are the resources that go after it.
+
+        `stateful`: the Composition says that it holds data. Raises CompositionError, which names `path`.
+        """
+        request, (resource, key) = self.request, slot
+        wanted = (request.claim.get("spec") or {}).get("deletionPolicy", "Orphan")
+        policy = wanted if wanted in self.offered else "Orphan"
+        group_kind, origins = group_kind_of(manifest), request.origins
+        part = Part(
+            made_as=origins.get(resource, resource),
+            key=key,
+            path=path,
+            needs=tuple(origins.get(name, name) for name in edges),
+            holds_data=stateful
+            or group_kind in request.stateful_foreign
+            or (resource, key, group_kind) in request.stateful_places,
+        )
+        return dressed(Owning(request.claim, self.identity, request.composition_name, policy), part, manifest)
 
 
-def _owner(claim: Object) -> Object:
-    return {
-        "apiVersion": claim["apiVersion"],
-        "kind": claim["kind"],
-        "name": metadata(claim)["name"],
-        "uid": metadata(claim).get("uid", ""),
-        "controller": True,
-        "blockOwnerDeletion": True,
-    }
+def is_current(live: Object, *, is_silent: bool) -> bool:
+    """Tell whether a live child is ready where the Composition does not say when it is.
+
+    Without conditions a status is current by kstatus, and that of a child whose operator wrote none yet has none.
+    """
+    return not deleting(live) and not is_silent and kstatus(live) == "Current"
+
+
+def _refuse_twins(rendered: Rendered) -> None:
+    """Refuse two children that are one object: each would undo the other, and the end of one be that of both."""
+    seen: dict[tuple[str, str], str] = {}
+    for child in rendered.children:
+        other = seen.setdefault((child.group_kind, child.name), child.resource)
+        if other != child.resource:
+            what = (
+                f"resources {other!r} and {child.resource!r} are both {child.object['kind']} {child.name}: one was"
+                " moved from the name of the other, and its object still has it; give the other one another name"
+            )
+            raise CompositionError(Problem("DuplicateResource", what, "spec.resources", resource=child.resource))
 
 
 def _refuse_excess(rendered: Rendered) -> None:
-    if len(rendered.children) > _CHILDREN_LIMIT:
-        what = f"{len(rendered.children)} children, at most {_CHILDREN_LIMIT} are allowed"
+    if len(rendered.children) > CHILDREN_LIMIT:
+        what = f"{len(rendered.children)} children, at most {CHILDREN_LIMIT} are allowed"
         raise CompositionError(Problem("RenderLimit", what, "spec.resources"))
     output = dumps(rendered)
-    if len(output) > _OUTPUT_LIMIT_BYTES:
+    if len(output) > OUTPUT_LIMIT_BYTES:
         raise CompositionError(Problem("RenderLimit", "the output is larger than 1 MiB", "spec.resources"))
-    if _values_in(output) > _VALUES_LIMIT:
-        what = f"the output has more than {_VALUES_LIMIT:,} values"
+    if has_too_many_values(output):
+        what = f"the output has more than {VALUES_LIMIT:,} values"
         raise CompositionError(Problem("RenderLimit", what, "spec.resources"))
     if not rendered.children and not rendered.waiting:
         what = "nothing is composed for this claim: every `when` is false; what exists is kept"
         raise CompositionError(Problem("EmptyResult", what, "spec.resources"))
 
 
-def _values_in(output: bytes) -> int:
+def has_too_many_values(output: bytes, limit: int = VALUES_LIMIT) -> bool:
     """Count the values in a JSON document, beginning with what is quick to see: signs, those within texts too."""
     rough = sum(map(output.count, (b",", b"[", b"{")))
-    return rough if rough <= _VALUES_LIMIT else _count(msgspec.json.decode(output))
+    return rough > limit and _count(msgspec.json.decode(output)) > limit
 
 
 def _count(value: Any) -> int:

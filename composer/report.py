@@ -15,9 +15,8 @@ from composer.render import Rendered
 from composer.rollout import choice_after
 from composer.view import View
 from runtime.conditions import Condition, find, is_true, merge, timestamp
-from runtime.objects import Object, deleting, generation_of, key_of
+from runtime.objects import Object, deleting, generation_of, key_of, observed_generation_of
 
-_MESSAGE_LIMIT = 2_000
 MISSING_PATIENCE = timedelta(seconds=60)
 PROGRESS_DEADLINE = timedelta(hours=1)
 _UNTOLD = frozenset({"ProviderConfigNotFound", "NotAllowed"})
@@ -185,7 +184,7 @@ def _with_others(first: Cause, causes: tuple[Cause, ...]) -> str:
     """Tell the first cause in full, and behind it every other fault: consequences follow by themselves."""
     faults = (each.message for each in causes if each.gravity <= Gravity.MISSING)
     others = [text for text in dict.fromkeys(faults) if text != first.message]
-    return "; also: ".join([first.message, *others])[:_MESSAGE_LIMIT]
+    return "; also: ".join([first.message, *others])
 
 
 def child_cause(  # noqa: PLR0911 - one return for each thing that a child can say
@@ -201,8 +200,8 @@ def child_cause(  # noqa: PLR0911 - one return for each thing that a child can s
     stalled, working = find(live, "Stalled"), find(live, "Reconciling")
     if stalled and stalled["status"] == "True":
         return _retold(resource, stalled, Gravity.STALLED)
-    observed = (live.get("status") or {}).get("observedGeneration", generation_of(live))
-    if observed != generation_of(live):
+    observed = observed_generation_of(live)
+    if observed is not None and observed != generation_of(live):
         return _not_seen(resource, what, live, newborn=observed < 1)
     if working and working["status"] == "True":
         progress = Gravity.WAITING if is_true(live, "Ready") else Gravity.PROGRESS
@@ -229,7 +228,7 @@ def _not_seen(resource: str, what: str, live: Object, *, newborn: bool) -> Cause
 
 
 def _retold(resource: str, condition: Mapping[str, Any], weight: Gravity) -> Cause:
-    reason, text = str(condition["reason"]), str(condition["message"])
+    reason, text = condition["reason"], condition["message"] or "it does not say why"
     if reason in _UNTOLD:
         # Whether a ProviderConfig exists is not for everybody to know.
         reason, text = (

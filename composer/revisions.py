@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -19,11 +21,13 @@ from composer.library import REVISIONS, Library, claim_kind
 from composer.members import Member, member_of
 from composer.models import RolloutStatus
 from composer.rollout import superseded
+from runtime import finalizers
 from runtime.cache import Informer
 from runtime.conditions import Condition, merge
 from runtime.errors import AlreadyExists, Conflict, NotFound
 from runtime.events import EventRecorder
-from runtime.objects import Key, Object, generation_of, key_of
+from runtime.objects import Key, Object, deleting, generation_of, key_of, uid_of, version_of
+from runtime.preconditions import apply_metadata
 from runtime.status import write_status
 
 _CHUNK = 50
@@ -35,6 +39,14 @@ class Clock:
 
     now: Callable[[], datetime]
     events: EventRecorder
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How many deleted revisions were let go of, and how many wait for claims."""
+
+    gone: int
+    waiting: int
 
 
 class Revisions:
@@ -53,19 +65,24 @@ class Revisions:
     async def record(self, composition: Object, spec: dict[str, Any]) -> Revision:
         """Make the newest revision be this content: content seen before gets its old revision under a new number."""
         name, wanted = key_of(composition).name, content_hash(spec)
-        known = self._library.revisions(name)
         newest = self.newest(name)
         if newest and content_hash(newest.composition) == wanted:
             return newest
         number = newest.number + 1 if newest else 1
         revision = Revision(f"{name[:200]}-{wanted[:10]}", number, name, spec)
+        stored = self._library.revision_informer.store.get(Key("", revision.name))
         body = {
             "apiVersion": REVISIONS.api_version,
             "kind": REVISIONS.kind,
-            "metadata": {"name": revision.name},
+            # Whoever deletes it, it stays while a claim uses it.
+            "metadata": {
+                "name": revision.name,
+                "finalizers": [names.IN_USE_FINALIZER],
+                **(apply_metadata(stored) if stored else {}),
+            },
             "spec": {"compositionName": name, "revision": number, "hash": wanted, "composition": spec},
         }
-        if any(each.name == revision.name for each in known):
+        if stored:
             made = await self._cluster.kube.apply(REVISIONS, body, manager=names.OWN_MANAGER, force=True)
         else:
             try:
@@ -82,14 +99,18 @@ class Revisions:
         revision = self._library.revision_informer.store.get(Key("", name))
         if revision is None:
             return
+        rollout = msgspec.json.decode(msgspec.json.encode(state)) if state is not None else None
+        await self._write(revision, await self._holds(revision) or conditions, rollout)
+
+    async def _write(self, revision: Object, conditions: list[Condition], rollout: Any) -> None:
         before, generation = revision.get("status") or {}, generation_of(revision)
         own = [Condition(each.type, each.status, each.reason, each.message, generation) for each in conditions]
         status: Object = {
             "observedGeneration": generation,
             "conditions": merge(before.get("conditions") or (), own, self._clock.now()),
         }
-        if state is not None:
-            status["rollout"] = msgspec.json.decode(msgspec.json.encode(state))
+        if rollout is not None:
+            status["rollout"] = rollout
         manager = f"{names.OWN_MANAGER}/status"
         made = await write_status(self._cluster.kube, REVISIONS, revision, status, manager=manager)
         if made:
@@ -100,6 +121,68 @@ class Revisions:
         for each in self._library.revisions(newest.composition_name):
             if each.number < newest.number:
                 await self.tell(each.name, conditions, superseded(each.rollout, self._clock.now()))
+
+    async def hold(self, composition: str) -> None:
+        """Add the finalizer that holds the deletion of a revision in use where an earlier version left it out."""
+        for each in self._library.revisions(composition):
+            revision = None if each.is_deleted or each.is_kept else self._object(each)
+            if revision is None:
+                continue
+            body = {
+                "apiVersion": REVISIONS.api_version,
+                "kind": REVISIONS.kind,
+                "metadata": {
+                    "name": each.name,
+                    **apply_metadata(revision),
+                    "finalizers": [names.IN_USE_FINALIZER],
+                },
+                "spec": revision["spec"],
+            }
+            try:
+                made = await self._cluster.kube.apply(REVISIONS, body, manager=names.OWN_MANAGER, force=True)
+            except NotFound as error:
+                raise Conflict(f"revision {each.name} is gone") from error
+            self._library.revision_informer.store.remember(made)
+
+    async def let_go(self, composition: str) -> Ended:
+        """Let the deleted revisions of a Composition go that no claim uses, and say of the others who does."""
+        gone, waiting = 0, 0
+        for each in self._library.revisions(composition):
+            revision = self._object(each) if each.is_deleted and each.is_kept else None
+            if revision is None:
+                continue
+            held = await self._holds(revision)
+            if held:
+                waiting += 1
+                await self._write(revision, held, (revision.get("status") or {}).get("rollout"))
+                continue
+            operations = finalizers.removal(revision, names.IN_USE_FINALIZER)
+            with suppress(NotFound):
+                await self._cluster.kube.json_patch(REVISIONS, key_of(revision), operations, manager=names.OWN_MANAGER)
+            gone += 1
+        return Ended(gone, waiting)
+
+    def _object(self, revision: Revision) -> Object | None:
+        return self._library.revision_informer.store.get(Key("", revision.name))
+
+    async def _holds(self, revision: Object) -> list[Condition]:
+        """Return what a revision that is being deleted says of the claims that use it; nothing for any other."""
+        if not deleting(revision):
+            return []
+        spec, name = revision.get("spec") or {}, key_of(revision).name
+        composition = str(spec.get("compositionName") or "")
+        finished = {each.name for each in self._library.revisions(composition) if each.is_finished}
+        users = [name in _held_by(claim, finished) async for claim in self._claims(composition)].count(True)
+        is_known = self.knows_claims(spec.get("composition") or {})
+        if is_known and not users:
+            return []
+        who = f"{users} claims use it, are pinned to it or may go back to it" if is_known else "nobody can list claims"
+        text = f"{who}; its deletion waits until none does, and moves none"
+        return [
+            Condition("Ready", "True", "Accepted", "checked; claims may use it", 0),
+            Condition("Synced", "False", "InUse", text, 0),
+            Condition("Stalled", "True", "InUse", text, 0),
+        ]
 
     async def prune(self, composition: str, limit: int) -> None:
         """Delete the oldest revisions beyond `limit` that no claim uses, came from, or is pinned to."""
@@ -114,8 +197,10 @@ class Revisions:
         for each in spare[: max(len(spare) - limit, 0)]:
             try:
                 revision = await self._cluster.kube.get(REVISIONS, Key("", each.name))
-                if (revision.get("spec") or {}).get("revision") == each.number:
-                    await self._cluster.kube.delete(REVISIONS, Key("", each.name), uid=revision["metadata"]["uid"])
+                if not deleting(revision) and (revision.get("spec") or {}).get("revision") == each.number:
+                    await self._cluster.kube.delete(
+                        REVISIONS, Key("", each.name), uid=uid_of(revision), resource_version=version_of(revision)
+                    )
             except NotFound:
                 continue
 
@@ -155,6 +240,14 @@ def are_known(facts: KindFacts | None, listed: Sequence[bool]) -> bool:
     `listed`: for each watch of its claims, whether that has a complete list.
     """
     return all(listed) if listed else facts is None or not facts.abstract
+
+
+def _held_by(claim: Object, finished: AbstractSet[str]) -> set[str]:
+    """Return the revisions whose deletion a claim holds: where it is, is pinned, or may still go back to."""
+    in_use = (claim.get("status") or {}).get("composition") or {}
+    pin = (claim.get("spec") or {}).get("compositionRevisionRef") or {}
+    way_back = None if in_use.get("revision") in finished else in_use.get("previous")
+    return {str(each) for each in (in_use.get("revision"), way_back, pin.get("name")) if each}
 
 
 def _revisions_of(claim: Object) -> set[str]:

@@ -14,8 +14,9 @@ from typing import Any, assert_never
 
 import msgspec
 
-from composer.members import EVER, NOT_YET, Member, instant, is_well
+from composer.members import EVER, NOT_YET, Member, input_of, instant, was_well
 from composer.models import CompositionChoice, Rollout, RolloutFailure, RolloutStatus
+from composer.reasons import OTHERS_DOING
 from runtime.conditions import Condition, timestamp
 from runtime.objects import Object
 
@@ -53,11 +54,11 @@ def superseded(state: RolloutStatus | None, now: datetime) -> RolloutStatus | No
 def is_included(state: RolloutStatus, place: str, *, well: bool, since: datetime = EVER) -> bool:
     """Tell whether the open wave is also for the claim at this place that stands as it does `since` then.
 
-    One that is not well goes with the last wave alone, which is for everyone.
+    One that is not well goes with the last wave alone, which is for everyone who stood so when it was opened.
     """
-    if not is_under_way(state):
+    if not is_under_way(state) or since > (instant(state.opened) or NOT_YET):
         return False
-    return state.everyone or (well and place <= state.through and since <= (instant(state.opened) or NOT_YET))
+    return state.everyone or (well and place <= state.through)
 
 
 def advance(course: Course, before: RolloutStatus | None, members: Sequence[Member], now: datetime) -> RolloutStatus:
@@ -82,15 +83,15 @@ def advance(course: Course, before: RolloutStatus | None, members: Sequence[Memb
 
 def _stepped(state: RolloutStatus, course: Course, members: Sequence[Member], now: datetime) -> RolloutStatus:
     """Look at the open wave: stop, wait for it, watch it, or open the next."""
-    failing = [each for each in members if _fails(each, course, now)]
+    failing = _failing(course, members, now)
     state = msgspec.structs.replace(state, failed=len(failing))
     if len(failing) > course.rules.max_failed:
         return _stopped(state, course, failing, now)
     if any(_is_awaited(each, course, state) and each not in failing for each in members):
         return state if state.phase == "Progressing" else _in_phase(state, "Progressing", now)
-    if state.phase == "Progressing" and state.wave:
+    if state.phase == "Progressing" and _is_open(state):
         state = _in_phase(state, "Soaking", now)
-    if state.wave and not _has_soaked(state, course.rules, now):
+    if _is_open(state) and not _has_soaked(state, course.rules, now):
         return state
     return _next_wave(state, course, members, now)
 
@@ -106,7 +107,7 @@ def choice_after(before: Mapping[str, Any], after: CompositionChoice, claim: Obj
     if after.revision:
         found["revision"] = after.revision
     if after.revision and after.since:
-        found |= {"since": after.since, "wasReady": is_well(claim)}
+        found |= {"since": after.since, "wasReady": was_well(claim), "input": input_of(claim)}
         if before.get("name") == after.name and before.get("revision"):
             found["previous"] = before["revision"]
     return found
@@ -117,7 +118,8 @@ def sentence(state: RolloutStatus) -> str:
     where = f"revision {state.revision}, wave {state.wave} of {state.waves}"
     match state.phase:
         case "Progressing":
-            return f"{where}: {state.updated} of {state.total} claims have it"
+            paused = f"; {state.paused} paused claims have not got it" if state.paused else ""
+            return f"{where}: {state.updated} of {state.total} claims have it{paused}"
         case "Soaking":
             return f"{where}: {state.updated} of {state.total} claims have it and are watched for a while"
         case "Finished":
@@ -170,11 +172,24 @@ def _in_phase(state: RolloutStatus, phase: Any, now: datetime) -> RolloutStatus:
 
 def _counted(state: RolloutStatus, course: Course, members: Sequence[Member]) -> RolloutStatus:
     updated = sum(1 for each in members if each.revision == course.revision)
-    return msgspec.structs.replace(state, total=len(members), updated=updated)
+    paused = sum(1 for each in members if each.revision != course.revision and each.is_paused)
+    return msgspec.structs.replace(state, total=len(members), updated=updated, paused=paused)
+
+
+def _failing(course: Course, members: Sequence[Member], now: datetime) -> list[Member]:
+    """Return the claims that speak against the revision.
+
+    A reason that a tenant can bring about counts once claims of two namespaces give it: one alone stops nobody else.
+    """
+    failing = [each for each in members if _fails(each, course, now)]
+    namespaces: dict[str, set[str]] = {}
+    for each in failing:
+        namespaces.setdefault(each.hindrance, set()).add(each.namespace)
+    return [each for each in failing if each.hindrance not in OTHERS_DOING or len(namespaces[each.hindrance]) > 1]
 
 
 def _fails(each: Member, course: Course, now: datetime) -> bool:
-    if each.revision != course.revision or not each.was_ready:
+    if each.revision != course.revision or not each.was_ready or each.has_changed or each.is_paused:
         return False
     if each.trouble is not None:
         return True
@@ -183,14 +198,20 @@ def _fails(each: Member, course: Course, now: datetime) -> bool:
 
 
 def _is_reached(state: RolloutStatus, each: Member) -> bool:
-    return is_included(state, each.place, well=each.is_well, since=each.stands_since)
+    return not each.is_paused and is_included(state, each.place, well=each.is_well, since=each.stands_since)
 
 
 def _is_awaited(each: Member, course: Course, state: RolloutStatus) -> bool:
     """Tell whether the wave waits for a claim; one that was not well before counts for nothing once it has moved."""
     if each.revision != course.revision:
         return _is_reached(state, each)
-    return each.was_ready and not each.is_settled
+    return each.was_ready and not each.is_settled and not each.is_paused and not _says_nothing(each)
+
+
+def _says_nothing(each: Member) -> bool:
+    """Tell whether the trouble of a claim says nothing of its revision: its owner edited it, or may have done it."""
+    is_in_trouble = each.trouble is not None or not each.is_settled
+    return is_in_trouble and (each.has_changed or each.hindrance in OTHERS_DOING)
 
 
 def _stopped(state: RolloutStatus, course: Course, failing: Sequence[Member], now: datetime) -> RolloutStatus:
@@ -209,27 +230,61 @@ def _has_soaked(state: RolloutStatus, rules: Rollout, now: datetime) -> bool:
     return now - begun >= timedelta(seconds=rules.soak_seconds)
 
 
+def _is_open(state: RolloutStatus) -> bool:
+    return bool(state.through) or state.everyone
+
+
 def _next_wave(state: RolloutStatus, course: Course, members: Sequence[Member], now: datetime) -> RolloutStatus:
-    """Open the next wave that has anybody in it; without any, the rollout is finished."""
-    order = sorted(
-        each.place
-        for each in members
-        if (each.is_well and each.stands_since <= now) or each.revision == course.revision
-    )
-    for number, written in enumerate(course.waves[state.wave :], start=state.wave + 1):
-        size = _size(written, len(members))
-        is_whole = number == len(course.waves) or size >= len(members)
-        through = _LAST_PLACE if is_whole or size > len(order) else order[size - 1]
+    """Open the next wave that has anybody in it; finished is what all have who take part.
+
+    Until a wave has as many claims as it is for it is opened again, so that who was paused goes by waves, too.
+    """
+    there = _size_of_opened(state, course, members)
+    sizes = [
+        _size(written, there if number <= state.wave else len(members))
+        for number, written in enumerate(course.waves, start=1)
+    ]
+    judging = sum(1 for each in members if each.revision == course.revision and not _says_nothing(each))
+    unfilled = next((number for number, size in enumerate(sizes, start=1) if size > judging), len(sizes))
+    for number in range(min(state.wave + 1, unfilled), len(sizes) + 1):
+        is_whole = number == len(sizes) or sizes[number - 1] >= len(members)
+        through = _LAST_PLACE if is_whole else _through(course, members, sizes[number - 1], judging, now)
         opened = msgspec.structs.replace(
             _in_phase(state, "Progressing", now),
             wave=number,
             opened=timestamp(now),
-            through=max(state.through, through),
+            through=through,
             everyone=is_whole,
         )
         if any(each.revision != course.revision and _is_reached(opened, each) for each in members):
             return opened
-    return msgspec.structs.replace(_in_phase(state, "Finished", now), wave=len(course.waves))
+    if any(each.revision != course.revision for each in members):
+        return _closed(state, now)
+    return msgspec.structs.replace(_in_phase(state, "Finished", now), wave=len(sizes))
+
+
+def _size_of_opened(state: RolloutStatus, course: Course, members: Sequence[Member]) -> int:
+    """Count the claims that were there when the open wave was opened: those that came later do not enlarge it."""
+    opened = instant(state.opened) or NOT_YET
+    return sum(1 for each in members if each.revision == course.revision or (each.since or EVER) <= opened)
+
+
+def _through(course: Course, members: Sequence[Member], size: int, judging: int, now: datetime) -> str:
+    """Return the place up to which a wave of that size goes."""
+    able = [each for each in members if each.is_well and each.stands_since <= now and not each.is_paused]
+    if size > judging:
+        waiting = sorted(each.place for each in able if each.revision != course.revision)[: size - judging]
+        return waiting[-1] if waiting else ""
+    # Content that came back: so many have it already that only the order says who is first.
+    order = sorted({each.place for each in members if each.revision == course.revision} | {each.place for each in able})
+    return order[size - 1]
+
+
+def _closed(state: RolloutStatus, now: datetime) -> RolloutStatus:
+    """Return a rollout in which no wave is open: the claims that do not have it yet are paused."""
+    if not _is_open(state):
+        return state
+    return msgspec.structs.replace(_in_phase(state, "Progressing", now), opened="", through="", everyone=False)
 
 
 def _size(written: str, total: int) -> int:

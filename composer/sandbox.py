@@ -25,6 +25,7 @@ from composer.values import (
     Status,
     TooLargeError,
     WrongTypeError,
+    as_data,
     plain,
     settled,
 )
@@ -49,6 +50,15 @@ class _Generator(CodeGenerator):
         operators = {"eq": "==", "ne": "!=", "gt": ">", "gteq": ">=", "lt": "<", "lteq": "<=", "notin": "not in"}
         self.write(f" {operators.get(node.op, node.op)} ")
         self._settled(node.expr, frame)
+
+    def visit_Concat(self, node: nodes.Concat, frame: Frame) -> None:  # noqa: N802 - as above
+        """Write `~` over plain data: a status has the text of a map."""
+        self.write("str_join((")
+        for part in node.nodes:
+            self.write("environment.as_data(")
+            self.visit(part, frame)
+            self.write("), ")
+        self.write("))")
 
     def visit_Getitem(self, node: nodes.Getitem, frame: Frame) -> None:  # noqa: N802 - as above
         """Write a slice as a read of the sandbox; jinja2 would index the object itself."""
@@ -85,6 +95,10 @@ class Sandbox(ImmutableSandboxedEnvironment):
     def settled(self, value: Any) -> Any:
         """Return the value when it is there. Raises PendingError or ExpressionError."""
         return settled(value)
+
+    def as_data(self, value: Any) -> Any:
+        """Return a value as plain data. Raises PendingError or ExpressionError."""
+        return as_data(value)
 
     def getattr(self, obj: Any, attribute: str) -> Any:
         """Read the item `attribute`; data has no attributes."""

@@ -8,7 +8,7 @@ from typing import Any
 from composer.problems import PendingError
 from composer.template import Tree, fill
 from composer.values import Nowhere, Pending, Status, ordered
-from runtime.objects import Object, annotations_of, labels_of, metadata
+from runtime.objects import Object, annotations_of, labels_of, metadata, status_of
 
 
 class Variables(Mapping[str, Any]):
@@ -43,7 +43,7 @@ class Composed(Mapping[str, Any]):
         self._parts: dict[str, Any] = {
             "metadata": {"name": metadata(desired or live or {}).get("name")},
             "spec": (desired or {}).get("spec", Pending(obj=resource, name=f"{path}.spec")),
-            "status": Status(resource, f"{path}.status", ordered((live or {}).get("status") or {})),
+            "status": Status(resource, f"{path}.status", ordered(status_of(live or {}))),
         }
 
     def __getitem__(self, part: str) -> Any:

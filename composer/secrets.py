@@ -68,7 +68,7 @@ class Publisher:
             if not keep:
                 if collected_with in owners:
                     return
-                await self._kube.delete(SECRETS, key, uid=uid_of(stored))
+                await self._kube.delete(SECRETS, key, uid=uid_of(stored), resource_version=version_of(stored))
             elif owners:
                 kept = {name: value for name, value in metadata(stored).items() if name not in _DROPPED}
                 await self._kube.replace(SECRETS, {**stored, "metadata": kept}, manager=self._manager)
@@ -109,7 +109,7 @@ class Publisher:
         for name, ref in sorted(want.kept.items()):
             value = await self._value(want.key.namespace, ref, holders)
             if value is None:
-                return cause("SecretNotFound", f"{ref.kind} {ref.name} has no key {ref.key!r} to copy yet")
+                return cause("SecretNotFound", f"{ref.kind} {ref.name} has no key {ref.key!r} with a text to copy yet")
             found[name] = value
         password = want.kept.get("password")
         holder = holders.get((password.kind, password.name), {}) if password else {}

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from composer import names
-from composer.decide import Annotate, Keep, LetGo, Release, Remove, Step, copied_pause
+from composer.brakes import consents_of, no_backup, unseen
+from composer.decide import Annotate, Keep, LetGo, Release, Remove, Step, copied_pause, policy_with
 from composer.ending import blocker
 from composer.kinds import KindFacts
 from composer.models import DeletionPolicy
@@ -60,6 +61,9 @@ def tear_down(view: View, policy: DeletionPolicy) -> Teardown:
         return Teardown(kept, (cause("DeletionProtected", text),), done=False, keeps_secret=True)
     spoken = verdict(view, policy)
     remaining = [each for each in view.known if not _is_gone(each, view.identity.uid)]
+    held = tuple(why for each in remaining if (why := _held(view, each, spoken)) is not None)
+    if held:
+        return Teardown(tuple(Keep(each.entry) for each in remaining), held, done=False, keeps_secret=True)
     steps: list[Step] = []
     causes: list[Cause] = []
     for each in remaining:
@@ -76,6 +80,26 @@ def tear_down(view: View, policy: DeletionPolicy) -> Teardown:
     return Teardown(tuple(steps), tuple(causes), done=not remaining, keeps_secret=spoken in ("Orphan", "Detach"))
 
 
+def _held(view: View, each: Known, spoken: Verdict) -> Cause | None:
+    """Say why nothing goes yet: a child that nobody can see, or data that would be lost against the claim's policy."""
+    if each.unseen:
+        return unseen(each)
+    if not each.is_foreign_data or each.live is None or spoken not in ("Orphan", "Snapshot"):
+        return None
+    if spoken == "Snapshot":
+        return no_backup(each)
+    ours = names.TEARDOWN_FINALIZER in finalizers_of(each.live)
+    uid = uid_of(each.live)
+    if not (ours and deleting(each.live)) or (each.entry.resource, uid) in consents_of(view.annotations):
+        return None
+    text = (
+        f"{each.entry.kind} {each.entry.name} was deleted by somebody else, and by deletionPolicy Orphan it lives on;"
+        f" save what is in it, then annotate the claim {names.CONSENT}: {each.entry.resource}={uid}, or set"
+        " spec.deletionPolicy to Delete"
+    )
+    return cause("HeldDeletion", text, resource=each.entry.resource)
+
+
 def _is_needed(each: Known, remaining: list[Known]) -> bool:
     """Tell whether something that depends on a child is still there: its wave comes first."""
     name = each.entry.resource
@@ -84,9 +108,12 @@ def _is_needed(each: Known, remaining: list[Known]) -> bool:
 
 def _is_gone(each: Known, identity: str) -> bool:
     if each.live is None:
-        return True
-    foreign = each.facts is not None and not each.facts.managed
-    return foreign and labels_of(each.live).get(names.CLAIM_LABEL) != identity
+        return not each.unseen
+    if each.facts is None or each.facts.managed:
+        return False
+    label = labels_of(each.live).get(names.CLAIM_LABEL)
+    # Letting go takes label and finalizer at once: with our finalizer and no label it was merely taken off.
+    return label != identity and (bool(label) or names.TEARDOWN_FINALIZER not in finalizers_of(each.live))
 
 
 def _step(view: View, each: Known, spoken: Verdict) -> Step:
@@ -98,11 +125,14 @@ def _step(view: View, each: Known, spoken: Verdict) -> Step:
     word = names.word(uid_of(live), spoken)
     # A pause that has ended for the claim has ended for its child, too.
     lifted = copied_pause(view, live)
+    policy = policy_with(live, spoken)
     if not deleting(live) and not lifted:
-        return Remove(entry, facts, live, word, f"the claim is being deleted ({spoken})")
-    if deleting(live) and annotations_of(live).get(names.TEARDOWN) != word:
+        return Remove(entry, facts, live, word, f"the claim is being deleted ({spoken})", policy)
+    if not deleting(live):
+        return Annotate(entry, facts, live, lifted)
+    if annotations_of(live).get(names.TEARDOWN) != word:
         lifted[names.TEARDOWN] = word
-    return Annotate(entry, facts, live, lifted) if lifted else Keep(entry)
+    return Annotate(entry, facts, live, lifted, policy) if lifted or policy else Keep(entry)
 
 
 def _foreign_step(each: Known, live: Object, facts: KindFacts, spoken: Verdict) -> Step:

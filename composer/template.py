@@ -134,6 +134,9 @@ def _expression(source: str, path: str, begin: int) -> Expression:
         function = SANDBOX.compile_expression(source.strip(), undefined_to_none=False)
     except TemplateError as error:
         raise CompositionError(Problem("TemplateInvalid", str(error.message), path, column)) from error
+    except ValueError as error:
+        # A number of more digits than Python reads.
+        raise CompositionError(Problem("TemplateInvalid", str(error), path, column)) from error
     except (RecursionError, MemoryError, SyntaxError) as error:
         # The last is Python's own: it compiles no more than some hundred nested parentheses.
         raise CompositionError(Problem("RenderLimit", "the expression is nested too deep", path, column)) from error

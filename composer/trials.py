@@ -7,6 +7,7 @@ so only types count then; environments are those that exist.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -27,6 +28,7 @@ _SAMPLED_CHILDREN = 512
 # What children report is made up alike for all claims: a few tell as much as all.
 _REPORTED_CLAIMS = 6
 _ALL = "all that goes together"
+_ADDRESS = re.compile(r" at 0x[0-9a-f]+>")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +79,7 @@ class Trials:
             return Trial(failed=_told(_about(sample), failed)), 0
         made, about = len(rendered.children), _about(sample)
         wrong = [*self._of_children(rendered, template_mismatches), *self._of_status(rendered)]
+        wrong += self._of_children(rendered, _of_addresses)
         return Trial(_told(about, wrong), _told(about, self._of_children(rendered, absences))), made
 
     def _reported(self, request: Request, sample: Sample, variants: Sequence[Mapping[str, Object]]) -> Trial:
@@ -92,6 +95,7 @@ class Trials:
                 # A value that is made up may well be one that never comes.
                 continue
             wrong = [*self._of_children(rendered, _of_types), *self._of_status(rendered)]
+            wrong += self._of_children(rendered, _of_addresses)
             if wrong:
                 return Trial(_told(about, wrong))
         return Trial(failed=_told(about, mistyped[:1] if len(mistyped) == len(variants) else ()))
@@ -118,11 +122,33 @@ class Trials:
             if facts is None or facts.schema is None:
                 continue
             made = {name: item for name, item in child.object.items() if name != "metadata"}
-            for each in problems(made, facts.schema, paths[child.resource]):
+            for each in problems(made, _without_metadata(facts.schema), paths[child.resource]):
                 yield msgspec.structs.replace(each, resource=child.resource)
 
     def _of_status(self, rendered: Rendered) -> Iterator[Problem]:
         return mismatches(rendered.status, types_of(self._claim_part("status")), "spec.status")
+
+
+def _without_metadata(schema: Schema) -> Schema:
+    """Return the schema of all but the metadata, which some kinds require and every child gets."""
+    required = [name for name in schema.get("required") or () if name != "metadata"]
+    return {**schema, "required": required}
+
+
+def _of_addresses(tree: Any, schema: Schema, path: str) -> Iterator[Problem]:
+    """Find texts that were made of an object of the program: they differ in every process, and end in no rest."""
+    match tree:
+        case str() if _ADDRESS.search(tree):
+            what = "holds the text of an object, which is another one in every render; name a field of it"
+            yield Problem("RenderFailed", what, path)
+        case Mapping():
+            for name, item in tree.items():
+                yield from _of_addresses(item, schema, f"{path}.{name}")
+        case list():
+            for index, item in enumerate(tree):
+                yield from _of_addresses(item, schema, f"{path}[{index}]")
+        case _:
+            return
 
 
 def _of_types(tree: Mapping[str, Any], schema: Schema, path: str) -> Iterator[Problem]:

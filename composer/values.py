@@ -80,6 +80,10 @@ class Status(Mapping[str, Any]):
     def __len__(self) -> int:
         return len(self.content)
 
+    def __repr__(self) -> str:
+        # As a map of the same content: a text that an expression makes of it is the same in every process.
+        return repr(dict(self.content))
+
 
 def ordered(value: Any) -> Any:
     """Return JSON data with the fields of every map in the order of their names, as the API server keeps them."""
@@ -103,6 +107,11 @@ def settled(value: Any) -> Any:
             return value
 
 
+def as_data(value: Any) -> Any:
+    """Return a settled value as the data it stands for: a status as a map. Raises as `settled`."""
+    return dict(value.content) if isinstance(value, Status) else settled(value)
+
+
 def plain(value: Any, depth: int = 0) -> Any:
     """Turn a result into plain JSON data, the fields of maps in the order of their names.
 
@@ -118,7 +127,7 @@ def plain(value: Any, depth: int = 0) -> Any:
         case None | bool():
             return value
         case str():
-            return str(value)
+            return _text(value)
         case int():
             return _whole(value)
         case float():
@@ -138,6 +147,12 @@ def _key(key: Any) -> str:
     if isinstance(key, str):
         return key
     raise NotJsonError(f"a field's name must be a text, {key!r} is none; quote it")
+
+
+def _text(value: str) -> str:
+    if value.isascii() or not any("\ud800" <= sign <= "\udfff" for sign in value):
+        return str(value)
+    raise NotJsonError("a text holds half of a UTF-16 pair (\\ud800 to \\udfff), which is no character")
 
 
 def _whole(value: int) -> int:

@@ -28,11 +28,20 @@ from runtime.objects import (
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """One object that this claim composed, or that its inventory names; `live` is None when it is proven absent."""
+    """One object that this claim composed, or that its inventory names; `live` is None when it is proven absent.
+
+    `unseen`: its kind is defined and not served, so that nobody can tell whether it is there.
+    """
 
     entry: Entry
     live: Object | None
     facts: KindFacts | None
+    unseen: bool = False
+
+    @property
+    def is_foreign_data(self) -> bool:
+        """Whether it holds data and no provider of ours serves it, which would find its database again."""
+        return self.entry.stateful and self.facts is not None and not self.facts.managed
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +144,13 @@ def recorded_kinds(claim: Object) -> frozenset[str]:
     """Return every kind (`Kind.group`) in which children of a claim may be found."""
     listed = annotations_of(claim).get(names.KINDS, "")
     return frozenset(filter(None, listed.split(","))) | inventory.kinds(inventory.load(claim.get("status") or {}))
+
+
+def kept_kinds(view: View) -> frozenset[str]:
+    """Return the recorded kinds of which a claim has or may have children: one that was listed without any is none."""
+    known = frozenset(each.entry.group_kind for each in view.known)
+    unseen = frozenset(kind for kind in recorded_kinds(view.claim) if kind in view.unlisted or kind not in view.catalog)
+    return known | unseen
 
 
 def is_paused(annotations: Mapping[str, str], now: datetime) -> bool:

@@ -18,7 +18,7 @@ from runtime.changes import Change
 from runtime.controller import Controller, Source
 from runtime.errors import Conflict
 from runtime.kube import Selection
-from runtime.objects import Key, Object, Resource, annotations_of, labels_of, metadata
+from runtime.objects import Key, Object, Resource, annotations_of, deleting, labels_of, metadata
 
 CHILDREN: Final = Selection(labels=names.CLAIM_LABEL)
 _SYNC_PATIENCE: Final = timedelta(seconds=10)
@@ -29,8 +29,10 @@ def claim_index(child: Object) -> Iterable[str]:
     return (f"{metadata(child).get('namespace', '')}/{labels_of(child).get(names.CLAIM_LABEL, '')}",)
 
 
-def owner_index(child: Object) -> Iterable[str]:
-    """Find children by namespace and the claim's name."""
+def dying_index(child: Object) -> Iterable[str]:
+    """Find children that are being deleted by namespace and the claim's name."""
+    if not deleting(child):
+        return ()
     return (f"{metadata(child).get('namespace', '')}/{annotations_of(child).get(names.CLAIM_NAME, '')}",)
 
 
@@ -86,6 +88,10 @@ class Watches:
         watches = [self._used(resource) for resource in resources]
         return tuple([each.informer.resource.group_kind for each in watches if not await _syncs(each)])
 
+    def begin(self, resource: Resource) -> None:
+        """Begin to watch a kind before any pass needs it."""
+        self._used(resource)
+
     def idle_for(self, resource: Resource) -> timedelta:
         """Return for how long no pass has asked for a kind that is watched."""
         return timedelta(seconds=asyncio.get_running_loop().time() - self._watches[resource].used)
@@ -101,7 +107,7 @@ class Watches:
         now = asyncio.get_running_loop().time()
         watch = self._watches.get(resource)
         if watch is None:
-            indexes = {"claim": claim_index, "owner": owner_index}
+            indexes = {"claim": claim_index, "dying": dying_index}
             informer = self._cache.informer(resource, selection=CHILDREN, indexes=indexes, required=False)
             watch = self._watches[resource] = _Watch(informer, now, now)
             for controller in self._controllers:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from composer import names
-from composer.decide import consents_of, is_stateful
+from composer.brakes import consents_of, is_stateful
 from composer.reasons import Cause, cause
 from composer.render import Rendered
 from composer.view import View

@@ -104,14 +104,25 @@ def _work(pipe: int, *, is_confined: bool) -> None:
         while True:
             frame = _receive(_PIPE)
             signal.setitimer(signal.ITIMER_PROF, CPU_SECONDS)
-            answer = _answer(frame)
+            answer = _answered(frame)
             signal.setitimer(signal.ITIMER_PROF, 0)
-            _send(_PIPE, msgspec.json.encode(answer))
+            _send(_PIPE, answer)
     except EOFError:
         os._exit(0)
     finally:
         # Whatever else happens here must not run the code of the process that we were forked from.
         os._exit(1)
+
+
+def _answered(frame: bytes) -> bytes:
+    """Serve a request; what nobody foresaw is a fault of this render, and no end of the worker."""
+    try:
+        return msgspec.json.encode(_answer(frame))
+    except (MemoryError, RecursionError):
+        problem = Problem("RenderLimit", "memory or depth of a render is used up")
+    except Exception as error:  # noqa: BLE001 - whatever odd values lead to, the next request is another's
+        problem = Problem("RenderFailed", f"cannot be rendered ({type(error).__name__}): {error}")
+    return msgspec.json.encode(Answer(problems=(problem,)))
 
 
 def _answer(frame: bytes) -> Answer:
@@ -124,8 +135,6 @@ def _answer(frame: bytes) -> Answer:
         return Answer(rendered=render(msgspec.json.decode(order.body, type=Request)))
     except CompositionError as error:
         return Answer(problems=error.problems)
-    except (MemoryError, RecursionError):
-        return Answer(problems=(Problem("RenderLimit", "memory or depth of a render is used up"),))
 
 
 def _send(pipe: int, payload: bytes) -> None:

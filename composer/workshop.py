@@ -9,28 +9,42 @@ the neighbours' renders find a free processor on a machine that has few.
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import os
 import signal
 import socket
 import struct
 import time
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple, TypeVar
 
 import msgspec
+import structlog
+from prometheus_client import Counter
 
 from composer import worker
+from composer.answer_check import AnswerError, refuse_excess, refuse_foreign, refuse_strange
 from composer.check import CheckRequest
-from composer.hashes import digest
 from composer.names import Identity
 from composer.problems import CompositionError, Problem
 from composer.render import Rendered, Request
 from composer.worker import Answer, Order
 from runtime.errors import Transient
+from runtime.metrics import REGISTRY
+
+_log = structlog.get_logger("composer.workshop")
+
+ANSWERS_REFUSED: Final = Counter(
+    "fairlead_template_answers_refused",
+    "Answers of template workers that no render of their request gives",
+    ["operation"],
+    registry=REGISTRY,
+)
+_Found = TypeVar("_Found")
 
 # Bombs end by processor time or memory; this is for a worker that gets no processor at all.
 WALL = timedelta(seconds=30)
@@ -38,6 +52,7 @@ WALL = timedelta(seconds=30)
 LONG = timedelta(milliseconds=250)
 _LONG_CHECK = timedelta(seconds=1)
 KILLS = 3
+_ATTEMPTS = 2
 REFUSED_FOR = timedelta(minutes=5)
 _SERVES = 10_000
 _START_SECONDS = 20.0
@@ -97,9 +112,12 @@ class Workshop:
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.server_pid = os.fork()
         if self.server_pid == 0:
-            self._control.close()
-            worker.serve(theirs, is_confined=is_confined)
-            os._exit(1)
+            try:
+                self._control.close()
+                worker.serve(theirs, is_confined=is_confined)
+            finally:
+                # Whatever happens there must not run the code of the process that it was forked from.
+                os._exit(1)
         theirs.close()
         self._idle: _Idle | None = None
         self._spawning = asyncio.Lock()
@@ -122,23 +140,40 @@ class Workshop:
 
     async def render(self, request: Request) -> Rendered:
         """Render one claim. Raises CompositionError (RenderLimit included), or Transient when workers are lost."""
-        about = digest([request.composition, request.claim.get("spec")])
         identity = Identity.parse(request.identity)
         tenant = identity.namespace if identity else ""
+
+        def read(body: bytes) -> Rendered | tuple[Problem, ...]:
+            answer = msgspec.json.decode(body, type=Answer)
+            if answer.rendered is not None:
+                refuse_excess(body)
+                refuse_foreign(request, answer.rendered)
+                return answer.rendered
+            if not answer.problems:
+                raise AnswerError("it has neither a result nor a fault")
+            refuse_strange(request.composition, answer.problems)
+            return answer.problems
+
         with self._lane(tenant):
-            answer = await self._ask("render", msgspec.json.encode(request), _About(about, tenant))
-        if answer.rendered is None:
-            raise CompositionError(*(answer.problems or ()))
-        return answer.rendered
+            body = msgspec.json.encode(request)
+            found = await self._ask("render", body, _About(_content(body), tenant), read)
+        if not isinstance(found, Rendered):
+            raise CompositionError(*found)
+        return found
 
     async def check(self, request: CheckRequest) -> tuple[Problem, ...]:
         """Check one Composition. Raises Transient when workers are lost."""
+
+        def read(body: bytes) -> tuple[Problem, ...]:
+            problems = msgspec.json.decode(body, type=Answer).problems or ()
+            refuse_strange(request.composition, problems)
+            return problems
+
         try:
-            about = _About(digest(request.composition), "")
-            answer = await self._ask("check", msgspec.json.encode(request), about)
+            body = msgspec.json.encode(request)
+            return await self._ask("check", body, _About(_content(body), ""), read)
         except CompositionError as error:
             return error.problems
-        return answer.problems or ()
 
     async def close(self) -> None:
         """End all workers and the server."""
@@ -166,49 +201,69 @@ class Workshop:
         finally:
             self._has_suspect = False
 
-    async def _ask(self, operation: Literal["render", "check"], body: bytes, about: _About) -> Answer:
+    async def _ask(
+        self, operation: Literal["render", "check"], body: bytes, about: _About, read: Callable[[bytes], _Found]
+    ) -> _Found:
+        """Ask a worker, and another one where the first gives what nobody asked for: it may be another's victim."""
         self._refuse(about.content)
         frame = msgspec.json.encode(Order(operation, msgspec.Raw(body)))
         if len(frame) > worker.FRAME_LIMIT_BYTES:
             raise CompositionError(Problem("RenderLimit", "the input of a render is too large"))
+        for _ in range(_ATTEMPTS - 1):
+            with suppress(AnswerError):
+                return await self._one_answer(operation, frame, about, read)
+        try:
+            return await self._one_answer(operation, frame, about, read)
+        except AnswerError as error:
+            self._count_kill(about)
+            text = f"a template worker answered what no {operation} of this Composition gives, and was ended: {error}"
+            raise CompositionError(Problem("RenderRefused", text)) from error
+
+    async def _one_answer(
+        self, operation: Literal["render", "check"], frame: bytes, about: _About, read: Callable[[bytes], _Found]
+    ) -> _Found:
         idle = await self._pool()
         one = await idle.one(is_suspect=about.tenant in self._suspects)
-        replacement: _Worker | None = one
+        replacement: _Worker | None = None
         try:
-            answer = await self._exchange(one, frame, about, _LONG_CHECK if operation == "check" else LONG)
+            found = read(await self._exchange(one, frame, about, _LONG_CHECK if operation == "check" else LONG))
             one.served += 1
-            if one.served >= _SERVES or one.is_slowed:
-                replacement = None
+            replacement = None if one.served >= _SERVES or one.is_slowed else one
         except TimeoutError as error:
-            replacement = None
             raise Transient(f"a render had no answer within {WALL.total_seconds():g} s") from error
-        except (asyncio.IncompleteReadError, OSError, msgspec.DecodeError, RecursionError) as error:
-            replacement = None
+        except (AnswerError, msgspec.DecodeError, RecursionError) as error:
+            ANSWERS_REFUSED.labels(operation).inc()
+            why = str(error) if isinstance(error, AnswerError) else f"it cannot be read ({type(error).__name__})"
+            _log.error("audit", action="WorkerEnded", worker=one.pid, namespace=about.tenant, why=why)
+            raise AnswerError(why) from error
+        except (asyncio.IncompleteReadError, OSError) as error:
             self._count_kill(about)
             seconds = worker.CHECK_CPU_SECONDS if operation == "check" else worker.CPU_SECONDS
             limits = f"{seconds:g} s of processor time, or memory"
             raise CompositionError(Problem("RenderLimit", f"the {operation} used up its limit: {limits}")) from error
-        except asyncio.CancelledError:
-            # Its answer would be taken for the next one's.
-            replacement = None
-            raise
         finally:
+            # Also after a cancellation: its answer would be taken for the next one's.
             if replacement is None:
                 self._end(one)
                 idle.put_nowait(await self._new())
             else:
                 idle.put_nowait(replacement)
-        return answer
+        return found
 
-    async def _exchange(self, one: _Worker, frame: bytes, about: _About, long: timedelta) -> Answer:
+    async def _exchange(self, one: _Worker, frame: bytes, about: _About, long: timedelta) -> bytes:
         try:
+            if not one.reader.at_eof() and _has_bytes(one.reader):
+                raise AnswerError("it had said something before it was asked")
             self._watch(one, about, _processor_seconds(one.pid) + long.total_seconds())
             async with asyncio.timeout(WALL.total_seconds()):
                 one.writer.write(struct.pack("!I", len(frame)) + frame)
                 (length,) = struct.unpack("!I", await one.reader.readexactly(4))
                 if length > _ANSWER_LIMIT_BYTES:
                     raise ConnectionError("the worker says more than any render may give")
-                return msgspec.json.decode(await one.reader.readexactly(length), type=Answer)
+                answer = await one.reader.readexactly(length)
+                if _has_bytes(one.reader):
+                    raise AnswerError("something follows it")
+                return answer
         finally:
             if one.watch:
                 one.watch.cancel()
@@ -279,6 +334,22 @@ class Workshop:
             self._suspects[tenant] = time.monotonic()
         if len(self._suspects) > _SERVES:
             self._suspects.popitem(last=False)
+
+
+def _content(body: bytes) -> str:
+    """Hash all that goes into a render, claim and namespace included: what one does is held against no other."""
+    return hashlib.sha256(body).hexdigest()
+
+
+def _has_bytes(reader: asyncio.StreamReader) -> bool:
+    """Tell whether there is something to read now, the end included; what there is is lost."""
+    reading = reader.read(1)
+    try:
+        reading.send(None)
+    except StopIteration:
+        return True
+    reading.close()
+    return False
 
 
 def _processor_seconds(pid: int) -> float:

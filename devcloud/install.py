@@ -15,6 +15,7 @@ from devcloud.kubectl import Kubectl
 SYSTEM_NAMESPACE = "fairlead-system"
 INSTALLATION = "fairlead-installation"
 _MANAGER = "fairlead-cli"
+_COMPOSER_BINDING = "fairlead-composer-claim-namespace"
 _GROUP_VERSIONS = "custom-columns=:.spec.group,:.spec.versions[?(@.storage==true)].name"
 _SERVED_SECONDS = 60.0
 _PAUSE_SECONDS = 0.2
@@ -69,6 +70,27 @@ async def install_compositions(kubectl: Kubectl, assets: Assets, *, without: Ite
     left_out = tuple(f"-{cloud}.yaml" for cloud in without)
     files = [path for path in sorted(assets.compositions.glob("*.yaml")) if not path.name.endswith(left_out)]
     await _apply(kubectl, *(f"--filename={path}" for path in files))
+
+
+async def prepare_namespaces(
+    kubectl: Kubectl, assets: Assets, namespaces: Iterable[str], clouds: Iterable[str]
+) -> None:
+    """Let the composer and these clouds' providers use Secrets in namespaces, as each needs before it has claims.
+
+    Raises DevcloudError for a namespace that is not there.
+    """
+    for namespace in namespaces:
+        for cloud in clouds:
+            folder = assets.deploy / "kustomize" / "clouds" / cloud / "claim-namespace"
+            await _apply(kubectl, f"--namespace={namespace}", "--kustomize", str(folder))
+
+
+async def prepared_namespaces(kubectl: Kubectl) -> tuple[str, ...]:
+    """Return the namespaces in which the composer may use Secrets."""
+    selector = f"--field-selector=metadata.name={_COMPOSER_BINDING}"
+    columns = "--output=custom-columns=:.metadata.namespace"
+    found = await kubectl.run("get", "rolebindings", "--all-namespaces", selector, columns, "--no-headers")
+    return tuple(line.strip() for line in found.splitlines() if line.strip())
 
 
 async def installation_id(kubectl: Kubectl) -> str:

@@ -28,6 +28,7 @@ from devcloud.plane import Plane
 from devcloud.programs import COMPOSER, Program
 
 _FIRST_CLOUD = "onprem"
+_FIRST_NAMESPACE = "default"
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +170,17 @@ async def down(progress: Progress, *, keep_data: bool = False, folder: Path | No
     return was_there
 
 
+async def prepare(assets: Assets, namespaces: Sequence[str], *, folder: Path | None = None) -> tuple[str, ...]:
+    """Let all processes of the platform that runs use Secrets in these namespaces; return its clouds' names.
+
+    Raises:
+        DevcloudError: It does not run, or has no such namespace.
+    """
+    running = await environment(folder=folder)
+    await install.prepare_namespaces(running.plane.kubectl, assets, namespaces, running.clouds)
+    return tuple(running.clouds)
+
+
 async def environment(*, folder: Path | None = None) -> Environment:
     """Return the platform that runs.
 
@@ -202,6 +214,9 @@ async def _install(cluster: Plane, assets: Assets, chosen: Sequence[str]) -> str
     await install.install_base(cluster.kubectl, assets)
     for name in chosen:
         await install.install_cloud(cluster.kubectl, assets, name)
+    # A cloud that came later serves the namespaces that were prepared before it.
+    prepared = dict.fromkeys((_FIRST_NAMESPACE, *await install.prepared_namespaces(cluster.kubectl)))
+    await install.prepare_namespaces(cluster.kubectl, assets, prepared, chosen)
     await install.install_compositions(cluster.kubectl, assets, without=set(clouds.names()) - set(chosen))
     return await install.installation_id(cluster.kubectl)
 

@@ -15,6 +15,7 @@ from typing import Annotated, Literal
 from cyclopts import App, CycloptsError, Parameter
 
 from fairlead.exits import CommandError, Exit
+from fairlead.printing import to_errors, to_output
 from fairlead.server import USUAL, Server
 
 _EXITS = """Exit codes: 0 done or no change; 1 the tool failed; 2 invalid input or template; 3 differences or drift;
@@ -89,7 +90,7 @@ def _answer(arguments: Sequence[str]) -> int:
 
 
 def _fail(text: str, code: Exit) -> Exit:
-    print(f"fairlead: {text}", file=sys.stderr)
+    to_errors(f"fairlead: {text}")
     return code
 
 
@@ -119,6 +120,25 @@ def down(*, keep_data: Annotated[bool, Parameter(negative="")] = False) -> Exit:
     from fairlead import platform
 
     asyncio.run(platform.down(keep_data=keep_data))
+    return Exit.DONE
+
+
+@app.command
+def prepare(*namespaces: str) -> Exit:
+    """Prepare namespaces of the platform of `up` for claims: composer and providers may use Secrets there, by name.
+
+    Elsewhere: kubectl apply -n NAMESPACE -k deploy/kustomize/claim-namespace
+
+    Args:
+        namespaces: Those that exist and are to have claims; `default` is prepared by `up`.
+    """
+    import asyncio
+
+    from fairlead import platform
+
+    if not namespaces:
+        raise CommandError("prepare: name a namespace", exit_code=Exit.USAGE)
+    asyncio.run(platform.prepare(namespaces))
     return Exit.DONE
 
 
@@ -172,9 +192,9 @@ def render(  # noqa: PLR0913 - one for each option
     from fairlead import rendering
 
     outcome = rendering.render_files(rendering.Options(claims, compositions, identity, observed, ready, output, crds))
-    print(outcome.text, end="")
+    to_output(outcome.text, end="")
     for remark in outcome.remarks:
-        print(remark, file=sys.stderr)
+        to_errors(remark)
     return Exit.DONE
 
 
@@ -221,9 +241,9 @@ def crd_check(*files: Path) -> Exit:
     if not files:
         raise CommandError("crd check: name a file with a CustomResourceDefinition", exit_code=Exit.USAGE)
     found = checking.check_files(files)
-    print("\n".join(found.sentences))
+    to_output("\n".join(found.sentences))
     for remark in found.remarks:
-        print(remark, file=sys.stderr)
+        to_errors(remark)
     return Exit.DONE
 
 
@@ -248,9 +268,9 @@ def validate(
         raise CommandError("validate: name files or folders to check", exit_code=Exit.USAGE)
     verdict = validation.validate(paths, crds)
     for line in verdict.good:
-        print(line)
+        to_output(line)
     for line in (*verdict.faults, *(f"remark: {each}" for each in verdict.remarks), verdict.summary()):
-        print(line, file=sys.stderr)
+        to_errors(line)
     return verdict.exit_code(strict=strict)
 
 
@@ -284,7 +304,7 @@ def plan(
     else:
         for each in plans:
             for line in each.lines():
-                print(line)
+                to_output(line)
         print(summary(plans))
     return worst(each.exit_code for each in plans)
 
@@ -305,7 +325,7 @@ def run_tests(
     results = testing.run_tests(path, crds=crds, update=update)
     for result in results:
         for line in result.lines():
-            print(line)
+            to_output(line)
     failed = sum(bool(each.differences) for each in results)
     print(f"{len(results) - failed} passed, {failed} failed")
     return testing.exit_of(results)

@@ -107,6 +107,7 @@ async def _aws(stage: Stage) -> None:
     await _clear(stage)
     stage.chapter("The same claim in a namespace labelled cloud=aws becomes an RDS instance (simulated, sped up)")
     await stage.kubectl("apply", "--filename=-", document=_AWS_NAMESPACE_DOCUMENT)
+    await stage.prepare()
     await stage.kubectl("apply", "--filename=-", document=_AWS_CLAIM)
     await stage.until("orders is Ready", lambda: _ready(stage, "orders"), limit_s=120.0)
     await stage.trace("orders")
@@ -125,6 +126,7 @@ async def _clear(stage: Stage) -> None:
 async def _claims_become_databases(stage: Stage) -> None:
     stage.chapter("A developer asks for two databases; no cloud is named")
     await stage.kubectl("apply", "--filename=-", document=_NAMESPACE_DOCUMENT)
+    await stage.prepare()
     await stage.kubectl("apply", "--filename=-", document=_CLAIMS)
     await stage.until("orders is Ready", lambda: _ready(stage, "orders"))
     await stage.until("reports is Ready", lambda: _ready(stage, "reports"))

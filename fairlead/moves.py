@@ -14,12 +14,12 @@ _BY_MOVE: Mapping[str, str] = {
     ),
     f"{_PLATFORM} (the Composition)": (
         "TemplateInvalid SchemaMismatch ApiIncomplete KindNotAllowed NamespaceNotAllowed NameNotAllowed "
-        "DuplicateResource DependencyCycle RenderFailed RenderLimit NotJson YamlRefused TemplateForbidden EmptyResult "
-        "RolloutHalted"
+        "DuplicateResource DependencyCycle RenderFailed RenderLimit RenderRefused NotJson YamlRefused "
+        "TemplateForbidden EmptyResult RolloutHalted RevisionNotFound"
     ),
     f"{_PLATFORM} (the data; nothing is changed until then)": (
         "HeldDeletion HeldChange DatabaseLost DatabaseFailed Replaced PredecessorFound NotOwned AdoptionRefused "
-        "PasswordUnknown DatabaseStopped BackupImpossible DeleteBlocked"
+        "PasswordUnknown DatabaseStopped DatabaseRenamed BackupImpossible DeleteBlocked"
     ),
     f"{_PLATFORM} (the account)": (
         "ProviderConfigNotFound NotAllowed CredentialsMissing EnvironmentNotFound KindNotInstalled AccountChanged "

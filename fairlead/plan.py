@@ -16,6 +16,8 @@ from composer.check import CheckRequest, check
 from composer.choose import Candidate, Revision, candidates, revisions
 from composer.decide import decide
 from composer.kinds import Catalog, catalog
+from composer.models import RolloutStatus
+from composer.moves import reused_names
 from composer.prepare import Prepared, Preparer
 from composer.render import Rendered, Request, render
 from composer.view import Known, View
@@ -78,9 +80,10 @@ class _Library:
         """Return the library with these Compositions in the place of those that there are."""
         new = {str(metadata(each.content)["name"]): each.content for each in documents}
         kept = (each for each in self.compositions if metadata(each)["name"] not in new)
-        made = (Revision(_EDITED, 1, name, obj["spec"], None) for name, obj in new.items())
-        others = (each for each in self.known if each.composition_name not in new)
-        return _Library((*kept, *new.values()), (*others, *made), self.settings)
+        number = 1 + max((each.number for each in self.known), default=0)
+        reached = RolloutStatus(revision=number, phase="Finished")
+        made = (Revision(_EDITED, number, name, obj["spec"], reached) for name, obj in new.items())
+        return _Library((*kept, *new.values()), (*self.known, *made), self.settings)
 
 
 class _Here:
@@ -105,7 +108,9 @@ async def plan(options: Options) -> tuple[ClaimPlan, ...]:
     async with connected(options.server) as kube:
         found = await _Cluster.read(kube, options)
         for each in compositions:
-            problems = check(CheckRequest(each.content["spec"], found.kinds, found.library.settings))
+            spec, name = each.content["spec"], str(metadata(each.content)["name"])
+            problems = check(CheckRequest(spec, found.kinds, found.library.settings))
+            problems = problems or reused_names(spec, found.library.revisions(name))
             if problems:
                 raise located(each, problems)
         edited = found.library.edited(compositions)
@@ -193,7 +198,7 @@ class _Cluster:
     async def _known(self, entry: inventory.Entry, namespace: str) -> Known:
         facts = self.kinds.get(entry.group_kind)
         if facts is None:
-            return Known(entry, None, None)
+            return Known(entry, None, None, unseen=bool(entry.uid))
         try:
             return Known(entry, await self.kube.get(facts.resource, Key(namespace, entry.name)), facts)
         except NotFound:

@@ -53,8 +53,20 @@ async def up(clouds: tuple[str, ...]) -> Environment:
 
 async def start(clouds: tuple[str, ...]) -> Environment:
     """Bring the platform up with this installation's CRDs, Compositions and accounts."""
-    reviewed = Assets(crds=assets("crds"), compositions=assets("compositions"), deploy=assets("deploy"))
-    return await platform.up(platform.Options(assets=reviewed, clouds=clouds), talk)
+    return await platform.up(platform.Options(assets=_reviewed(), clouds=clouds), talk)
+
+
+async def prepare(namespaces: tuple[str, ...]) -> None:
+    """Let composer and providers use Secrets in these namespaces, and say so.
+
+    Raises DevcloudError when the platform is not up, or has no such namespace.
+    """
+    clouds = await platform.prepare(_reviewed(), namespaces)
+    talk(f"fairlead: prepared for claims served by {', '.join(clouds)}: {', '.join(namespaces)}")
+
+
+def _reviewed() -> Assets:
+    return Assets(crds=assets("crds"), compositions=assets("compositions"), deploy=assets("deploy"))
 
 
 async def down(*, keep_data: bool) -> None:

@@ -12,7 +12,7 @@ from typing import Literal
 import msgspec
 
 from composer import names, schema
-from composer.choose import candidates, choose
+from composer.choose import admitted, candidates, choose
 from composer.compilation import convert
 from composer.kinds import HOLDS_DATA, Catalog, KindFacts, catalog, is_silent
 from composer.limits import absences
@@ -227,8 +227,11 @@ def _choose(claim_file: Document, beside: Beside, options: Options) -> Document:
     claim = claim_file.content
     known = candidates((each.content for each in found), claim["apiVersion"], claim["kind"])
     spec = msgspec.convert(claim.get("spec") or {}, ClaimSpec)
-    home = beside.namespaces.get(str(metadata(claim).get("namespace", "default")), {})
-    chosen = choose(spec, "", labels_of(claim), home, known)
+    namespace = str(metadata(claim).get("namespace", "default"))
+    home = beside.namespaces.get(namespace)
+    if home is not None:
+        known = admitted(known, "", namespace, home)
+    chosen = choose(spec, "", labels_of(claim), home or {}, known)
     if isinstance(chosen, str):
         return next(each for each in found if metadata(each.content)["name"] == chosen)
     raise invalid(claim_file.place("spec.compositionRef.name"), f"{chosen.message} [{chosen.reason}]")

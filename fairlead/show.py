@@ -1,4 +1,7 @@
-"""How results reach the screen: data on standard output, colour only on a terminal, NO_COLOR obeyed."""
+"""How results reach the screen: data on standard output, colour only on a terminal, NO_COLOR obeyed.
+
+What others wrote is shown without what a terminal would obey; to a file or a program data go as they are.
+"""
 
 import sys
 
@@ -8,6 +11,7 @@ from rich.text import Text
 
 from fairlead.tree import Node, lines_of
 from runtime.objects import Object
+from runtime.text import escaped
 
 
 def console() -> Console:
@@ -23,5 +27,5 @@ def show_tree(tree: Node) -> None:
 
 
 def show_json(value: Object) -> None:
-    """Print one JSON document, indented."""
-    print(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
+    """Print one JSON document, indented; what a terminal would obey is written as JSON escapes."""
+    print(escaped(msgspec.json.format(msgspec.json.encode(value), indent=2).decode()))

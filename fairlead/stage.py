@@ -12,13 +12,14 @@ from psycopg import sql
 from rich.text import Text
 
 from devcloud.up import Environment
-from fairlead import psql
+from fairlead import platform, psql
 from fairlead.exits import CommandError
 from fairlead.server import Server
 from fairlead.show import console
 from fairlead.trace import trace
 from fairlead.tree import lines_of
 from runtime.objects import Object, loads
+from runtime.text import readable
 
 NAMESPACE = "demo"
 _POLL_S = 0.2
@@ -56,7 +57,7 @@ class Stage:
     def show(self, text: str, *, prefix: str = "   | ", style: str = "") -> None:
         """Print what a program printed."""
         for line in text.rstrip().splitlines():
-            self._screen.print(Text(f"{prefix}{line}", style=style))
+            self._screen.print(Text(f"{prefix}{readable(line)}", style=style))
 
     async def kubectl(self, *arguments: str, document: str | None = None) -> str:
         """Type a kubectl command, with a manifest on standard input, and show both and the answer."""
@@ -66,6 +67,11 @@ class Stage:
         answer = await self._environment.plane.kubectl.run(*arguments, standard_input=document)
         self.show(answer)
         return answer
+
+    async def prepare(self) -> None:
+        """Type `fairlead prepare` for the namespace: what a platform team does once for each that has claims."""
+        self.show(f"$ fairlead prepare {self.namespace}", prefix="   ")
+        await platform.prepare((self.namespace,))
 
     async def quietly(self, *arguments: str) -> str:
         """Run kubectl without a word."""

@@ -12,8 +12,10 @@ from datetime import datetime, timedelta
 
 from fairlead.exits import Exit
 from fairlead.moves import is_a_persons, next_move
+from runtime.conditions import conditions_of
 from runtime.kstatus import kstatus
-from runtime.objects import Object, annotations_of, deleting, generation_of, metadata
+from runtime.objects import Object, annotations_of, deleting, generation_of, metadata, status_of
+from runtime.text import readable
 
 SCHEMA_VERSION = 1
 _TEXT_COLUMNS = 100
@@ -107,8 +109,8 @@ def json_of(tree: Node) -> Object:
 def _node(kind: str, name: str, obj: Object | None, now: datetime) -> Node:
     if obj is None:
         return Node(kind, name, "False", "missing", "the object is gone; Fairlead makes it anew or says why not", None)
-    status = obj.get("status") or {}
-    conditions = {str(each["type"]): each for each in status.get("conditions") or ()}
+    status = status_of(obj)
+    conditions = {each["type"]: each for each in conditions_of(obj)}
     if "Ready" not in conditions and not _is_ours(obj):
         return _foreign_node(kind, name, obj, now)
     speaking = _speaking(conditions)
@@ -194,7 +196,9 @@ def _rows(node: Node, branch: str, indent: str) -> Iterator[tuple[Node, str, str
 
 def _cells(node: Node, branch: str) -> tuple[str, ...]:
     ready = node.ready if node.is_current else f"{node.ready} (old)"
-    return (f"{branch}{node.kind}/{node.name}", ready, node.reason, age_text(node.age), node.external)
+    shown = (f"{node.kind}/{node.name}", ready, node.reason, age_text(node.age), node.external)
+    name, *rest = map(readable, shown)
+    return (f"{branch}{name}", *rest)
 
 
 def _joined(cells: Sequence[str], widths: Sequence[int]) -> str:
@@ -222,7 +226,7 @@ def _cause(node: Node) -> Iterator[str]:
 
 
 def _wrapped(text: str, indent_columns: int) -> list[str]:
-    return textwrap.wrap(text, _TEXT_COLUMNS - indent_columns, break_long_words=False, break_on_hyphens=False)
+    return textwrap.wrap(readable(text), _TEXT_COLUMNS - indent_columns, break_long_words=False, break_on_hyphens=False)
 
 
 def age_text(age: timedelta | None) -> str:

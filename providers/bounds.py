@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -11,22 +11,21 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from providers import reading
+from providers import brake, reading
 from providers.accounts import Accounts
-from providers.cloud import Account
+from providers.cloud import Account, Sweep
 from providers.destroys import destroys_within_the_hour, with_one_more
+from providers.orphans import Orphans
 from providers.plan import Bounds
 from runtime.cache import Informer
 from runtime.errors import Terminal
-from runtime.objects import Key, Object, annotations_of, finalizers_of, key_of, labels_of
+from runtime.objects import Key, Object, annotations_of, deleting, finalizers_of, key_of, labels_of, uid_of
 
 Write: TypeAlias = Callable[[Object, Object], Awaitable[Object | None]]
 """Gives a ProviderConfig (the first) a status (the second); returns it as it is then, None where nothing is written."""
 
 HOUR = timedelta(hours=1)
 BY_CONFIG = "config"
-_FEWEST_DESTROYS = 3
-_SHARE_OF_DESTROYS = 0.02
 
 
 class Common(msgspec.Struct, frozen=True, rename="camel"):
@@ -41,15 +40,27 @@ class Common(msgspec.Struct, frozen=True, rename="camel"):
 class Limiter:
     """Counts what is there and what was done within the last hour, by this process or by those before it.
 
-    Creates are told again from the birth of what is there, destroys from the status of their ProviderConfig.
+    Creates are told again from the birth of what is there, destroys from the status of their ProviderConfig. What is
+    there and has no resource any more (let go under Orphan) is known from the lists of its account. A kind that is not
+    `stateful` makes neither server nor database, and has no limits.
     """
 
-    def __init__(self, resources: Informer, accounts: Accounts[Any, Any], now: Callable[[], datetime]) -> None:
+    def __init__(
+        self,
+        resources: Informer,
+        accounts: Accounts[Any, Any],
+        now: Callable[[], datetime],
+        *,
+        stateful: bool = True,
+        installation: str = "",
+    ) -> None:
         self._resources = resources
         self._accounts = accounts
         self._now = now
+        self._stateful = stateful
         self._created: defaultdict[str, deque[datetime]] = defaultdict(deque)
-        self._destroyed: defaultdict[str, deque[datetime]] = defaultdict(deque)
+        self._destroyed: defaultdict[str, deque[tuple[datetime, str]]] = defaultdict(deque)
+        self.orphans = Orphans(resources, installation)
         self._reserved: dict[Key, str] = {}
         self._recalled: set[str] = set()
         self._kind = resources.resource.kind
@@ -57,14 +68,14 @@ class Limiter:
         resources.store.add_index(BY_CONFIG, config_of)
 
     @contextmanager
-    def reserved(self, obj: Object, account: Account[Any, Any]) -> Iterator[None]:
+    def reserved(self, obj: Object, account: Account[Any, Any], namespace: Object) -> Iterator[None]:
         """Hold a place under the limits until the object's finalizer holds it.
 
         Workers decide side by side: the place is taken between two awaits. Raises Terminal LimitReached.
         """
         config, key = key_of(account.config_object).name, key_of(obj)
         limits = msgspec.convert((account.config_object.get("spec") or {}).get("limits") or {}, Common)
-        text = "" if reading.held(obj) else self._limit(config, key, limits)
+        text = "" if reading.held(obj) else self._limit(config, key, limits, uid_of(namespace))
         if text:
             raise Terminal("LimitReached", text)
         self._reserved[key] = config
@@ -74,24 +85,25 @@ class Limiter:
         finally:
             del self._reserved[key]
 
-    async def count_destroy(self, account: Account[Any, Any], namespace: Object, write: Write) -> None:
+    async def count_destroy(self, account: Account[Any, Any], obj: Object, namespace: Object, write: Write) -> None:
         """Count one destroy or interruption, in the ProviderConfig's status too, before it is begun.
 
         Raises Terminal Brake when it is one too many, ApiError when it cannot be written down: then nothing is counted.
         """
-        if _is_ephemeral(namespace):
+        if self._is_exempt(obj, namespace):
             return
+        where = key_of(obj).namespace
         name = key_of(account.config_object).name
         async with self._accounts.bookkeeping:
             config = self._accounts.configs.store.get(key_of_config(name)) or account.config_object
             limits = msgspec.convert((config.get("spec") or {}).get("limits") or {}, Common)
-            text = self._brake(config, name, limits)
+            text = self._brake(config, where, limits)
             if text:
                 raise Terminal("Brake", text)
-            written = await write(config, with_one_more(reading.status_of(config), self._kind, self._now()))
+            written = await write(config, with_one_more(reading.status_of(config), self._kind, where, self._now()))
             if written is not None:
                 self._accounts.configs.store.remember(written)
-            self._destroyed[name].append(self._now())
+            self._destroyed[name].append((self._now(), where))
 
     def users(self, config: str) -> int:
         """Return how many resources hold on to a ProviderConfig."""
@@ -108,25 +120,52 @@ class Limiter:
         limits = msgspec.convert(spec.get("limits") or {}, Common)
         return replace(
             bounds,
-            not_allowed="" if allowed(spec, key_of(obj).namespace, labels_of(namespace)) else _not_allowed(name),
+            not_allowed=refuse_namespace(config, key_of(obj).namespace, labels_of(namespace)),
             adoption=bool(spec.get("allowAdoption", False)),
-            limit_reached=self._limit(name, key_of(obj), limits),
+            limit_reached="" if reading.held(obj) else self._limit(name, key_of(obj), limits, uid_of(namespace)),
             # A deletion that was begun was counted then, and is finished.
-            brake="" if _is_ephemeral(namespace) or bounds.delete_intended else self._brake(config, name, limits),
+            brake=""
+            if bounds.delete_intended or self._is_exempt(obj, namespace)
+            else self._brake(config, key_of(obj).namespace, limits),
         )
 
-    def _limit(self, config: str, key: Key, limits: Common) -> str:
+    def wants_list(self, obj: Object, account: Account[Any, Any]) -> bool:
+        """Tell whether a limit cannot be kept before the account was listed once."""
+        name = key_of(account.config_object).name
+        unlisted = not reading.held(obj) and not self.orphans.is_listed(name, account.id)
+        return unlisted and self._counts_orphans(account.config_object)
+
+    def listed(self, name: str, account: str, sweep: Sweep) -> None:
+        """Take in what a list of an account shows, where a limit of its ProviderConfig asks for it."""
+        config = self._accounts.configs.store.get(key_of_config(name))
+        if config is not None and self._counts_orphans(config):
+            self.orphans.listed(name, account, sweep)
+
+    def _counts_orphans(self, config: Object) -> bool:
+        limits = msgspec.convert((config.get("spec") or {}).get("limits") or {}, Common)
+        return self._stateful and (limits.instances is not None or limits.per_namespace is not None)
+
+    def _is_exempt(self, obj: Object, namespace: Object) -> bool:
+        """Tell whether no brake holds it: an ephemeral namespace's, or a deletion of what was made within the hour."""
+        if labels_of(namespace).get(reading.EPHEMERAL) == "true":
+            return True
+        made = reading.made_at(obj)
+        return deleting(obj) and made is not None and timedelta(0) <= self._now() - made < HOUR
+
+    def _limit(self, config: str, key: Key, limits: Common, namespace_uid: str) -> str:
         namespace = key.namespace
-        if limits == Common():
+        if limits == Common() or not self._stateful:
             return ""
         if limits.creates_per_hour is not None and config not in self._recalled:
             self._recall_creates(config)
         coming = {one for one, of in self._reserved.items() if of == config and one != key}
         everywhere = {*self._resources.store.by_index("users", config), *coming} - {key}
         here = sum(1 for one in everywhere if one.namespace == namespace)
+        orphans = self.orphans.of(config)
+        orphans_here = sum(one.is_of(namespace, namespace_uid) for one in orphans)
         rules = (
-            (limits.instances, len(everywhere), f"databases by ProviderConfig {config}"),
-            (limits.per_namespace, here, f"databases of namespace {namespace}"),
+            (limits.instances, len(everywhere) + len(orphans), f"databases by ProviderConfig {config}"),
+            (limits.per_namespace, here + orphans_here, f"databases of namespace {namespace}"),
             (limits.creates_per_hour, self._recent(self._created[config]), "new databases within an hour"),
         )
         for most, present, what in rules:
@@ -134,20 +173,25 @@ class Limiter:
                 return f"at most {most} {what} are allowed and {present} are there; ask the platform team"
         return ""
 
-    def _brake(self, config: Object, name: str, limits: Common) -> str:
+    def _brake(self, config: Object, namespace: str, limits: Common) -> str:
         until = reading.instant(annotations_of(config).get(reading.BRAKE_RELEASED, ""))
         if until is not None and self._now() < until:
             return ""
-        known = destroys_within_the_hour(reading.status_of(config), self._kind, self._now())
-        most, done = limits.destroys_per_hour, max(known, self._recent(self._destroyed[name]))
-        if most is None and done >= _FEWEST_DESTROYS:
-            most = max(_FEWEST_DESTROYS, int(self.users(name) * _SHARE_OF_DESTROYS))
-        if most is None or done < most:
+        name = key_of(config).name
+        written = destroys_within_the_hour(reading.status_of(config), self._kind, self._now())
+        done = written | self._destroyed_within_the_hour(name)
+        if done.total() < brake.fewest_of(limits.destroys_per_hour):
+            # Whatever is there: nothing is counted for it in every pass.
             return ""
-        return (
-            f"{done} databases were taken away or interrupted within an hour, at most {most} may; to go on sooner,"
-            f" annotate ProviderConfig {name} with fairlead.dev/brake-released=<RFC 3339 time until when>"
-        )
+        present = Counter(key.namespace for key in self._resources.store.by_index("users", name))
+        share = brake.share_of(limits.destroys_per_hour, present, namespace)
+        return brake.refusal(done, share, namespace, name)
+
+    def _destroyed_within_the_hour(self, config: str) -> Counter[str]:
+        times = self._destroyed[config]
+        while times and self._now() - times[0][0] > HOUR:
+            times.popleft()
+        return Counter(namespace for _, namespace in times)
 
     def _recall_creates(self, config: str) -> None:
         """Take what is there and was born within the hour for made within it, once in the life of this process."""
@@ -188,12 +232,11 @@ def allowed(spec: Object, namespace: str, labels: dict[str, str]) -> bool:
     return all(labels.get(key) == value for key, value in (selector.get("matchLabels") or {}).items())
 
 
-def _is_ephemeral(namespace: Object) -> bool:
-    return labels_of(namespace).get(reading.EPHEMERAL) == "true"
-
-
-def _not_allowed(name: str) -> str:
-    return f"there is no ProviderConfig {name} that this namespace may use"
+def refuse_namespace(config: Object, namespace: str, labels: dict[str, str]) -> str:
+    """Return why a namespace may not use a ProviderConfig, as if there were none; empty when it may."""
+    if allowed(config.get("spec") or {}, namespace, labels):
+        return ""
+    return f"there is no ProviderConfig {key_of(config).name} that this namespace may use"
 
 
 def key_of_config(name: str) -> Key:

@@ -54,7 +54,8 @@ class Target(Generic[SpecT]):
     """Which database is meant and whose it is.
 
     `active` is the login that is published, `retiring` one that still works for its grace; both may be empty.
-    `incarnation` is the one that was Ready before, `leaving` tells that the resource is being deleted.
+    `incarnation` is the one that was Ready before, `leaving` tells that the resource is being deleted, `agreed` are the
+    backups of others that the platform agreed to restore.
     """
 
     name: str
@@ -65,6 +66,7 @@ class Target(Generic[SpecT]):
     retiring: str = ""
     incarnation: str = ""
     leaving: bool = False
+    agreed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +82,14 @@ class Sweep:
     """A list of all that is ours: a mark by name that changes when anything did. `complete` is False on any doubt.
 
     `looks` are the marks of what the last look at each name saw, where a cloud knows them: what is listed as it was
-    looked at is no news, and what was undone between two lists is.
+    looked at is no news, and what was undone between two lists is. `owners` are the owners of all that is there, what
+    was let go included, as far as the list shows them.
     """
 
     items: Mapping[str, str]
     complete: bool
     looks: Mapping[str, str] = field(default_factory=dict)
+    owners: Mapping[str, Owner] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from runtime.errors import Failure
 from runtime.events import EventRecorder
 from runtime.finalizers import removal
 from runtime.kube import Kube
-from runtime.objects import Key, Object, annotations_of, deleting, finalizers_of, generation_of, key_of
+from runtime.objects import Key, Object, annotations_of, deleting, finalizers_of, generation_of, key_of, version_of
 from runtime.results import SETTLED, Result
 from runtime.status import write_status
 
@@ -67,7 +67,9 @@ class ConfigReconciler:
         was_ready = is_true(config, "Ready")
         async with self._accounts.bookkeeping:
             # What destroys were counted meanwhile is kept.
-            config = {**config, "status": status_of(self._accounts.configs.store.get(key) or config)}
+            latest = self._accounts.configs.store.get(key) or config
+            meta = {**config["metadata"], "resourceVersion": version_of(latest)}
+            config = {**config, "metadata": meta, "status": status_of(latest)}
             status = self._status(config, (reason, message), account or status_of(config).get("account", ""), named)
             if not reason and advice:
                 status["conditions"][0]["message"] = f"connected; {advice}"[:1024]

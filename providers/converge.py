@@ -33,7 +33,9 @@ def converge(scene: Scene[SpecT], observed: Observed[SpecT]) -> Plan:
     now = _in_company(scene, now)
     held = tuple(change for change in scene.changes if change not in now)
     losses = tuple(one for one in held if one.kind is Class.LOSS and one.veto is None and not _agreed(scene, one))
-    why = _braked(scene, held, edited=edited) or _why_held(held, in_the_way, losses, edited=edited)
+    why = _braked(scene, held, edited=edited) or _why_held(
+        held, in_the_way, (losses, _given_before(scene, losses)), edited=edited
+    )
     # What is sent now may empty the cloud's queue a little later: nothing is put there before that has settled.
     empties = any(_empties_the_queue(change) for change in now)
     queued = () if empties else tuple(change for change in held if _may_queue(scene, change))
@@ -45,7 +47,7 @@ def converge(scene: Scene[SpecT], observed: Observed[SpecT]) -> Plan:
 def _refused(scene: Scene[SpecT], reason: str, message: str) -> Plan:
     """Hold what the spec asks for; what is guarded whatever it says (logins, grants, owner) is put back still."""
     asked = {field.encode_name for field in msgspec.structs.fields(scene.desired.spec)}
-    held = tuple(change for change in scene.changes if change.path.partition(".")[0] in asked)
+    held = tuple(change for change in scene.changes if change.path[0] in asked)
     guarded = tuple(change for change in scene.changes if change not in held)
     now = tuple(change for change in guarded if change.kind is Class.ONLINE and change.veto is None)
     refused = Refuse(reason, message, held=tuple(change for change in scene.changes if change not in now))
@@ -98,13 +100,18 @@ def _due(scene: Scene[SpecT], change: Change, *, edited: bool) -> bool:
 
 
 def _agreed(scene: Scene[SpecT], change: Change) -> bool:
-    return scene.desired.consent.to(change.path, describe(change.want))
+    return scene.desired.consent.to(change.shown, describe(change.want))
+
+
+def _given_before(scene: Scene[SpecT], losses: tuple[Change, ...]) -> str:
+    texts = (scene.desired.consent.again(change.shown, describe(change.want)) for change in losses)
+    return next(filter(None, texts), "")
 
 
 def _past_the_queue(due: tuple[Change, ...], pending: tuple[str, ...]) -> tuple[tuple[Change, ...], tuple[str, ...]]:
     """Leave out what would take along others of the cloud's queue that are not due; return what is in its way."""
     paths = {change.path for change in due}
-    others = tuple(sorted(path for path in pending if path not in paths))
+    others = tuple(sorted(name for name in pending if (name,) not in paths))
     flushing = tuple(change for change in due if _empties_the_queue(change))
     if not others or not flushing:
         return due, ()
@@ -132,8 +139,13 @@ def _may_queue(scene: Scene[SpecT], change: Change) -> bool:
 
 
 def _why_held(
-    held: tuple[Change, ...], in_the_way: tuple[str, ...], losses: tuple[Change, ...], *, edited: bool
+    held: tuple[Change, ...],
+    in_the_way: tuple[str, ...],
+    to_agree: tuple[tuple[Change, ...], str],
+    *,
+    edited: bool,
 ) -> Rest | Refuse | Wait | None:
+    losses, given_before = to_agree
     if not held:
         return None
     vetoed = [change.veto for change in held if change.veto is not None]
@@ -145,8 +157,10 @@ def _why_held(
         )
         return Wait("PendingChangesInTheWay", text, _LATER, held=held)
     if losses:
-        consent = ", ".join(f"{change.path}={describe(change.want)}" for change in losses)
-        text = f"this would lose data; to agree annotate the managed resource fairlead.dev/consent={consent}"
+        consent = ", ".join(f"{change.shown}={describe(change.want)}" for change in losses)
+        text = (
+            f"this would lose data; to agree annotate the managed resource fairlead.dev/consent={consent}{given_before}"
+        )
         return Refuse("HeldChange", text, held)
     if vetoed:
         reason, text = vetoed[0]
@@ -160,6 +174,6 @@ def differences(changes: tuple[Change, ...]) -> str:
     """Say for people what differs, five of them by name."""
     if not changes:
         return "no differences"
-    texts = [f"{one.path} is {describe(one.have)}, wanted {describe(one.want)}" for one in changes[:_MOST_NAMED]]
+    texts = [f"{one.shown} is {describe(one.have)}, wanted {describe(one.want)}" for one in changes[:_MOST_NAMED]]
     more = f" and {len(changes) - _MOST_NAMED} more" if len(changes) > _MOST_NAMED else ""
     return "; ".join(texts) + more

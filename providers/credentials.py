@@ -8,17 +8,41 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 import secrets
 
-from providers.identity import CA, LABEL_CLAIM, credentials_key, identity_of
+from providers.identity import CA, LABEL_CLAIM, LABEL_CLOUD, credentials_key, identity_of
 from providers.passwords import ALPHABET, LENGTH, Kept, Stored, well_mixed
-from runtime.errors import AlreadyExists, Conflict, NotFound, Terminal
+from runtime import secret_rights
+from runtime.errors import AlreadyExists, Conflict, Forbidden, Invalid, NotFound, Terminal
 from runtime.kube import Kube
-from runtime.objects import SECRETS, Key, Object, key_of, labels_of, uid_of, version_of
+from runtime.objects import SECRETS, Key, Object, deleting, key_of, labels_of, uid_of, version_of
 
 TYPE = "fairlead.dev/credentials"
 HASH_KEY = "fairlead-hash-key"
 _HASH_KEY_BYTES = 32
+# A DNS subdomain (RFC 1123), as the API server demands it; anything else would change the path that is asked for.
+_SECRET_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
+
+
+class SecretsDenied(Terminal):
+    """The credentials' namespace does not let us use Secrets; nothing is begun without a place for a password."""
+
+
+def denied(owner: Object, error: Forbidden) -> SecretsDenied:
+    """Return what to raise where the API server refuses a Secret beside `owner`."""
+    cloud, namespace = _cloud(owner), key_of(owner).namespace
+    remedy = (
+        f"kubectl apply -n {namespace} -k deploy/kustomize/clouds/{cloud}/claim-namespace (on the platform of"
+        f" `fairlead up`: fairlead prepare {namespace})"
+    )
+    text = secret_rights.refusal(f"provider {cloud}", namespace, error, remedy=remedy)
+    return SecretsDenied(secret_rights.REASON, text)
+
+
+def _cloud(owner: Object) -> str:
+    """Return which cloud a managed resource is of: its group is `<cloud>.fairlead.dev`."""
+    return str(owner["apiVersion"]).partition(".")[0]
 
 
 def new_password() -> str:
@@ -62,13 +86,16 @@ async def read(kube: Kube, owner: Object) -> Stored | None:
 
 
 async def write(kube: Kube, owner: Object, kept: Kept, before: Stored | None, *, manager: str) -> Stored:
-    """Write the credentials: a POST when there were none, else a PUT of exactly the version that was read."""
+    """Write the credentials: a POST when there were none, else a PUT of exactly the version that was read.
+
+    Raises SecretsDenied where the namespace does not allow it.
+    """
     key = credentials_key(key_of(owner))
     values = {"current": kept.current, "pending": kept.pending, "username": kept.username, CA: kept.ca}
     meta: Object = {
         "name": key.name,
         "namespace": key.namespace,
-        "labels": {LABEL_CLAIM: identity_of(owner).uid},
+        "labels": {LABEL_CLAIM: identity_of(owner).uid, LABEL_CLOUD: _cloud(owner)},
     }
     body: Object = {
         "apiVersion": "v1",
@@ -77,22 +104,42 @@ async def write(kube: Kube, owner: Object, kept: Kept, before: Stored | None, *,
         "metadata": meta,
         "data": {name: base64.b64encode(value.encode()).decode() for name, value in values.items() if value},
     }
-    if before is None:
-        try:
+    try:
+        if before is None:
             secret = await kube.create(SECRETS, body, manager=manager)
-        except AlreadyExists as error:
-            raise Conflict("the credentials Secret appeared meanwhile; looking again") from error
-    else:
-        body["metadata"] = meta | {"uid": before.uid, "resourceVersion": before.version}
-        secret = await kube.replace(SECRETS, body, manager=manager)
+        else:
+            secret = await _replaced(kube, body, before, manager=manager)
+    except AlreadyExists as error:
+        raise Conflict("the credentials Secret appeared meanwhile; looking again") from error
+    except Forbidden as error:
+        raise denied(owner, error) from None
     return Stored(kept, uid_of(secret), version_of(secret))
 
 
-async def delete(kube: Kube, owner: Object) -> None:
-    """Delete a resource's credentials; one that is not ours, or already gone, is left."""
-    stored = await read(kube, owner)
-    if stored is not None:
-        await kube.delete(SECRETS, credentials_key(key_of(owner)), uid=stored.uid)
+async def _replaced(kube: Kube, body: Object, before: Stored, *, manager: str) -> Object:
+    versioned = body["metadata"] | {"uid": before.uid, "resourceVersion": before.version}
+    try:
+        return await kube.replace(SECRETS, {**body, "metadata": versioned}, manager=manager)
+    except Invalid:
+        # Somebody made it immutable, which keeps it from being changed, not from being made anew.
+        await kube.delete(SECRETS, key_of(body), uid=before.uid, resource_version=before.version)
+        return await kube.create(SECRETS, body, manager=manager)
+
+
+async def delete(kube: Kube, owner: Object, namespace: Object) -> None:
+    """Delete a resource's credentials; one that is not ours, or already gone, is left.
+
+    Raises SecretsDenied where the owner's `namespace` (empty when it is gone) does not allow it and stays.
+    """
+    key = credentials_key(key_of(owner))
+    try:
+        stored = await read(kube, owner)
+        if stored is not None:
+            await kube.delete(SECRETS, key, uid=stored.uid, resource_version=stored.version)
+    except Forbidden as error:
+        # A namespace that ends takes its RoleBindings before us, and its Secrets as well.
+        if namespace and not deleting(namespace):
+            raise denied(owner, error) from None
 
 
 async def hash_key(kube: Kube, namespace: str, *, manager: str) -> bytes:
@@ -114,7 +161,14 @@ async def hash_key(kube: Kube, namespace: str, *, manager: str) -> bytes:
 
 
 async def users_password(kube: Kube, namespace: str, name: str, key: str) -> str:
-    """Read a user's own password; raises NotFound, or Terminal InvalidPassword when the key is missing."""
+    """Read a user's own password.
+
+    Raises:
+        NotFound: There is no such Secret.
+        Terminal: `InvalidValue` when the name can be none of a Secret, `InvalidPassword` when the key is missing.
+    """
+    if _SECRET_NAME.fullmatch(name) is None:
+        raise Terminal("InvalidValue", f"passwordSecretRef.name {name[:100]!r} can be no Secret's name; correct it")
     secret = await kube.get(SECRETS, Key(namespace, name))
     found = text_of(secret, key)
     if not found:

@@ -29,7 +29,11 @@ from providers.plan import (
 SOON = timedelta(seconds=5)
 SLOW = timedelta(minutes=1)
 # What says that nobody will let us in again by waiting; a cloud that is merely out of reach is not among them.
-_SHUT_OUT = frozenset({"CredentialsMissing", "CredentialsInvalid", "CredentialsForbidden", "ProviderConfigNotFound"})
+_SHUT_OUT = frozenset(
+    {"CredentialsMissing", "CredentialsInvalid", "CredentialsForbidden", "ProviderConfigNotFound", "NotAllowed"}
+)
+# Under these an orphan is let go with its tags as they are: nobody can write to it, or it goes by another name.
+_UNTAGGED = _SHUT_OUT | {"DatabaseRenamed"}
 
 
 def decide(scene: Scene[SpecT]) -> Plan:
@@ -113,7 +117,8 @@ def _lost(scene: Scene[SpecT], lost: str) -> Plan:
         "DatabaseLost",
         f"database {scene.marks.external_name} (incarnation {lost}) is gone and was not deleted by Fairlead; {backup};"
         " nothing is made in its place. Restore it under its name, or annotate the managed resource"
-        f" fairlead.dev/consent=recreate={lost} to start with an empty one",
+        f" fairlead.dev/consent=recreate={lost} to start with an empty one"
+        f"{scene.desired.consent.again('recreate', lost)}",
     )
 
 
@@ -121,7 +126,7 @@ def _present(  # noqa: PLR0911 - each return is a row of the table
     scene: Scene[SpecT], observed: Observed[SpecT]
 ) -> Plan:
     desired, marks = scene.desired, scene.marks
-    if marks.incarnation and marks.incarnation != observed.incarnation:
+    if marks.incarnation and not observed.is_recorded_as(marks.incarnation):
         return _replaced(scene, observed)
     if not desired.owner.owns(observed.owner) and not (marks.incarnation and observed.owner is None):
         return _adopt(scene, observed)
@@ -156,11 +161,12 @@ def _busy(scene: Scene[SpecT], observed: Observed[SpecT]) -> Plan:
 def _replaced(scene: Scene[SpecT], observed: Observed[SpecT]) -> Plan:
     if scene.desired.consent.adopt == observed.incarnation:
         return _adopt(scene, observed)
+    again = scene.desired.consent.again("adopt", observed.incarnation)
     return Refuse(
         "Replaced",
         f"{observed.name} is not the database that was Ready before: incarnation {observed.incarnation} instead of"
         f" {scene.marks.incarnation}; it is only read. Put the former one back, or annotate the managed"
-        f" resource fairlead.dev/adopt={observed.incarnation}",
+        f" resource fairlead.dev/adopt={observed.incarnation}{again}",
     )
 
 
@@ -200,17 +206,24 @@ def _deletion(scene: Scene[SpecT]) -> Plan:  # noqa: PLR0911 - each return is a 
 
 def _deletion_of_seen(scene: Scene[SpecT], policy: Policy) -> Plan:
     match scene.observation:
-        case Unknown(reason=reason) if reason in _SHUT_OUT and policy is Policy.ORPHAN:
+        case Unknown(reason=reason) if reason in _UNTAGGED and policy is Policy.ORPHAN:
             # Its tags are tried, not waited for: to leave a database alone needs no key to it.
             return Release(mark=False)
         case Unknown(reason=reason, message=message):
             return Wait(reason, message, SLOW)
+        case Absent(renamed=renamed) if renamed and policy is not Policy.ORPHAN:
+            return Refuse("DatabaseRenamed", renamed_text(scene.marks.external_name, renamed))
         case Absent(remains=remains):
             return _gone(scene, remains=remains)
         case Present(observed=observed):
             return _destroy(scene, observed, policy)
         case never:
             assert_never(never)
+
+
+def renamed_text(name: str, now: str) -> str:
+    """Return what to say of a database that is to be deleted and has another name."""
+    return f"database {name} is not gone: it is called {now} now; rename it back, or drop it"
 
 
 def _gone(scene: Scene[SpecT], *, remains: bool) -> Plan:
@@ -224,23 +237,36 @@ def _gone(scene: Scene[SpecT], *, remains: bool) -> Plan:
         left = SOON if bounds.delete_intended else bounds.grace
         left = left if since is None else bounds.grace - (scene.now - since)
         return Wait("Deleting", "the database was not found; looking again before letting go", left, quiet=True)
-    if policy is Policy.SNAPSHOT and bounds.delete_intended and bounds.eventual and not bounds.backup:
-        return Wait("Deleting", "the final snapshot is not available yet; nothing is let go before it is", SOON)
+    if policy is Policy.SNAPSHOT and _unkept(scene) and not (remains and bounds.delete_intended):
+        if bounds.delete_intended and bounds.eventual:
+            return Wait("Deleting", "the final snapshot is not available yet; nothing is let go before it is", SOON)
+        return Refuse(
+            "BackupImpossible",
+            f"database {scene.marks.external_name} (incarnation {scene.marks.incarnation}) is gone, and no backup of it"
+            " is seen; it is let go only under the deletion policy Delete or Orphan",
+        )
     # What is left holds no data, but an orphan's users may still want its logins.
     kept = policy is None or (policy is Policy.ORPHAN and scene.marks.incarnation)
     return Destroy(policy) if remains and policy is not None and not kept else Finish()
+
+
+def _unkept(scene: Scene[SpecT]) -> bool:
+    """Tell whether a database that was Ready once is gone without a backup of it."""
+    return bool(scene.marks.incarnation) and scene.bounds.stateful and not scene.bounds.backup
 
 
 def _destroy(  # noqa: PLR0911 - each return is a row of the table
     scene: Scene[SpecT], observed: Observed[SpecT], policy: Policy
 ) -> Plan:
     recorded, owner = scene.marks.incarnation, scene.desired.owner
-    if recorded and recorded != observed.incarnation:
+    if recorded and not observed.is_recorded_as(recorded):
         return Release(mark=False)
     if not owner.owns(observed.owner) and not (recorded and observed.owner is None):
         return Release(mark=False)
     if policy is Policy.ORPHAN:
         return Release(mark=True)
+    if scene.desired.lifecycle.withheld:
+        return Refuse("HeldDeletion", scene.desired.lifecycle.withheld)
     if scene.bounds.not_allowed:
         return Refuse("NotAllowed", scene.bounds.not_allowed)
     if scene.bounds.takeover:

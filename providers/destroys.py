@@ -5,6 +5,7 @@ It outlives the process: a restart in the middle of a mass deletion must not beg
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 
 from providers import reading
@@ -13,29 +14,47 @@ from runtime.objects import Object
 FIELD = "recentDestroys"
 # A minute counts until its last second is an hour old.
 _WINDOW = timedelta(minutes=61)
+# The status holds 512; beyond that the namespaces are left out, and what is left is at most 61 minutes of each kind.
+_MOST = 500
 
 
-def destroys_within_the_hour(status: Object, kind: str, now: datetime) -> int:
-    """Return how many of one kind the status remembers; what lies ahead of a clock that was set back counts, too."""
-    return sum(int(each["count"]) for each in _recent(status, now) if each["kind"] == kind)
+def destroys_within_the_hour(status: Object, kind: str, now: datetime) -> Counter[str]:
+    """Return how many of one kind the status remembers, by namespace (empty where it is not known).
+
+    What lies ahead of a clock that was set back counts, too.
+    """
+    found: Counter[str] = Counter()
+    for entry in _recent(status, now):
+        if entry["kind"] == kind:
+            found[str(entry.get("namespace", ""))] += int(entry["count"])
+    return found
 
 
-def with_one_more(status: Object, kind: str, now: datetime) -> Object:
-    """Return the status with one more of this kind within this minute, and without what is older than an hour."""
+def with_one_more(status: Object, kind: str, namespace: str, now: datetime) -> Object:
+    """Return the status with one more of this kind and namespace within this minute, and without what is older."""
     minute = now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:00Z")
     entries = _recent(status, now)
-    known = next((each for each in entries if (each["kind"], each["minute"]) == (kind, minute)), None)
-    if known is None:
-        entries.append({"kind": kind, "minute": minute, "count": 1})
-    else:
-        known["count"] = int(known["count"]) + 1
+    entries.append({"kind": kind, "minute": minute, "count": 1} | ({"namespace": namespace} if namespace else {}))
+    entries = _joined(entries)
+    if len(entries) > _MOST:
+        entries = _joined([{key: value for key, value in entry.items() if key != "namespace"} for entry in entries])
     return {**status, FIELD: entries}
+
+
+def _joined(entries: list[Object]) -> list[Object]:
+    """Return one entry for each kind, minute and namespace, in the order of the first of each."""
+    found: dict[tuple[str, str, str], Object] = {}
+    for entry in entries:
+        key = (str(entry["kind"]), str(entry["minute"]), str(entry.get("namespace", "")))
+        count = int(entry["count"]) + (int(found[key]["count"]) if key in found else 0)
+        found[key] = {**entry, "count": count}
+    return list(found.values())
 
 
 def _recent(status: Object, now: datetime) -> list[Object]:
     found = []
-    for each in status.get(FIELD) or ():
-        minute = reading.instant(str(each.get("minute", "")))
+    for entry in status.get(FIELD) or ():
+        minute = reading.instant(str(entry.get("minute", "")))
         if minute is not None and now - minute < _WINDOW:
-            found.append(dict(each))
+            found.append(dict(entry))
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
@@ -11,7 +12,7 @@ import msgspec
 
 from providers import reading
 from providers.accounts import Accounts
-from providers.bounds import Limiter
+from providers.bounds import Limiter, refuse_namespace
 from providers.cloud import Account, ConfigT, Provider, Target
 from providers.envelope import Envelope
 from providers.identity import Identity, identity_of, owner_of
@@ -25,7 +26,7 @@ from providers.snapshot import Snapshot, differences, unknown_of
 from runtime.cache import Cache, Informer
 from runtime.errors import Blocked, Failure, NotFound, Terminal
 from runtime.kube import Kube, Selection
-from runtime.objects import CRDS, NAMESPACES, Key, Object, deleting, generation_of, key_of, labels_of
+from runtime.objects import CRDS, NAMESPACES, Key, Object, deleting, generation_of, key_of, labels_of, uid_of
 
 _PREFIX = "fl-"
 
@@ -46,9 +47,17 @@ class Gatherer(Generic[SpecT, ConfigT]):
         self._accounts = accounts
         self._settings = settings
         self._namespaces: Informer = cache.informer(NAMESPACES, selection=Selection(metadata_only=True))
-        self._limiter = Limiter(cache.informer(provider.resource), accounts, settings.now)
+        self._limiter = Limiter(
+            cache.informer(provider.resource),
+            accounts,
+            settings.now,
+            stateful=provider.stateful,
+            installation=settings.installation,
+        )
         self._passwords: PasswordReader[SpecT, ConfigT] = PasswordReader(provider, kube, settings)
         self._references = References(provider, cache)
+        # A hundred resources at once list an account once, not each for itself.
+        self._counting = asyncio.Lock()
         self._absent_since: dict[Key, tuple[str, datetime]] = {}
 
     @property
@@ -68,17 +77,19 @@ class Gatherer(Generic[SpecT, ConfigT]):
         desired = self._desired(obj, envelope, target, lifecycle)
         intent = reading.intent_of(obj)
         account, observation = await self._observe(obj, envelope, target, lifecycle)
-        bounds = await self._bounds(obj, account, desired, intent)
+        bounds = await self._bounds(obj, envelope, account, desired, intent)
         bounds = replace(bounds, refusal=bounds.refusal or resolved.missing)
         if account is not None and not account.changed:
             bounds = await self._seen_bounds(account, target, marks, observation, bounds)
+            if lifecycle.deleting and lifecycle.policy is Policy.SNAPSHOT and isinstance(observation, Absent):
+                bounds, observation = await self._kept(account, target, marks, observation, bounds)
         if bounds.predecessors and isinstance(observation, Absent):
             target, observation = await self._named_predecessor(desired, bounds, account, target, observation)
         if isinstance(observation, Absent) and not marks.incarnation:
-            bounds = self._named_by_rule(target, envelope, identity, bounds)
+            bounds = self._named_by_rule(target, self._by_rule(obj, envelope, identity), bounds)
         marks = replace(marks, absent_since=self._absence(obj, observation, now))
         scene = self._scene(Scene(desired, observation, marks, bounds, now), envelope, target)
-        namespace = self._namespaces.store.get(Key("", key_of(obj).namespace)) or {}
+        namespace = self._namespace(obj)
         snapshot = Snapshot(obj, envelope, scene, target, account, namespace, intent, resolved=resolved.names)
         if lifecycle.deleting or account is None or desired.observe_only or not self._provider.stateful:
             return snapshot
@@ -87,21 +98,25 @@ class Gatherer(Generic[SpecT, ConfigT]):
 
     def _target(self, obj: Object, envelope: Envelope, identity: Identity, marks: Marks) -> Target[SpecT]:
         spec: SpecT = envelope.for_provider
-        name = marks.external_name or self._by_rule(envelope, identity)
+        name = marks.external_name or self._by_rule(obj, envelope, identity)
         status = status_of(obj)
         return Target(
             name,
             spec,
-            owner_of(obj, self._settings.installation),
+            owner_of(obj, self._settings.installation, uid_of(self._namespace(obj))),
             self._provider.hash_of(spec, name) or identity.hash,
             active=status.get("connection", {}).get("username", ""),
             retiring=status.get("rotation", {}).get("retiring", ""),
             incarnation=marks.incarnation,
             leaving=deleting(obj),
+            agreed=reading.consent_of(obj).of("restoreFrom"),
         )
 
-    def _by_rule(self, envelope: Envelope, identity: Identity) -> str:
-        config = self._accounts.configs.store.get(Key("", envelope.provider_config_ref.name)) or {}
+    def _namespace(self, obj: Object) -> Object:
+        return self._namespaces.store.get(Key("", key_of(obj).namespace)) or {}
+
+    def _by_rule(self, obj: Object, envelope: Envelope, identity: Identity) -> str:
+        config = self._usable_config(obj, envelope) or {}
         prefix = (config.get("spec") or {}).get("namePrefix", _PREFIX)
         return self._provider.external_name(envelope.for_provider, identity, prefix)
 
@@ -119,17 +134,31 @@ class Gatherer(Generic[SpecT, ConfigT]):
         )
 
     async def _lifecycle(self, obj: Object, envelope: Envelope, identity: Identity, now: datetime) -> Lifecycle:
-        policy: Policy | None = Policy(envelope.deletion_policy)
+        own = Policy(envelope.deletion_policy)
+        policy: Policy | None = own
         if deleting(obj):
-            policy = reading.word_of(obj) if identity.has_claim else await self._own_policy(obj, Policy(policy))
-        config = self._accounts.configs.store.get(Key("", envelope.provider_config_ref.name))
+            policy = reading.word_of(obj) if identity.has_claim else await self._own_policy(obj, own)
+        config = self._usable_config(obj, envelope)
         with_config = reading.paused(config, now) if config is not None else ""
         paused = reading.paused(obj, now) or (with_config and f"{with_config} (all of this ProviderConfig)")
-        return Lifecycle(deleting(obj), reading.held(obj), policy, paused)
+        withheld = reading.withheld(policy, own) if self._provider.stateful else ""
+        return Lifecycle(deleting(obj), reading.held(obj), policy, paused, withheld)
+
+    def _not_allowed(self, obj: Object, envelope: Envelope) -> str:
+        """Return why this namespace may not use the ProviderConfig: then it is neither dialled nor told about."""
+        name = envelope.provider_config_ref.name
+        config = self._accounts.configs.store.get(Key("", name))
+        labels = labels_of(self._namespace(obj))
+        return "" if config is None else refuse_namespace(config, key_of(obj).namespace, labels)
+
+    def _usable_config(self, obj: Object, envelope: Envelope) -> Object | None:
+        if self._not_allowed(obj, envelope):
+            return None
+        return self._accounts.configs.store.get(Key("", envelope.provider_config_ref.name))
 
     async def _own_policy(self, obj: Object, wanted: Policy) -> Policy:
         """Without a claim: the namespace's or the CRD's deletion means Detach, unless the namespace is ephemeral."""
-        namespace = self._namespaces.store.get(Key("", key_of(obj).namespace)) or {}
+        namespace = self._namespace(obj)
         crd_key = Key("", f"{self._provider.resource.plural}.{self._provider.resource.group}")
         try:
             crd = await self._kube.get(CRDS, crd_key, metadata_only=True)
@@ -144,6 +173,8 @@ class Gatherer(Generic[SpecT, ConfigT]):
     ) -> tuple[Account[SpecT, ConfigT] | None, Observation[SpecT]]:
         if lifecycle.deleting and (lifecycle.policy is Policy.DETACH or not lifecycle.held):
             return None, Unknown("Deleting", "not looked at")
+        if text := self._not_allowed(obj, envelope):
+            return None, Unknown("NotAllowed", text)
         try:
             account = await self._accounts.connect(envelope.provider_config_ref.name)
             recorded = reading.marks_of(obj, absent_since=None).account
@@ -160,6 +191,7 @@ class Gatherer(Generic[SpecT, ConfigT]):
     async def _bounds(
         self,
         obj: Object,
+        envelope: Envelope,
         account: Account[SpecT, ConfigT] | None,
         desired: Desired[SpecT],
         intent: Intent | None,
@@ -179,8 +211,10 @@ class Gatherer(Generic[SpecT, ConfigT]):
             text = "" if known else f"a newer provider (intent format {intent.format}) was at work; upgrade this one"
             bounds = replace(bounds, intent_until=intent.not_after if known else None, intent_unknown=text)
         if account is None:
-            return bounds
-        namespace = self._namespaces.store.get(Key("", key_of(obj).namespace)) or {}
+            return replace(bounds, not_allowed=self._not_allowed(obj, envelope))
+        namespace = self._namespace(obj)
+        if not account.changed and not desired.lifecycle.deleting:
+            bounds = await self._counted(obj, account, bounds)
         bounds = await self._followed(obj, account, self._limiter.bounds(bounds, obj, account, namespace))
         bounds = replace(
             bounds,
@@ -203,10 +237,27 @@ class Gatherer(Generic[SpecT, ConfigT]):
         match observation:
             case Present(observed=observed):
                 return replace(bounds, window_open=self._provider.window_open(observed, self._settings.now()))
-            case Absent() if marks.incarnation and self._provider.stateful and _matters(target, bounds):
+            case Absent() if marks.incarnation and self._provider.stateful and not target.leaving:
                 with suppress(Failure):
                     return replace(bounds, backup=await account.cloud.backup_of(target))
         return bounds
+
+    async def _kept(
+        self,
+        account: Account[SpecT, ConfigT],
+        target: Target[SpecT],
+        marks: Marks,
+        absent: Absent,
+        bounds: Bounds,
+    ) -> tuple[Bounds, Absent | Unknown]:
+        """Look for the backup without which nothing is let go: the final one, or any of what others took away."""
+        if not marks.incarnation or not self._provider.stateful:
+            return bounds, absent
+        try:
+            kept = await account.cloud.backup_of(replace(target, leaving=bounds.delete_intended))
+        except Failure as failure:
+            return bounds, unknown_of(failure)
+        return replace(bounds, backup=kept), absent
 
     async def _followed(self, obj: Object, account: Account[SpecT, ConfigT], bounds: Bounds) -> Bounds:
         """Ask after the operation under way; one that failed is told like a refusal, and asked for again later."""
@@ -220,6 +271,20 @@ class Gatherer(Generic[SpecT, ConfigT]):
         except Failure:
             ended = False
         return bounds if ended else replace(bounds, operating=operation.kind)
+
+    async def _counted(self, obj: Object, account: Account[SpecT, ConfigT], bounds: Bounds) -> Bounds:
+        """List the account once in the life of this process where a limit counts what is there without a resource."""
+        if not self._limiter.wants_list(obj, account):
+            return bounds
+        try:
+            async with self._counting:
+                if self._limiter.wants_list(obj, account):
+                    sweep = await account.cloud.observe_all()
+                    self._limiter.listed(key_of(account.config_object).name, account.id, sweep)
+        except Failure as failure:
+            unknown = unknown_of(failure)
+            return replace(bounds, refusal=(unknown.reason, unknown.message))
+        return bounds
 
     async def _searched(
         self, account: Account[SpecT, ConfigT], desired: Desired[SpecT], marks: Marks, bounds: Bounds
@@ -249,9 +314,10 @@ class Gatherer(Generic[SpecT, ConfigT]):
                 return target, await account.cloud.observe(target)
         return target, seen
 
-    def _named_by_rule(self, target: Target[SpecT], envelope: Envelope, identity: Identity, bounds: Bounds) -> Bounds:
+    @staticmethod
+    def _named_by_rule(target: Target[SpecT], by_rule: str, bounds: Bounds) -> Bounds:
         """Make nothing under a name that a person gave: such a name is for taking over what is there."""
-        if target.name == self._by_rule(envelope, identity):
+        if target.name == by_rule:
             return bounds
         text = f"there is no {target.name} to take over; remove fairlead.dev/external-name to have a new database"
         return replace(bounds, refusal=("AdoptionRefused", text))
@@ -280,8 +346,3 @@ class Gatherer(Generic[SpecT, ConfigT]):
                 return replace(scene, changes=changes, observed_hash=digest(observed.spec))
             case _:
                 return scene
-
-
-def _matters(target: Target[SpecT], bounds: Bounds) -> bool:
-    """Tell whether a backup of what is gone is looked for: it was lost, or a final one was asked for."""
-    return not target.leaving or (bounds.delete_intended and bounds.eventual)

@@ -14,6 +14,7 @@ from runtime.objects import Key, Object, annotations_of, key_of, labels_of, meta
 
 PREFIX = "fairlead.dev/"
 LABEL_CLAIM = PREFIX + "claim"
+LABEL_CLOUD = PREFIX + "cloud"
 CLAIM_NAME = PREFIX + "claim-name"
 RESOURCE = PREFIX + "resource"
 FOR_EACH_KEY = PREFIX + "key"
@@ -25,7 +26,8 @@ CA = "ca.crt"
 class Owner:
     """Whose database it is, as written into the cloud's tags.
 
-    Ours means that `installation`, `identity` and `claim` agree; the other three are for people to read.
+    Ours means that `installation`, `identity` and `claim` agree; the next three are for people to read. A namespace is
+    its uid: another one of the same name may be another tenant's. Empty where it is not known.
     """
 
     installation: str
@@ -34,6 +36,7 @@ class Owner:
     namespace: str = ""
     name: str = ""
     resource: str = ""
+    namespace_uid: str = ""
 
     def owns(self, other: Owner | None) -> bool:
         """Tell whether `other` is this owner: all three tags agree."""
@@ -47,6 +50,12 @@ class Owner:
     def precedes(self, other: Owner) -> bool:
         """Tell whether `other` is the same claim of the same installation under another identity."""
         return (self.installation, self.claim) == (other.installation, other.claim) and self.identity != other.identity
+
+    def is_of(self, namespace: str, uid: str) -> bool:
+        """Tell whether it was made in this namespace; where no uid is known on either side the name stands for it."""
+        if self.namespace_uid and uid:
+            return self.namespace_uid == uid
+        return self.namespace == namespace[:63]
 
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name} ({self.resource}) of installation {self.installation}"
@@ -90,12 +99,13 @@ def _controller(obj: Object) -> bool:
     return any(reference.get("controller") for reference in metadata(obj).get("ownerReferences") or ())
 
 
-def owner_of(obj: Object, installation: str) -> Owner:
-    """Return the tags that a database made for this object carries."""
+def owner_of(obj: Object, installation: str, namespace_uid: str = "") -> Owner:
+    """Return the tags that a database made for this object carries; `namespace_uid` is its Namespace's."""
     identity, namespace = identity_of(obj), key_of(obj).namespace
     text = f"{namespace}\0{identity.claim_name}\0{identity.resource}\0{identity.for_each_key}"
     claim = hashlib.sha256(text.encode()).hexdigest()[:16]
-    return Owner(installation, identity.uid, claim, namespace[:63], identity.claim_name[:63], identity.resource[:63])
+    people = (namespace[:63], identity.claim_name[:63], identity.resource[:63])
+    return Owner(installation, identity.uid, claim, *people, namespace_uid)
 
 
 def credentials_key(resource: Key) -> Key:

@@ -78,14 +78,14 @@ async def _login(server: Server, database: str, credential: Credential) -> None:
 
 
 async def _authenticate(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, password: str) -> None:
-    exchange, expected = Exchange(password, secrets.token_urlsafe(18)), b""
+    exchange, expected, proven = Exchange(password, secrets.token_urlsafe(18)), b"", False
     while True:
         kind, body = await _message(reader)
         if kind != b"R":
             raise ValueError("the server speaks something else than authentication")
         (code,) = struct.unpack_from("!i", body)
         match code:
-            case 0:
+            case 0 if proven:
                 return
             case 10 if b"SCRAM-SHA-256" in body[4:].split(b"\0"):
                 first = exchange.first
@@ -94,9 +94,9 @@ async def _authenticate(reader: asyncio.StreamReader, writer: asyncio.StreamWrit
                 final, expected = exchange.answer(body[4:])
                 _send(writer, final)
             case 12 if expected and expected in body[4:].split(b","):
-                continue
+                proven = True
             case _:
-                raise ValueError("the server asks for another method than SCRAM-SHA-256")
+                raise ValueError("the server asks for another method than SCRAM-SHA-256, or for no proof at all")
 
 
 def _send(writer: asyncio.StreamWriter, body: bytes) -> None:

@@ -21,6 +21,8 @@ from runtime.objects import Object
 
 SpecT = TypeVar("SpecT", bound=msgspec.Struct)
 Value: TypeAlias = str | int | bool | tuple[str, ...] | None
+Path: TypeAlias = tuple[str, ...]
+"""Where a difference is, segment by segment: a name in it is an element of its own, whatever characters it holds."""
 Keys: TypeAlias = Mapping[str, tuple[str, ...]]
 """Keys of maps, by the map's path below forProvider."""
 
@@ -75,27 +77,35 @@ class Queue(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One difference: `path` below forProvider, or the name of what the provider guards by itself.
+    """One difference: `path` below forProvider, or of what the provider guards by itself.
+
+    Whoever needs a name takes it from its own segment; `shown` is for people, and is never split again.
 
     `veto` is the reason and the sentence why it cannot be sent as things are; None when it can. `deferred`: it is
     to be handed to the cloud's own queue. `along` is the path of another change without which the cloud refuses it.
     """
 
-    path: str
+    path: Path
     want: Value
     have: Value
     kind: Class = Class.ONLINE
     queue: Queue = Queue.NONE
     veto: tuple[str, str] | None = None
     deferred: bool = False
-    along: str = ""
+    along: Path = ()
+
+    @property
+    def shown(self) -> str:
+        """The path for people: its segments joined by dots."""
+        return ".".join(self.path)
 
 
 @dataclass(frozen=True, slots=True)
 class Observed(Generic[SpecT]):
     """One database as a single answer of the cloud showed it.
 
-    `incarnation` is the cloud's own id of this very database; `facts` is what only its provider understands;
+    `incarnation` is the cloud's own id of this very database, and `earlier_ids` are others under which it may have been
+    recorded; `facts` is what only its provider understands;
     `at_provider` what people see in status; `state` the cloud's own word for how it is. `usable` tells whether logins
     may work meanwhile, `pending` which fields the cloud's own queue holds, `password_pending` that a password which was
     sent does not yet count, `restart` what waits for a restart that nobody begins by itself. `tolerated` are
@@ -115,6 +125,11 @@ class Observed(Generic[SpecT]):
     password_pending: bool = False
     restart: str = ""
     tolerated: tuple[Change, ...] = ()
+    earlier_ids: tuple[str, ...] = ()
+
+    def is_recorded_as(self, incarnation: str) -> bool:
+        """Tell whether this very database was recorded under an incarnation."""
+        return incarnation in {self.incarnation, *self.earlier_ids}
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,10 +143,12 @@ class Present(Generic[SpecT]):
 class Absent:
     """The cloud said, by its typed answer, that no such database exists.
 
-    `remains` tells that an interrupted create or delete of ours left something else behind.
+    `remains` tells that an interrupted create or delete of ours left something else behind; `renamed` is the name under
+    which the database lives on, where somebody gave it another one: then it is not gone.
     """
 
     remains: bool = False
+    renamed: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,24 +197,24 @@ class Marks:
     applied_keys: Keys = field(default_factory=dict)
 
 
-def _equal(path: str, want: Value, have: Value) -> Iterable[Change]:
+def _equal(path: Path, want: Value, have: Value) -> Iterable[Change]:
     if want != have:
         yield Change(path, want, have)
 
 
-def _members(path: str, want: Iterable[str], have: Iterable[str]) -> Iterable[Change]:
+def _members(path: Path, want: Iterable[str], have: Iterable[str]) -> Iterable[Change]:
     present = set(have)
     for member in sorted(set(want)):
         if member not in present:
-            yield Change(f"{path}.{member}", "present", "absent")
+            yield Change((*path, member), "present", "absent")
 
 
-def _map(path: str, want: Mapping[str, str], have: Mapping[str, str]) -> Iterable[Change]:
+def _map(path: Path, want: Mapping[str, str], have: Mapping[str, str]) -> Iterable[Change]:
     for key in sorted({*want, *have}):
-        yield from _equal(f"{path}.{key}", want.get(key), have.get(key))
+        yield from _equal((*path, key), want.get(key), have.get(key))
 
 
-def _field(path: str, want: Any, have: Any, how: Compare, applied: tuple[str, ...]) -> Iterable[Change]:
+def _field(path: Path, want: Any, have: Any, how: Compare, applied: tuple[str, ...]) -> Iterable[Change]:
     match how:
         case Compare.EQUAL:
             return _equal(path, want, have)
@@ -235,8 +252,8 @@ def _fields(model: type[msgspec.Struct]) -> tuple[msgspec.inspect.Field, ...]:
 def diff(want: SpecT, have: SpecT, *, ignore: Iterable[str] = (), applied: Keys | None = None) -> tuple[Change, ...]:
     """Return what the user asked for and the cloud does not show; unset fields (None) are not managed.
 
-    `ignore` holds paths below forProvider; a path also covers what lies below it. `applied` are keys that the spec set
-    before in maps which others write as well: what it names no more of them is to go.
+    `ignore` holds paths below forProvider as people write them; a path also covers what lies below it. `applied` are
+    keys that the spec set before in maps which others write as well: what it names no more of them is to go.
     """
     skipped = tuple(ignore)
     found: list[Change] = []
@@ -245,7 +262,7 @@ def diff(want: SpecT, have: SpecT, *, ignore: Iterable[str] = (), applied: Keys 
         if value is None and ours:
             value = {}
         if value is not None:
-            found += _field(one.encode_name, value, getattr(have, one.name), _how(one.type), ours)
+            found += _field((one.encode_name,), value, getattr(have, one.name), _how(one.type), ours)
     return tuple(change for change in found if not _covered(change.path, skipped))
 
 
@@ -262,8 +279,8 @@ def joined_keys(one: Keys, other: Keys) -> dict[str, tuple[str, ...]]:
     return {path: tuple(sorted({*one.get(path, ()), *other.get(path, ())})) for path in sorted({*one, *other})}
 
 
-def _covered(path: str, ignored: tuple[str, ...]) -> bool:
-    return any(path == one or path.startswith(f"{one}.") for one in ignored)
+def _covered(path: Path, ignored: tuple[str, ...]) -> bool:
+    return any(".".join(path[: end + 1]) in ignored for end in range(len(path)))
 
 
 def digest(value: object) -> str:

@@ -6,12 +6,13 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Generic
 
-from providers import credentials, reading
+from providers import credentials, reading, secret_check
 from providers.cloud import ConfigT, Credential, Provider, Target
 from providers.identity import CLAIM_NAME
 from providers.managed import Phase, SpecT
 from providers.passwords import (
     Delivery,
+    Kept,
     Login,
     PasswordView,
     Stored,
@@ -22,9 +23,10 @@ from providers.passwords import (
     refuse_password,
 )
 from providers.reading import status_of
+from providers.secret_check import Checked, Unproven, login_of_pending
 from providers.settings import Settings
 from providers.snapshot import Snapshot, proven_versions
-from runtime.errors import ApiError, NotFound, Terminal
+from runtime.errors import ApiError, Forbidden, NotFound, Terminal
 from runtime.kube import Kube
 from runtime.objects import SECRETS, Key, Object, annotations_of, key_of
 
@@ -45,13 +47,42 @@ class PasswordReader(Generic[SpecT, ConfigT]):
         """Return the snapshot with credentials, the login that is published, and the password's next step."""
         try:
             stored = await credentials.read(self._kube, snapshot.obj)
-            snapshot = replace(snapshot, stored=stored, target=_with_active(snapshot.target, stored))
+            snapshot = replace(snapshot, logins=self._provider.logins(snapshot.target))
+            if stored is not None:
+                checked = await self._checked(snapshot, stored)
+                stored = replace(stored, kept=checked.kept)
+                target = _with_active(snapshot.target, checked.kept, snapshot.logins)
+                snapshot = replace(snapshot, stored=stored, foreign=checked.foreign, target=target)
             given = await self._given(snapshot)
             view = await self._password_view(snapshot, given)
         except Terminal as failure:
             return replace(snapshot, trouble=(failure.reason, failure.message))
+        except Forbidden as error:
+            denied = credentials.denied(snapshot.obj, error)
+            return replace(snapshot, trouble=(denied.reason, denied.message))
         step = decide_password(view, snapshot.scene.now)
         return replace(snapshot, step=step, login=view.login, given=given)
+
+    async def _checked(self, snapshot: Snapshot[SpecT], stored: Stored) -> Checked:
+        """Leave out of the credentials Secret what somebody else wrote."""
+        status = status_of(snapshot.obj)
+        # What is seen was made, whatever was wiped off the object.
+        is_made = bool(_published_hash(status) or snapshot.scene.marks.incarnation or snapshot.observed is not None)
+        recorded = secret_check.recorded_in(status, is_made=is_made)
+        checked = secret_check.check(stored.kept, recorded, snapshot.logins, self._settings.hash_key)
+        if checked.unproven is not None and await self._is_right(snapshot, checked.unproven):
+            return checked.proven()
+        return checked
+
+    async def _is_right(self, snapshot: Snapshot[SpecT], unproven: Unproven) -> bool:
+        """Try a password that no hash vouches for; where no login can be tried, the one that is in use is right."""
+        answer = Login.NOT_TRIED
+        if snapshot.observed is not None and snapshot.account is not None:
+            credential = Credential(unproven.username, unproven.password)
+            answer = await snapshot.account.cloud.login(snapshot.target, credential)
+        if answer in {Login.OK, Login.REFUSED} or unproven.key == "pending":
+            return answer is Login.OK
+        return await self._in_use(snapshot.obj) == unproven.password
 
     async def _given(self, snapshot: Snapshot[SpecT]) -> str:
         reference = snapshot.envelope.password_secret_ref
@@ -71,42 +102,47 @@ class PasswordReader(Generic[SpecT, ConfigT]):
     async def _password_view(self, snapshot: Snapshot[SpecT], given: str) -> PasswordView:
         status, stored = status_of(snapshot.obj), snapshot.stored
         connection, rotation = status.get("connection") or {}, status.get("rotation") or {}
-        published_hash = (connection.get("passwordRef") or {}).get("hash", "")
+        published_hash = _published_hash(status)
         published = bool(published_hash or snapshot.scene.marks.incarnation)
         recovered = ""
         if published and (stored is None or not (stored.kept.current or stored.kept.pending)):
             recovered = await self._recovered(snapshot.obj, published_hash)
         retire_at = reading.instant(rotation.get("retireAt", ""))
-        token, done_token = snapshot.envelope.password_rotation.token or "", rotation.get("token", "")
+        token, done_token = snapshot.envelope.password_rotation.token or "", rotation.get("token")
         if former_login(connection.get("username", ""), stored.kept if stored is not None else None):
             # What the token asked for was done before a crash; only the report of it is missing.
             done_token = token
         return PasswordView(
-            logins=self._provider.logins(snapshot.target),
+            logins=snapshot.logins,
             kept=stored.kept if stored is not None else None,
             published=published,
             login=await self._login(snapshot),
             token=token,
-            done_token=done_token if rotation else None,
+            done_token=done_token,
             given=given,
             recovered=recovered,
             published_login=connection.get("username", ""),
             retiring=rotation.get("retiring", ""),
             retire_at=retire_at,
             delivery=await self._delivery(snapshot),
+            foreign=bool(snapshot.foreign),
         )
 
     async def _recovered(self, obj: Object, published_hash: str) -> str:
         """Take the password back from the claim's connection Secret when its hash is the published one."""
+        found = await self._in_use(obj) if published_hash else ""
+        return found if found and keyed_hash(self._settings.hash_key, found) == published_hash else ""
+
+    async def _in_use(self, obj: Object) -> str:
+        """Return the password in the claim's connection Secret, which its tenant may write; empty without one."""
         claim = annotations_of(obj).get(CLAIM_NAME, "")
-        if not claim or not published_hash:
+        if not claim:
             return ""
         try:
             secret = await self._kube.get(SECRETS, Key(key_of(obj).namespace, f"{claim}-connection"))
         except ApiError:
             return ""
-        found = credentials.text_of(secret, "password")
-        return found if found and keyed_hash(self._settings.hash_key, found) == published_hash else ""
+        return credentials.text_of(secret, "password")
 
     async def _delivery(self, snapshot: Snapshot[SpecT]) -> Delivery:
         """Tell what became of the pending password of a cloud that takes its time over it.
@@ -124,7 +160,7 @@ class PasswordReader(Generic[SpecT, ConfigT]):
         sent_at = reading.instant(rotation.get("sentAt", ""))
         if observed.phase is not Phase.READY or observed.password_pending:
             return Delivery.UNDER_WAY if sent else Delivery.NONE
-        username = stored.kept.username or self._provider.logins(snapshot.target)[0]
+        username = stored.kept.username or snapshot.logins[0]
         answer = await account.cloud.login(snapshot.target, Credential(username, stored.kept.pending))
         settled = sent and (sent_at is None or now - sent_at >= self._settings.settle)
         rested = sent_at is None or now - sent_at >= _SEND_AGAIN_AFTER
@@ -142,8 +178,14 @@ class PasswordReader(Generic[SpecT, ConfigT]):
         return await account.cloud.login(snapshot.target, Credential(name, stored.kept.current))
 
 
-def _with_active(target: Target[SpecT], stored: Stored | None) -> Target[SpecT]:
-    if stored is None or not stored.kept.username:
-        return target
-    former = former_login(target.active, stored.kept)
-    return replace(target, active=stored.kept.username, retiring=former or target.retiring)
+def _with_active(target: Target[SpecT], kept: Kept, logins: tuple[str, str]) -> Target[SpecT]:
+    """Return the target with the login that the Secret shows to be in use, where the status does not say so yet."""
+    if kept.current:
+        return replace(target, active=kept.username, retiring=former_login(target.active, kept) or target.retiring)
+    if kept.pending and not target.active:
+        return replace(target, active=login_of_pending(logins, kept))
+    return target
+
+
+def _published_hash(status: Object) -> str:
+    return str(((status.get("connection") or {}).get("passwordRef") or {}).get("hash", ""))

@@ -66,7 +66,8 @@ class PasswordView:
 
     `logins` are the names that alternate, or twice the administrator's where there is no other; `given` a user's own
     password ("" when passwords are made here); `published` tells whether a password was ever handed out; `recovered` is
-    one taken back from the connection Secret. `delivery` says what became of the pending one.
+    one taken back from the connection Secret. `delivery` says what became of the pending one; `foreign` tells that the
+    Secret also holds what somebody else wrote, which is not in `kept`.
     """
 
     logins: tuple[str, str]
@@ -81,6 +82,7 @@ class PasswordView:
     retiring: str = ""
     retire_at: datetime | None = None
     delivery: Delivery = Delivery.NONE
+    foreign: bool = False
 
     @property
     def alternates(self) -> bool:
@@ -131,7 +133,7 @@ class Confirm:
 
 @dataclass(frozen=True, slots=True)
 class Restore:
-    """The credentials Secret was lost and the password found again elsewhere."""
+    """Write the credentials Secret anew: it was lost or changed by somebody else, and the password is known."""
 
     username: str
     password: str
@@ -186,7 +188,9 @@ def former_login(published_login: str, kept: Kept | None) -> str:
     return published_login
 
 
-def decide_password(view: PasswordView, now: datetime) -> PasswordStep:
+def decide_password(  # noqa: PLR0911 - each return is a row of the table
+    view: PasswordView, now: datetime
+) -> PasswordStep:
     """Choose the one step about the password; every branch is a row of the test table."""
     kept = view.kept
     if kept is None or not (kept.current or kept.pending):
@@ -198,7 +202,9 @@ def decide_password(view: PasswordView, now: datetime) -> PasswordStep:
     if view.login is Login.REFUSED:
         # The administrator's password is not set back behind the back of whoever changed it.
         return PutBack(kept.username, kept.current) if view.alternates else Missing(refused=True)
-    if view.retiring and view.retire_at is not None and now >= view.retire_at:
+    if view.foreign:
+        return Restore(kept.username, kept.current)
+    if view.retiring in view.logins and view.retire_at is not None and now >= view.retire_at:
         return Retire(view.retiring)
     return Keep()
 

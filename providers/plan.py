@@ -25,24 +25,37 @@ class Lifecycle:
     """How the object stands in Kubernetes.
 
     `held` tells whether our finalizer is on it, `policy` what its deletion means (None: a claim's word is awaited).
+    `withheld` says why that word destroys nothing, empty when it may.
     """
 
     deleting: bool = False
     held: bool = False
     policy: Policy | None = Policy.ORPHAN
     paused: str = ""
+    withheld: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Consent:
-    """What the platform agreed to, in annotations."""
+    """What the platform agreed to, in annotations; `used` are entries that are still there and count no more."""
 
     values: tuple[tuple[str, str], ...] = ()
     adopt: str = ""
+    used: tuple[tuple[str, str], ...] = ()
 
     def to(self, path: str, value: str) -> bool:
         """Tell whether `path=value` was consented to."""
         return (path, value) in self.values
+
+    def again(self, path: str, value: str) -> str:
+        """Return what to add to a request for a consent that was given and used before, else nothing."""
+        if (path, value) not in self.used:
+            return ""
+        return " (the one that is there was used already: take it away, and give it again)"
+
+    def of(self, path: str) -> tuple[str, ...]:
+        """Return the values that were consented to for a path."""
+        return tuple(value for known, value in self.values if known == path)
 
 
 @dataclass(frozen=True, slots=True)

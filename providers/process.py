@@ -165,7 +165,7 @@ def _kind(
 
     sweeper = Controller(
         f"{provider.resource.plural}-sweep",
-        Sweeper(accounts, resources, wake, settings.sweep),
+        Sweeper(accounts, resources, wake, settings.sweep, gatherer.limiter),
         settings=ControllerSettings(workers=2),
     )
     namespaces = cache.informer(NAMESPACES, selection=Selection(metadata_only=True))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -28,8 +29,11 @@ FINALIZER = PREFIX + "teardown"
 IN_USE = PREFIX + "in-use"
 EPHEMERAL = PREFIX + "ephemeral"
 APPLIED_KEYS = "appliedKeys"
+MADE_AT = "madeAt"
+USED_CONSENTS = "usedConsents"
 
 INTENT_FORMAT = 1
+MOST_CONSENTS = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +90,11 @@ def instant(text: str) -> datetime | None:
     return found if found.tzinfo is not None else None
 
 
+def made_at(obj: Object) -> datetime | None:
+    """Return when this database was made for this very object; None where it was taken over or had one before."""
+    return instant(str(status_of(obj).get(MADE_AT, "")))
+
+
 def paused(obj: Object, now: datetime) -> str:
     """Return why nothing may be changed, empty when it may; a pause whose end has passed is none.
 
@@ -128,11 +137,32 @@ def marks_of(obj: Object, *, absent_since: datetime | None) -> Marks:
 
 
 def consent_of(obj: Object) -> Consent:
-    """Read what the platform agreed to; entries without `=` are ignored."""
+    """Read what the platform agreed to and was not used yet; entries without `=` are ignored."""
+    entries, used = consents_given(obj), used_consents(obj)
+    values = tuple(entry for entry in entries if entry[0] != "adopt" and entry not in used)
+    adopt = next((value for path, value in entries if path == "adopt" and (path, value) not in used), "")
+    return Consent(values, adopt, tuple(entry for entry in entries if entry in used))
+
+
+def consents_given(obj: Object) -> tuple[tuple[str, str], ...]:
+    """Return all entries of the annotations, used or not; `adopt` is one of them."""
     annotations = annotations_of(obj)
     pairs = (entry.strip().partition("=") for entry in annotations.get(CONSENT, "").split(","))
-    values = tuple((path.strip(), value.strip()) for path, mark, value in pairs if mark)
-    return Consent(values, annotations.get(ADOPT, ""))
+    values = [(path.strip(), value.strip()) for path, mark, value in pairs if mark and path.strip() != "adopt"]
+    adopt = annotations.get(ADOPT, "")
+    return (*values, ("adopt", adopt)) if adopt else tuple(values)
+
+
+def used_consents(obj: Object) -> tuple[tuple[str, str], ...]:
+    """Return the entries that the status says were used."""
+    pairs = (str(entry).partition("=") for entry in status_of(obj).get(USED_CONSENTS) or ())
+    return tuple((path, value) for path, _, value in pairs)
+
+
+def written_consents(obj: Object, used: Iterable[tuple[str, str]]) -> list[str]:
+    """Return what the status says of used consents: those that are still in the annotations, and no others."""
+    known = {*used, *used_consents(obj)}
+    return sorted(f"{path}={value}" for path, value in consents_given(obj) if (path, value) in known)[:MOST_CONSENTS]
 
 
 def word_of(obj: Object) -> Policy | None:
@@ -141,6 +171,21 @@ def word_of(obj: Object) -> Policy | None:
     if uid != uid_of(obj) or word not in {policy.value for policy in Policy}:
         return None
     return Policy(word)
+
+
+def withheld(word: Policy | None, own: Policy) -> str:
+    """Say why a word destroys nothing: what holds data goes no further than its own `spec.deletionPolicy` asks.
+
+    Two must agree, the claim's word and the object's spec: a lost label or status misleads one of them at most.
+    """
+    allowed = {Policy.DELETE: (Policy.DELETE,), Policy.SNAPSHOT: (Policy.SNAPSHOT, Policy.DELETE)}
+    if word is None or own in allowed.get(word, (own,)):
+        return ""
+    return (
+        f"the claim's word is {word.value}, and spec.deletionPolicy of this resource is {own.value}: nothing is"
+        " destroyed. The composer writes both; where it does not, set spec.deletionPolicy of this resource to"
+        f" {word.value} to have it so"
+    )
 
 
 def held(obj: Object) -> bool:

@@ -30,7 +30,7 @@ _RESTING = frozenset({
     "Paused", "FieldConflict", "DriftHeld", "WaitingForWindow", "PendingRestart", "TranslatorChanged",
     "AwaitingTakeover", "ObserveOnly",
 })  # fmt: skip
-UNUSABLE = frozenset({"DatabaseLost", "DatabaseStopped", "DatabaseFailed", "Replaced"})
+UNUSABLE = frozenset({"DatabaseLost", "DatabaseStopped", "DatabaseFailed", "DatabaseRenamed", "Replaced"})
 """Stalled reasons under which there is no usable database."""
 
 _DEADLINES = {Kind.MISSING: timedelta(seconds=60), Kind.TEARDOWN: timedelta(minutes=10)}

@@ -13,14 +13,15 @@ from providers import reading
 from providers.accounts import Accounts
 from providers.cloud import ConfigT, Credential, Provider
 from providers.converge import differences as differences_of
+from providers.credentials import SecretsDenied
 from providers.decide import decide
 from providers.effects import Effects
 from providers.gather import Gatherer
 from providers.identity import identity_of
 from providers.managed import Present, SpecT, digest
 from providers.outcome import Outcome, mutates, unreported_rotation
-from providers.passwords import Await, Keep, Login
-from providers.plan import Create, Destroy, Ignore, Plan, Refuse, Settled, Update, Wait
+from providers.passwords import Await, Keep, Login, Missing
+from providers.plan import Adopt, Create, Destroy, Ignore, Plan, Refuse, Settled, Update, Wait
 from providers.reasons import Kind, kind_of
 from providers.report import Verdict, requeue_after, status_after, verdict_of
 from providers.sent import Sent
@@ -32,6 +33,7 @@ from runtime.events import EventRecorder
 from runtime.kube import Kube
 from runtime.objects import Key, Object, annotations_of, deleting, generation_of, key_of
 from runtime.results import SETTLED, Result
+from runtime.secret_rights import look_again
 from runtime.status import write_status
 from runtime.store import Store
 
@@ -127,7 +129,7 @@ class Reconciler(Generic[SpecT, ConfigT]):
             return plan
         if known.refusal is not None:
             return Refuse(*known.refusal)
-        paths = ", ".join(change.path for change in plan.changes) if isinstance(plan, Update) else ""
+        paths = ", ".join(change.shown for change in plan.changes) if isinstance(plan, Update) else ""
         return Refuse(
             "AccessDenied",
             f"these stay as they are although they were put back: {paths[:300]}; who granted them must take them back",
@@ -172,8 +174,7 @@ class Reconciler(Generic[SpecT, ConfigT]):
         self._unknowns.pop(key_of(snapshot.obj), None)
         try:
             if isinstance(plan, Create) and snapshot.account is not None:
-                held = await self._effects.hold_config(snapshot.account.config_object)
-                self._accounts.configs.store.remember(held)
+                await self._hold_config(snapshot.account.config_object)
             await self._effects.act(snapshot, plan, outcome, self._gatherer.limiter)
             if isinstance(plan, Update):
                 self._sent.setdefault(key_of(snapshot.obj), Sent()).note(plan, self._settings.now())
@@ -187,10 +188,17 @@ class Reconciler(Generic[SpecT, ConfigT]):
             return failure
         return None
 
+    async def _hold_config(self, config: Object) -> None:
+        """Keep the ProviderConfig from being deleted; of the passes that run side by side one writes."""
+        store = self._accounts.configs.store
+        async with self._accounts.bookkeeping:
+            held = await self._effects.writing.hold_config(store.get(key_of(config)) or config)
+            store.remember(held)
+
     async def _publish(
         self, snapshot: Snapshot[SpecT], plan: Plan, outcome: Outcome[SpecT], failure: Failure | None
     ) -> Result:
-        now = self._settings.now()
+        now, adopted = self._settings.now(), isinstance(plan, Adopt)
         if failure is None:
             snapshot, plan = self._after(snapshot, plan, outcome)
             await self._prove(snapshot, outcome)
@@ -203,22 +211,27 @@ class Reconciler(Generic[SpecT, ConfigT]):
         self._tell_stalled(snapshot, outcome.obj, verdict, status)
         await self._write(outcome, status)
         self._tell(snapshot, outcome)
-        if isinstance(failure, Blocked) and failure.reason == "CloudBusy":
-            # It took no call between our look and our call: a matter of its next state, not of a slow poll.
-            return Result(_WHILE_BUSY)
         if failure is not None:
-            raise failure
+            return _after_failure(failure, status, now)
         if outcome.operation is not None or (self._provider.slow and outcome.acted):
             return Result(_SOON)
         if isinstance(plan, Destroy):
-            await self._effects.finish_deletion(snapshot, outcome)
-            self._forget(key_of(snapshot.obj))
-            return SETTLED
-        if outcome.acted and isinstance(plan, Update):
+            return await self._finished(snapshot, outcome)
+        if adopted or (outcome.acted and isinstance(plan, Update)):
+            # Whether its password is known is asked only of one that is ours.
             return Result(_SOON)
         if isinstance(plan, Wait) and self._unknowns.get(key_of(snapshot.obj)):
             return self._next_look(key_of(snapshot.obj), plan)
         return Result(self._sooner(key_of(snapshot.obj), requeue_after(snapshot, plan, status, now)))
+
+    async def _finished(self, snapshot: Snapshot[SpecT], outcome: Outcome[SpecT]) -> Result:
+        try:
+            await self._effects.ending.finish_deletion(snapshot, outcome)
+        except SecretsDenied:
+            # The next pass, which finds the database gone, says so.
+            return Result(_SOON)
+        self._forget(key_of(snapshot.obj))
+        return SETTLED
 
     def _failed(self, snapshot: Snapshot[SpecT], plan: Plan, failure: Failure) -> Verdict:
         """Return what a failure says; what the cloud refuses is remembered, so as not to repeat it."""
@@ -285,7 +298,8 @@ class Reconciler(Generic[SpecT, ConfigT]):
             self._futile[key] = _Futile(_work(snapshot, plan), scene.now + _FUTILE_FOR)
         elif isinstance(after, Settled):
             self._futile.pop(key, None)
-        return replace(snapshot, scene=scene, target=target, step=Keep(), trouble=snapshot.trouble), after
+        left = snapshot.step if isinstance(snapshot.step, Missing) else Keep()
+        return replace(snapshot, scene=scene, target=target, step=left, trouble=snapshot.trouble), after
 
     async def _prove(self, snapshot: Snapshot[SpecT], outcome: Outcome[SpecT]) -> None:
         """Record at which version of its row the published login was proven; try it where the row is new."""
@@ -315,7 +329,7 @@ class Reconciler(Generic[SpecT, ConfigT]):
             self._events.emit(snapshot.obj, type_="Warning", reason=stalled["reason"], message=stalled["message"])
         known = {entry["path"] for entry in (obj.get("status") or {}).get("drift") or ()}
         for change in verdict.held[:8]:
-            if change.path not in known and verdict.reason in {"DriftHeld", "ObserveOnly"}:
+            if change.shown not in known and verdict.reason in {"DriftHeld", "ObserveOnly"}:
                 self._events.emit(snapshot.obj, type_="Warning", reason="DriftFound", message=verdict.message)
                 return
 
@@ -324,6 +338,16 @@ class Reconciler(Generic[SpecT, ConfigT]):
         self._unknowns.pop(key, None)
         self._futile.pop(key, None)
         self._sent.pop(key, None)
+
+
+def _after_failure(failure: Failure, status: Object, now: datetime) -> Result:
+    """Return when to look again after what a report has said; raises the failure where its class says when."""
+    if isinstance(failure, SecretsDenied):
+        return Result(look_again({"status": status}, now))
+    if isinstance(failure, Blocked) and failure.reason == "CloudBusy":
+        # It took no call between our look and our call: a matter of its next state, not of a slow poll.
+        return Result(_WHILE_BUSY)
+    raise failure
 
 
 def _asked_anew(obj: Object) -> bool:

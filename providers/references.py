@@ -13,8 +13,10 @@ from providers.cloud import Provider
 from providers.managed import SpecT
 from providers.reading import status_of
 from runtime.cache import Cache, Informer
-from runtime.conditions import is_true
+from runtime.conditions import find, is_true
 from runtime.objects import Key, Object, annotations_of, key_of
+
+_NOT_OURS = frozenset({"NotOwned", "Replaced", "AdoptionRefused"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,10 @@ def _looked_up(kind: str, informer: Informer, key: Key) -> tuple[str, tuple[str,
     other = informer.store.get(key)
     if other is None:
         return "", ("ReferenceNotFound", f"there is no {kind} {key.name} in this namespace")
-    name = annotations_of(other).get(reading.EXTERNAL_NAME) or status_of(other).get("externalName", "")
+    # The status first: an annotation may be anybody's, and what it names is known to be ours once a pass says so.
+    name = status_of(other).get("externalName", "") or annotations_of(other).get(reading.EXTERNAL_NAME)
+    if (find(other, "Synced") or {}).get("reason") in _NOT_OURS:
+        return "", ("ResourcePending", f"waits for {kind} {key.name}, which does not name a {kind} of its own")
     if not name or not is_true(other, "Ready"):
         return str(name), ("ResourcePending", f"waits for {kind} {key.name}, which is not Ready")
     return str(name), None

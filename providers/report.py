@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
-from providers import reading
+from providers import consents, reading
 from providers.identity import CA, credentials_key
 from providers.managed import Change, Phase, Present, describe, shared_keys
 from providers.outcome import Outcome
@@ -14,8 +14,10 @@ from providers.passwords import Await, Kept, Missing, keyed_hash, unproven_text
 from providers.plan import Create, Plan, Refuse, Rest, Settled, Update, Wait
 from providers.reading import status_of
 from providers.reasons import UNUSABLE, Kind, deadline_of, kind_of
+from providers.secret_check import still_coming
 from providers.settings import Settings
 from providers.snapshot import Snapshot, proven_versions
+from runtime import secret_rights
 from runtime.conditions import Condition, find, merge, timestamp
 from runtime.objects import Object, annotations_of, generation_of, key_of
 
@@ -52,7 +54,7 @@ def verdict_of(snapshot: Snapshot[Any], plan: Plan) -> Verdict:  # noqa: PLR0911
         case Update(held=Rest() | Refuse() | Wait() as held):
             return Verdict(held.reason, held.message, held.held)
         case Update(changes=changes):
-            paths = ", ".join(change.path for change in changes)
+            paths = ", ".join(change.shown for change in changes)
             return Verdict("CloudBusy", f"still differs after the change: {paths}"[:400])
         case Settled() if snapshot.trouble is not None:
             return Verdict(*snapshot.trouble)
@@ -67,10 +69,15 @@ def verdict_of(snapshot: Snapshot[Any], plan: Plan) -> Verdict:  # noqa: PLR0911
         case Settled() if isinstance(snapshot.step, Missing):
             return Verdict(
                 "PasswordUnknown",
-                f"the credentials Secret was lost and the password is found nowhere; {_way_to_another(snapshot)}",
+                f"the credentials Secret {_what_happened(snapshot)} and the password is found nowhere;"
+                f" {_way_to_another(snapshot)}",
             )
         case _:
             return Verdict()
+
+
+def _what_happened(snapshot: Snapshot[Any]) -> str:
+    return f"holds what Fairlead did not write ({', '.join(snapshot.foreign)})" if snapshot.foreign else "was lost"
 
 
 def _login_of(snapshot: Snapshot[Any]) -> str:
@@ -111,7 +118,9 @@ def status_after(
         "drift": _drift(snapshot, verdict, outcome, old, now),
         "converged": _converged(snapshot, verdict, old),
         reading.APPLIED_KEYS: _applied_keys(snapshot, verdict, old),
-        "rotation": _rotation(snapshot, outcome, settings, now),
+        reading.MADE_AT: old.get(reading.MADE_AT),
+        reading.USED_CONSENTS: _used_consents(snapshot, obj),
+        "rotation": _remembered(snapshot, outcome, settings, now),
         "operation": _operation(snapshot, outcome, old),
         "resolved": dict(snapshot.resolved),
     }
@@ -223,7 +232,7 @@ def _drift(
     held = [_entry(change, action, known, now) for change in verdict.held]
     observed = outcome.fresh.observed if isinstance(outcome.fresh, Present) else snapshot.observed
     ignored = snapshot.envelope.ignore_fields
-    left = () if observed is None else (one for one in observed.tolerated if one.path not in ignored)
+    left = () if observed is None else (one for one in observed.tolerated if one.shown not in ignored)
     return (held + [_entry(change, TOLERATED, known, now) for change in left] + corrected)[:MOST_DRIFT]
 
 
@@ -237,9 +246,9 @@ def _entries(status: Object) -> dict[Any, Object]:
 
 
 def _entry(change: Change, action: str, known: dict[Any, Object], now: datetime) -> Object:
-    before = known.get((change.path, action))
+    before = known.get((change.shown, action))
     return {
-        "path": change.path[:256],
+        "path": change.shown[:256],
         "desired": describe(change.want),
         "observed": describe(change.have),
         "since": before["since"] if before else timestamp(now),
@@ -271,6 +280,12 @@ def _applied_keys(snapshot: Snapshot[Any], verdict: Verdict, old: Object) -> Obj
     return reading.written_keys(shared_keys(snapshot.target.spec))
 
 
+def _used_consents(snapshot: Snapshot[Any], obj: Object) -> list[str]:
+    """List the consents that count no more; nothing is read of a database where none was given."""
+    entries = reading.consents_given(obj)
+    return reading.written_consents(obj, consents.used_now(snapshot.scene, entries)) if entries else []
+
+
 def _operation(snapshot: Snapshot[Any], outcome: Outcome[Any], old: Object) -> Object | None:
     begun = outcome.operation
     if begun is not None:
@@ -278,8 +293,20 @@ def _operation(snapshot: Snapshot[Any], outcome: Outcome[Any], old: Object) -> O
     return old.get("operation") if snapshot.scene.bounds.operating else None
 
 
-def _rotation(snapshot: Snapshot[Any], outcome: Outcome[Any], settings: Settings, now: datetime) -> Object | None:
-    old = status_of(outcome.obj).get("rotation")
+def _remembered(snapshot: Snapshot[Any], outcome: Outcome[Any], settings: Settings, now: datetime) -> Object:
+    """Return how the last rotation stands, and by which hash what is in the Secret and not published is known again."""
+    old: Object = dict(status_of(outcome.obj).get("rotation") or {})
+    coming = old.pop("coming", "")
+    rotation = dict(_rotation(snapshot, outcome, settings, old, now))
+    if outcome.stored is not None:
+        kept = outcome.stored.kept
+        connection = _connection(snapshot, outcome, settings) or status_of(outcome.obj).get("connection") or {}
+        accepted = bool(kept.pending) and rotation.get("sent") == keyed_hash(settings.hash_key, kept.pending)
+        coming = "" if accepted else still_coming(settings.hash_key, snapshot.logins, kept, connection)
+    return rotation | ({"coming": coming} if coming else {})
+
+
+def _rotation(snapshot: Snapshot[Any], outcome: Outcome[Any], settings: Settings, old: Object, now: datetime) -> Object:
     token = snapshot.envelope.password_rotation.token or ""
     rotation: Object
     if outcome.sent:
@@ -287,7 +314,7 @@ def _rotation(snapshot: Snapshot[Any], outcome: Outcome[Any], settings: Settings
         rotation = {"token": token, "sent": keyed_hash(settings.hash_key, outcome.sent)}
         if not outcome.resent:
             return rotation
-        before = int(old.get("sends", 1)) if old and old.get("sent") == rotation["sent"] else 0
+        before = int(old.get("sends", 1)) if old.get("sent") == rotation["sent"] else 0
         return rotation | {"sentAt": timestamp(now), "sends": before + 1}
     if outcome.rotated_from is not None:
         rotation = {"token": token}
@@ -297,10 +324,9 @@ def _rotation(snapshot: Snapshot[Any], outcome: Outcome[Any], settings: Settings
         return rotation
     if outcome.retired and old:
         return {"token": old.get("token", "")}
-    if old is None and outcome.stored is not None and outcome.stored.kept.current:
+    if not old and outcome.stored is not None and outcome.stored.kept.current:
         return {"token": token}
-    found: Object | None = old
-    return found
+    return old
 
 
 def requeue_after(snapshot: Snapshot[Any], plan: Plan, status: Object, now: datetime) -> timedelta | None:
@@ -309,7 +335,7 @@ def requeue_after(snapshot: Snapshot[Any], plan: Plan, status: Object, now: date
         case Wait(after=after):
             return _first(after, _until_overdue(status, now))
         case Refuse():
-            return _first(timedelta(minutes=5), _until_overdue(status, now))
+            return _first(_after_trouble(snapshot, status, now, timedelta(minutes=5)), _until_overdue(status, now))
         case Rest(reason="Paused"):
             return _until_unpaused(snapshot, now)
         case _ if isinstance(snapshot.step, Await):
@@ -320,7 +346,13 @@ def requeue_after(snapshot: Snapshot[Any], plan: Plan, status: Object, now: date
         case _:
             retire_at = reading.instant(str((status.get("rotation") or {}).get("retireAt", "")))
             left = None if retire_at is None else max(timedelta(seconds=1), retire_at - now)
-            return left if snapshot.trouble is None else _first(timedelta(minutes=1), left)
+            pace = _after_trouble(snapshot, status, now, timedelta(minutes=1))
+            return left if snapshot.trouble is None else _first(pace, left)
+
+
+def _after_trouble(snapshot: Snapshot[Any], status: Object, now: datetime, usual: timedelta) -> timedelta:
+    is_denied = snapshot.trouble is not None and snapshot.trouble[0] == secret_rights.REASON
+    return secret_rights.look_again({"status": status}, now) if is_denied else usual
 
 
 def _until_unpaused(snapshot: Snapshot[Any], now: datetime) -> timedelta | None:

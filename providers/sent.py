@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from providers.managed import Change, Value
+from providers.managed import Change, Path, Value
 from providers.plan import Update
 
 MOST_TRIES = 3
@@ -38,7 +38,7 @@ class Sifted:
 class Sent:
     """What was sent for one resource; what was sent long ago, or differs no more beside what does, is forgotten."""
 
-    tries: dict[str, Try] = field(default_factory=dict)
+    tries: dict[Path, Try] = field(default_factory=dict)
 
     def note(self, plan: Update, now: datetime) -> None:
         """Remember what a plan sent."""
@@ -69,7 +69,7 @@ class Sent:
             for change in changes:
                 known = self._known(change, deferred=deferred)
                 if known is not None and now - known.at < settle:
-                    waiting.append(change.path)
+                    waiting.append(change.shown)
                 elif known is not None and known.count >= MOST_TRIES:
                     futile.append(change)
                 else:

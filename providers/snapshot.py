@@ -20,7 +20,8 @@ from runtime.objects import Object
 class Snapshot(Generic[SpecT]):
     """What one pass knows; `namespace` is the object's.
 
-    `step` is what the password needs, `trouble` why that cannot be told.
+    `step` is what the password needs, `trouble` why that cannot be told. `logins` are the names that may be logins, and
+    `foreign` the keys of the credentials Secret that somebody else wrote, which are not in `stored`.
     """
 
     obj: Object
@@ -33,6 +34,8 @@ class Snapshot(Generic[SpecT]):
     stored: Stored | None = None
     step: PasswordStep = field(default=Keep(), repr=False)
     trouble: tuple[str, str] | None = None
+    logins: tuple[str, str] = ("", "")
+    foreign: tuple[str, ...] = ()
     login: Login = Login.NOT_TRIED
     given: str = field(default="", repr=False)
     resolved: Mapping[str, str] = field(default_factory=dict)

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 import structlog
 
-from providers import reading
 from providers.accounts import Accounts
-from providers.bounds import BY_CONFIG, config_of
+from providers.bounds import BY_CONFIG, Limiter, config_of
 from providers.cloud import Sweep
+from providers.orphans import BY_EXTERNAL_NAME, external_names
 from runtime.cache import Informer
 from runtime.errors import Failure
-from runtime.objects import Key, Object, annotations_of
+from runtime.objects import Key
 from runtime.results import Result
 
 _log = structlog.get_logger("providers.sweep")
-
-BY_EXTERNAL_NAME = "external-name"
 
 
 class ExternalStore:
@@ -55,12 +53,18 @@ class Sweeper:
     """Lists the account of one ProviderConfig a pass, and wakes the resources that changed; writes nothing."""
 
     def __init__(
-        self, accounts: Accounts[Any, Any], resources: Informer, wake: Callable[[Key], None], period: timedelta
+        self,
+        accounts: Accounts[Any, Any],
+        resources: Informer,
+        wake: Callable[[Key], None],
+        period: timedelta,
+        limiter: Limiter | None = None,
     ) -> None:
         self._accounts = accounts
         self._resources = resources
         self._wake = wake
         self._period = period
+        self._limiter = limiter
         self._stores: dict[tuple[str, str], ExternalStore] = {}
         resources.store.add_index(BY_EXTERNAL_NAME, external_names)
         resources.store.add_index(BY_CONFIG, config_of)
@@ -77,16 +81,11 @@ class Sweeper:
         except Failure as failure:
             _log.info("a list failed; the resync finds what it would have shown", config=key.name, error=str(failure))
             return Result(self._period)
+        if self._limiter is not None:
+            self._limiter.listed(key.name, account.id, sweep)
         store = self._stores.setdefault((key.name, account.id), ExternalStore())
         for external in store.changed(sweep, as_of):
             # Those of another ProviderConfig of the same account are woken by its own lists.
             for resource in users.intersection(self._resources.store.by_index(BY_EXTERNAL_NAME, external)):
                 self._wake(resource)
         return Result(self._period)
-
-
-def external_names(obj: Object) -> tuple[str, ...]:
-    """Index a resource by its database's name."""
-    status: Mapping[str, Any] = reading.status_of(obj)
-    name = annotations_of(obj).get(reading.EXTERNAL_NAME) or status.get("externalName")
-    return (name,) if name else ()

@@ -46,6 +46,11 @@ class Informer:
         """How long ago the API server last spoke of this resource."""
         return self._reflector.stale_for
 
+    @property
+    def went_back(self) -> bool:
+        """Whether the API server's resourceVersions of this resource went back, so that only a restart helps."""
+        return self._reflector.went_back
+
     def subscribe(self, callback: Subscriber) -> None:
         """Call `callback` for every later change; `replay` gives what is there already."""
         self._subscribers.append(callback)

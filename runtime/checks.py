@@ -39,6 +39,11 @@ def checks_of(
         # The API server speaks on one watch and not on another: only then would a restart help.
         return stale() if cache.freshest() < STALE else None
 
+    def restored() -> str | None:
+        kinds = sorted({each.resource.group_kind for each in cache if each.went_back})
+        what = "older than what was seen for minutes; the API server was restored from a backup, and a restart helps"
+        return f"each list of {', '.join(kinds)} is {what}" if kinds else None
+
     def standing() -> str | None:
         still = [each.name for each in controllers if each.stands_for() > STANDS]
         return f"no pass has begun or ended for {STANDS} though work waits: {', '.join(still)}" if still else None
@@ -51,12 +56,13 @@ def checks_of(
         return f"no complete list yet of {', '.join(missing)}" if missing else None
 
     return Health(
-        live={"watches": stuck, "queues": standing},
+        live={"watches": stuck, "versions": restored, "queues": standing},
         ready={
             "api-server": unreached,
             "controllers": unbuilt,
             "lists": unfilled,
             "watches": stale,
+            "versions": restored,
             "queues": standing,
         },
     )

@@ -5,21 +5,31 @@ Sources: Kubernetes API conventions, "Typical status properties"; sigs.k8s.io/cl
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, Literal
 
-from runtime.objects import Object, generation_of
+from runtime.objects import Object, generation_of, status_of
+from runtime.text import readable
 
 Status = Literal["True", "False", "Unknown"]
 
 _ORDER: Final = ("Ready", "Synced", "Reconciling", "Stalled")
+# What the API takes of a metav1.Condition, and of a message what a person reads.
+REASON_LIMIT: Final = 1_024
+MESSAGE_LIMIT: Final = 2_000
+UNKNOWN_REASON: Final = "Unknown"
+_REASON = re.compile(r"[A-Za-z](?:[A-Za-z0-9_,:]*[A-Za-z0-9_])?")
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """One condition. `last_transition_time` is filled by `merge` (RFC 3339, UTC, seconds)."""
+    """One condition. `last_transition_time` is filled by `merge` (RFC 3339, UTC, seconds).
+
+    The message is made readable and cut, whoever's words it repeats.
+    """
 
     type: str
     status: Status
@@ -28,20 +38,59 @@ class Condition:
     observed_generation: int
     last_transition_time: str = ""
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "message", readable(self.message, MESSAGE_LIMIT))
+
 
 def merge(old: Sequence[Mapping[str, Any]], new: Sequence[Condition], now: datetime) -> list[Object]:
     """Return the conditions to write: `new`, with the old transition time where the status did not flip.
 
     The order is stable (Ready, Synced, Reconciling, Stalled, then by type); types absent in `new` vanish.
     """
-    before = {condition["type"]: condition for condition in old}
+    before = {condition["type"]: condition for condition in conditions_of({"status": {"conditions": old}})}
     return [_merged(before.get(condition.type), condition, now) for condition in sorted(new, key=_position)]
 
 
 def find(obj: Object, type_: str) -> Object | None:
-    """Return the condition of that type, or None."""
-    conditions = (obj.get("status") or {}).get("conditions") or []
-    return next((condition for condition in conditions if condition.get("type") == type_), None)
+    """Return the condition of that type, or None; its shape is that of `conditions_of`."""
+    return next((condition for condition in conditions_of(obj) if condition["type"] == type_), None)
+
+
+def conditions_of(obj: Object) -> Iterator[Object]:
+    """Yield the conditions of any object, those that are no map of type and status left out.
+
+    A reason that is missing, or that the API would not take, is `Unknown`; a missing message is empty. Both are cut.
+    `observedGeneration` is left out unless it is a whole number.
+    """
+    conditions = status_of(obj).get("conditions")
+    for each in conditions if isinstance(conditions, list | tuple) else ():
+        if isinstance(each, dict) and isinstance(each.get("type"), str) and isinstance(each.get("status"), str):
+            yield each if _is_whole(each) else _made_whole(each)
+
+
+def _is_whole(condition: Object) -> bool:
+    reason, message = condition.get("reason"), condition.get("message")
+    return (
+        isinstance(reason, str)
+        and isinstance(message, str)
+        and len(reason) <= REASON_LIMIT
+        and len(message) <= MESSAGE_LIMIT
+        and _REASON.fullmatch(reason) is not None
+        and isinstance(condition.get("observedGeneration", 0), int)
+    )
+
+
+def _made_whole(condition: Object) -> Object:
+    reason, message = condition.get("reason"), condition.get("message")
+    is_reason = isinstance(reason, str) and len(reason) <= REASON_LIMIT and _REASON.fullmatch(reason)
+    whole = {
+        **condition,
+        "reason": reason if is_reason else UNKNOWN_REASON,
+        "message": readable(message, MESSAGE_LIMIT) if isinstance(message, str) else "",
+    }
+    if not isinstance(condition.get("observedGeneration", 0), int):
+        del whole["observedGeneration"]
+    return whole
 
 
 def is_true(obj: Object, type_: str) -> bool:

@@ -19,6 +19,7 @@ import structlog
 from structlog.contextvars import bound_contextvars
 
 from runtime import metrics
+from runtime.backoff import Backoff
 from runtime.cache import Informer, Subscriber
 from runtime.changes import Change
 from runtime.errors import (
@@ -40,6 +41,10 @@ from runtime.results import Reconcile, Result
 _log = structlog.get_logger("runtime.controller")
 
 _UNASKED_PAUSE: Final = timedelta(seconds=5)
+# The first conflict is tried again at once; from the second in a row on there is a pause.
+_CONFLICTS: Final = Backoff(timedelta(milliseconds=50), timedelta(minutes=10))
+# Fewer conflicts in a row are a part of life and are not logged.
+_MANY_CONFLICTS: Final = 5
 
 
 def own_key(change: Change) -> Iterable[Key]:
@@ -103,6 +108,7 @@ class Controller:
         self._subscriptions: list[tuple[Informer, Subscriber]] = []
         self._replays: set[asyncio.Task[None]] = set()
         self._defects: dict[Key, str] = {}
+        self._conflicts: dict[Key, int] = {}
         # What came for keys whose pass is under way: only its end knows which of that was its own doing.
         self._meanwhile: dict[Key, list[_News]] = {}
         self._running = False
@@ -202,6 +208,7 @@ class Controller:
             await asyncio.wait(late)
         # What was queued belongs to a leadership that is over; the next run begins with what the stores hold.
         self._queue = self._new_queue()
+        self._conflicts.clear()
 
     async def _work(self) -> None:
         while (key := await self._queue.get()) is not None:
@@ -255,6 +262,7 @@ class Controller:
         match outcome:
             case Result(requeue_after=after):
                 self._queue.forget(key)
+                self._conflicts.pop(key, None)
                 self._count("requeue_after" if after is not None else "success")
                 if after is not None:
                     self._queue.add(key, after=after)
@@ -270,9 +278,7 @@ class Controller:
     def _failed(self, key: Key, failure: Failure | ApiError) -> None:
         match failure:
             case Conflict() | WriteConflict():
-                # Somebody wrote first: silent, and the queue's own brake bounds the pace.
-                self._count("requeue")
-                self._queue.add(key)
+                self._conflicted(key, failure)
                 return
             case Throttled(after=after):
                 self._queue.add(key, after=_spread(after))
@@ -280,18 +286,26 @@ class Controller:
                 self._queue.add(key, after=_spread(failure.retry_after or _UNASKED_PAUSE))
             case Terminal() | Blocked():
                 self._queue.forget(key)
+                self._conflicts.pop(key, None)
                 self._queue.add(key, priority=Priority.RESYNC, after=_spread(self._settings.slow_poll))
             case _:
                 self._queue.backoff(key)
-        self._count("error")
         if isinstance(failure, Terminal):
             metrics.TERMINAL_ERRORS.labels(self.name).inc()
-        _log.info(
-            "pass failed",
-            failure=type(failure).__name__,
-            error=str(failure),
-            failures=self._queue.failures(key),
-        )
+        self._log_failure(failure, self._queue.failures(key))
+
+    def _conflicted(self, key: Key, failure: Failure | ApiError) -> None:
+        """Look again at once where somebody wrote first; what conflicts again and again is backed off."""
+        conflicts = self._conflicts[key] = self._conflicts.get(key, 0) + 1
+        self._queue.add(key, after=_CONFLICTS.delay(conflicts - 1, random.random) if conflicts > 1 else None)
+        if conflicts < _MANY_CONFLICTS:
+            self._count("requeue")
+        else:
+            self._log_failure(failure, conflicts)
+
+    def _log_failure(self, failure: Failure | ApiError, failures: int) -> None:
+        self._count("error")
+        _log.info("pass failed", failure=type(failure).__name__, error=str(failure), failures=failures)
 
     def _count(self, result: str) -> None:
         metrics.RECONCILES.labels(self.name, result).inc()

@@ -6,7 +6,7 @@ any trouble, and is all that the back-off policy looks at:
     Failure
     ├── Transient          try again, backed off (5xx, broken connection, time-out)
     ├── Throttled(after)   try again after `after`
-    ├── Conflict           somebody wrote first: try again at once, silently
+    ├── Conflict           somebody wrote first: try again at once; backed off when it repeats
     ├── Blocked(reason)    waits for something that is not there yet; woken by a watch, polled slowly
     └── Terminal(reason)   only a person's change can help
 """
@@ -35,7 +35,7 @@ class Throttled(Failure):
 
 
 class Conflict(Failure):
-    """Our view was old: read again at once."""
+    """Our view was old: read again at once, and later when that happens again and again."""
 
 
 class Blocked(Failure):
@@ -112,12 +112,20 @@ class Forbidden(ApiError):
     """401 or 403 otherwise."""
 
 
+class NotGranted(Forbidden):
+    """403 by the authorizer: no role that is bound to us grants this verb there."""
+
+
 class Gone(ApiError):
     """410: the resource version is too old; relist."""
 
 
 class Invalid(ApiError):
     """400, 422, and the 500 "failed to create typed patch object": the body is at fault, resending is useless."""
+
+
+class InvalidName(Invalid):
+    """Nothing was sent: no object can have that name, and as a part of a path it would mean another request."""
 
 
 class TooManyRequests(ApiError):

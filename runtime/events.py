@@ -23,6 +23,7 @@ from runtime import metrics
 from runtime.errors import ApiError
 from runtime.kube import Kube
 from runtime.objects import EVENTS, Object, metadata, uid_of
+from runtime.text import readable
 
 EventType: TypeAlias = Literal["Normal", "Warning"]
 
@@ -136,7 +137,7 @@ class EventRecorder:
             "reportingInstance": self._instance,
             "action": action,
             "reason": reason,
-            "note": message.encode()[:_NOTE_BYTES].decode(errors="ignore"),
+            "note": readable(message).encode()[:_NOTE_BYTES].decode(errors="ignore"),
             "type": type_,
             "regarding": _reference(regarding),
         }

@@ -30,6 +30,11 @@ def bind(may_write: Callable[[], bool], *, bounds: Bounds = nullcontext) -> None
     _bounds.set(bounds)
 
 
+def is_bound() -> bool:
+    """Tell whether this task is behind a fence: it writes for a controller, and not for a person or an elector."""
+    return _may_write.get() is not None
+
+
 def bounded() -> AbstractAsyncContextManager[object]:
     """Return what a request is to be awaited within."""
     return _bounds.get()()

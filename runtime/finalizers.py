@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from runtime.objects import Object, finalizers_of, uid_of, version_of
+from runtime.objects import Object, finalizers_of
+from runtime.preconditions import patch_tests
 
 
 def removal(obj: Object, finalizer: str) -> list[dict[str, Any]]:
@@ -18,8 +19,7 @@ def removal(obj: Object, finalizer: str) -> list[dict[str, Any]]:
         return []
     path = f"/metadata/finalizers/{held.index(finalizer)}"
     return [
-        {"op": "test", "path": "/metadata/uid", "value": uid_of(obj)},
-        {"op": "test", "path": "/metadata/resourceVersion", "value": version_of(obj)},
+        *patch_tests(obj),
         {"op": "test", "path": path, "value": finalizer},
         {"op": "remove", "path": path},
     ]

@@ -8,18 +8,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final, Literal, TypeAlias
 
-from runtime.conditions import find, is_true
-from runtime.objects import Object, deleting, generation_of
+from runtime.conditions import conditions_of, find, is_true
+from runtime.objects import Object, deleting, generation_of, observed_generation_of, status_of
 
 KStatus: TypeAlias = Literal["Current", "InProgress", "Failed", "Terminating"]
 
 
 def kstatus(obj: Object) -> KStatus:
-    """Return the kstatus of an object as it was read from the API server."""
+    """Return the kstatus of an object as it was read from the API server, whatever the shape of its status.
+
+    Raises TypeError or AttributeError where an object of Kubernetes' own kinds breaks their schema.
+    """
     if deleting(obj):
         return "Terminating"
-    status = obj.get("status") or {}
-    observed = status.get("observedGeneration")
+    observed = observed_generation_of(obj)
     if observed is not None and observed != generation_of(obj):
         return "InProgress"
     generic = _by_conditions(obj)
@@ -32,8 +34,8 @@ def kstatus(obj: Object) -> KStatus:
 
 def _by_conditions(obj: Object) -> KStatus | None:
     """Take the first abnormal-true condition in list order."""
-    for condition in (obj.get("status") or {}).get("conditions") or []:
-        match condition.get("type"), condition.get("status"):
+    for condition in conditions_of(obj):
+        match condition["type"], condition["status"]:
             case "Reconciling", "True":
                 return "InProgress"
             case "Stalled", "True":
@@ -82,7 +84,7 @@ def _stateful_set(obj: Object) -> KStatus:
 
 
 def _daemon_set(obj: Object) -> KStatus:
-    status = obj.get("status") or {}
+    status = status_of(obj)
     if "desiredNumberScheduled" not in status:
         return "InProgress"
     wanted = status["desiredNumberScheduled"]
@@ -103,11 +105,11 @@ def _job(obj: Object) -> KStatus:
         return "Failed"
     if is_true(obj, "Complete") or is_true(obj, "Suspended"):
         return "Current"
-    return "Current" if (obj.get("status") or {}).get("startTime") else "InProgress"
+    return "Current" if status_of(obj).get("startTime") else "InProgress"
 
 
 def _pod(obj: Object) -> KStatus:
-    phase = (obj.get("status") or {}).get("phase")
+    phase = status_of(obj).get("phase")
     match phase:
         case "Succeeded":
             return "Current"
@@ -120,14 +122,14 @@ def _pod(obj: Object) -> KStatus:
 
 
 def _claim_of_volume(obj: Object) -> KStatus:
-    return "Current" if (obj.get("status") or {}).get("phase") == "Bound" else "InProgress"
+    return "Current" if status_of(obj).get("phase") == "Bound" else "InProgress"
 
 
 def _service(obj: Object) -> KStatus:
     spec = obj.get("spec") or {}
     if spec.get("type") != "LoadBalancer":
         return "Current"
-    ingress = ((obj.get("status") or {}).get("loadBalancer") or {}).get("ingress")
+    ingress = (status_of(obj).get("loadBalancer") or {}).get("ingress")
     return "Current" if spec.get("clusterIP") and ingress else "InProgress"
 
 
@@ -140,7 +142,7 @@ def _definition(obj: Object) -> KStatus:
 
 def _counts(obj: Object) -> tuple[Object, int]:
     wanted = (obj.get("spec") or {}).get("replicas")
-    return obj.get("status") or {}, 1 if wanted is None else int(wanted)
+    return status_of(obj), 1 if wanted is None else int(wanted)
 
 
 _Rule: TypeAlias = Callable[[Object], KStatus]

@@ -50,12 +50,17 @@ class Kube(Protocol):
     async def create(self, resource: Resource, obj: Object, *, manager: str) -> Object:
         """POST with fieldValidation=Strict; AlreadyExists when the name is taken."""
 
+    async def review(self, resource: Resource, spec: Object) -> Object:
+        """POST a question that is answered and never stored, such as SelfSubjectAccessReview; return the answer."""
+
     async def apply(
         self, resource: Resource, obj: Object, *, manager: str, force: bool = False, subresource: str = ""
     ) -> Object:
         """Server-side apply (KEP-555). ApplyConflict without `force` names managers and fields.
 
-        An object without `metadata.uid` would be created when absent: callers that must not create set it.
+        An object without `metadata.uid` would be created when absent, and one without `metadata.resourceVersion` would
+        land on whatever is there: a controller's apply has both, see `runtime.preconditions`. WriteConflict when they
+        are not the stored ones.
         """
 
     async def replace(self, resource: Resource, obj: Object, *, manager: str) -> Object:
@@ -67,9 +72,12 @@ class Kube(Protocol):
         """RFC 6902 patch; WriteConflict when a `test` fails."""
 
     async def delete(
-        self, resource: Resource, key: Key, *, uid: str, resource_version: str = "", propagation: str = "Background"
-    ) -> None:
-        """Delete with a uid precondition; NotFound when absent, WriteConflict when another object has the name."""
+        self, resource: Resource, key: Key, *, uid: str, resource_version: str, propagation: str = "Background"
+    ) -> Object | None:
+        """Delete this object at this version; return it as it is while finalizers hold it, else None.
+
+        NotFound when absent, WriteConflict when another object has the name or this one was changed.
+        """
 
     async def list_page(
         self, resource: Resource, selection: Selection, *, limit: int = 500, next_page: str = ""

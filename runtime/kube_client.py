@@ -21,7 +21,8 @@ from runtime.errors import ApiError, Invalid, NoAnswer, WriteConflict
 from runtime.kube import Page, Selection, WatchEvent
 from runtime.kube_errors import from_answer, without_values
 from runtime.kube_session import SessionSource
-from runtime.objects import Key, Object, Resource, dumps, key_of, loads
+from runtime.objects import Key, Object, Resource, deleting, dumps, key_of, loads
+from runtime.preconditions import is_bound, is_tested
 from runtime.reach import Reach
 from runtime.writes import WRITES
 
@@ -106,18 +107,25 @@ class KubeClient:
         WRITES.wrote(resource, key_of(obj))
         return await self._object(_Request("POST", resource.path(namespace=namespace), query, dumps(obj)))
 
+    async def review(self, resource: Resource, spec: Object) -> Object:
+        """POST a question that is answered and never stored; return the answer."""
+        body = {"apiVersion": resource.api_version, "kind": resource.kind, "spec": spec}
+        return await self._object(_Request("POST", resource.path(), body=dumps(body)))
+
     async def apply(
         self, resource: Resource, obj: Object, *, manager: str, force: bool = False, subresource: str = ""
     ) -> Object:
         """Server-side apply; ApplyConflict without `force` names managers and fields."""
         query = {"fieldManager": manager, "fieldValidation": "Strict"} | ({"force": "true"} if force else {})
         path = resource.path(key_of(obj), subresource=subresource)
+        _require("apply", path, bound=is_bound(obj))
         WRITES.wrote(resource, key_of(obj))
         return await self._object(_Request("PATCH", path, query, dumps(obj), "application/apply-patch+yaml"))
 
     async def replace(self, resource: Resource, obj: Object, *, manager: str) -> Object:
         """PUT; WriteConflict unless `metadata.resourceVersion` is the stored one."""
         query = {"fieldManager": manager, "fieldValidation": "Strict"}
+        _require("PUT", resource.path(key_of(obj)), bound=is_bound(obj))
         WRITES.wrote(resource, key_of(obj))
         return await self._object(_Request("PUT", resource.path(key_of(obj)), query, dumps(obj)))
 
@@ -128,6 +136,7 @@ class KubeClient:
         query = {"fieldManager": manager, "fieldValidation": "Strict"}
         path = resource.path(key, subresource=subresource)
         request = _Request("PATCH", path, query, dumps(operations), "application/json-patch+json")
+        _require("JSON patch", path, bound=is_tested(operations))
         WRITES.wrote(resource, key)
         tested = any(operation["op"] == "test" for operation in operations)
         try:
@@ -139,18 +148,20 @@ class KubeClient:
             raise
 
     async def delete(
-        self, resource: Resource, key: Key, *, uid: str, resource_version: str = "", propagation: str = "Background"
-    ) -> None:
-        """Delete with a uid precondition; NotFound when absent, WriteConflict when another object has the name."""
-        preconditions = {"uid": uid} | ({"resourceVersion": resource_version} if resource_version else {})
+        self, resource: Resource, key: Key, *, uid: str, resource_version: str, propagation: str = "Background"
+    ) -> Object | None:
+        """Delete this object at this version; return it as it is while finalizers hold it, else None."""
+        _require("deletion", resource.path(key), bound=bool(uid and resource_version))
         options = {
             "apiVersion": "v1",
             "kind": "DeleteOptions",
-            "preconditions": preconditions,
+            "preconditions": {"uid": uid, "resourceVersion": resource_version},
             "propagationPolicy": propagation,
         }
         WRITES.wrote(resource, key)
-        await self._send(_Request("DELETE", resource.path(key), body=dumps(options)))
+        answer = await self._object(_Request("DELETE", resource.path(key), body=dumps(options)))
+        # What is gone at once is answered by a Status, by some kinds with the object as it was.
+        return answer if answer.get("kind") == resource.kind and deleting(answer) else None
 
     async def list_page(
         self, resource: Resource, selection: Selection, *, limit: int = 500, next_page: str = ""
@@ -265,6 +276,15 @@ class KubeClient:
         self.reach.answered()
         metrics.REST_REQUESTS.labels(str(response.status), request.method, host).inc()
         return response
+
+
+def _require(write: str, path: str, *, bound: bool) -> None:
+    """Refuse a controller's write that does not name the object and the version that it was decided on.
+
+    Delivered late, it would land on what its successor has written since. Raises ValueError: a defect of the caller.
+    """
+    if fence.is_bound() and not bound:
+        raise ValueError(f"{write} of {path}: nothing was sent, since it names no uid and resourceVersion")
 
 
 def _selected(selection: Selection) -> dict[str, str]:

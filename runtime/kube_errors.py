@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from typing import Final
 
@@ -17,6 +18,7 @@ from runtime.errors import (
     Invalid,
     NamespaceTerminating,
     NotFound,
+    NotGranted,
     TooManyRequests,
     Unavailable,
     WriteConflict,
@@ -26,6 +28,10 @@ _SHOWN_BODY_CHARS: Final = 200
 
 # The API server answers 500, not 422, when an apply's body does not fit the schema; the text is the only sign.
 _TYPED_PATCH: Final = "failed to create typed patch object"
+
+# What tells an authorizer's refusal from that of an admission plugin, a quota's for one (apiserver's
+# responsewriters.Forbidden): 'User "..." cannot get resource "secrets" in API group "" in the namespace "shop"'.
+_NOT_GRANTED: Final = re.compile(r'User "[^"]*" cannot [a-z]+ (?:resource|path) "')
 
 
 class _Cause(msgspec.Struct):
@@ -103,8 +109,7 @@ def _class_of(status: int, answer: _Status, causes: tuple[Cause, ...]) -> type[A
         case 400 | 413 | 422:
             return Invalid
         case 401 | 403:
-            terminating = any(cause.reason == "NamespaceTerminating" for cause in causes)
-            return NamespaceTerminating if terminating else Forbidden
+            return _refusal(status, answer, causes)
         case 404:
             return NotFound
         case 409:
@@ -117,6 +122,13 @@ def _class_of(status: int, answer: _Status, causes: tuple[Cause, ...]) -> type[A
             return Invalid
         case _:
             return Unavailable if status >= 500 else ApiError  # noqa: PLR2004 - the class of server errors, RFC 9110
+
+
+def _refusal(status: int, answer: _Status, causes: tuple[Cause, ...]) -> type[ApiError]:
+    if any(cause.reason == "NamespaceTerminating" for cause in causes):
+        return NamespaceTerminating
+    not_granted = status == 403 and _NOT_GRANTED.search(answer.message)  # noqa: PLR2004 - Forbidden, RFC 9110
+    return NotGranted if not_granted else Forbidden
 
 
 def _conflict(reason: str, causes: tuple[Cause, ...]) -> type[ApiError]:

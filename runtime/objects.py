@@ -5,10 +5,13 @@ Objects travel as plain JSON dictionaries; the readers here are the only place t
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
+
+from runtime.errors import InvalidName
 
 Object: TypeAlias = dict[str, Any]
 """A Kubernetes object as decoded JSON. Objects read from a cache are never modified."""
@@ -22,6 +25,23 @@ class Key(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+
+# What names of any kind are made of (those of roles hold colons); all of it stands for itself in a path (RFC 3986).
+_NAME = re.compile(r"(?!\.{1,2}\Z)[A-Za-z0-9._:-]{1,253}", re.ASCII)
+_SHOWN_CHARACTERS = 64
+
+
+def is_name(text: str) -> bool:
+    """Tell whether an object of some kind can have this name."""
+    return _NAME.fullmatch(text) is not None
+
+
+def _segment(kind: str, name: str) -> str:
+    if not is_name(name):
+        shown = repr(str(name)[:_SHOWN_CHARACTERS])
+        raise InvalidName(f"{shown} is no name of a {kind}: letters, digits, '-' and '.', at most 253", status=422)
+    return name
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +65,14 @@ class Resource:
         return f"{self.kind}.{self.group}" if self.group else self.kind
 
     def path(self, key: Key | None = None, *, namespace: str = "", subresource: str = "") -> str:
-        """Return the URL path of one object (`key`), or of the collection (all namespaces when none is named)."""
+        """Return the URL path of one object (`key`), or of the collection (all namespaces when none is named).
+
+        Raises InvalidName before anything is asked under a name that would be read as more than one.
+        """
         root = f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
         within = key.namespace if key else namespace
-        scope = f"/namespaces/{within}" if self.namespaced and within else ""
-        name = f"/{key.name}" if key else ""
+        scope = f"/namespaces/{_segment('Namespace', within)}" if self.namespaced and within else ""
+        name = f"/{_segment(self.kind, key.name)}" if key else ""
         tail = f"/{subresource}" if subresource else ""
         return f"{root}{scope}/{self.plural}{name}{tail}"
 
@@ -100,6 +123,21 @@ def version_of(obj: Object) -> str:
 def generation_of(obj: Object) -> int:
     """Return `metadata.generation`, 0 for kinds that have none."""
     return int(metadata(obj).get("generation", 0))
+
+
+def status_of(obj: Object) -> Object:
+    """Return `status`, or an empty dictionary where there is none or it is no map: kinds of others report as they like.
+
+    The parts of it may have any shape, too.
+    """
+    found = obj.get("status")
+    return found if isinstance(found, dict) else {}
+
+
+def observed_generation_of(obj: Object) -> int | None:
+    """Return `status.observedGeneration`; None where it is absent or no whole number."""
+    found = status_of(obj).get("observedGeneration")
+    return found if isinstance(found, int) and not isinstance(found, bool) else None
 
 
 def deleting(obj: Object) -> bool:

@@ -31,6 +31,10 @@ from runtime.store import Listing, StaleList, Store
 OnChange: TypeAlias = Callable[[Change], None]
 
 PAGE_SIZE: Final = 500
+# A consistent list that is older than what was seen can come from a server that lags; so many in a row, for so long,
+# come from one that was restored.
+_REFUSED_LISTS: Final = 5
+_REFUSED_FOR: Final = timedelta(minutes=3)
 _SLICE_SECONDS: Final = 0.01
 
 _log = structlog.get_logger("runtime.reflector")
@@ -69,6 +73,18 @@ class _Pace:
     nudged: asyncio.Event = field(default_factory=asyncio.Event)
 
 
+@dataclass(slots=True)
+class _Refused:
+    """Lists that were refused in a row since the last one that was taken, and since when."""
+
+    count: int = 0
+    since: float = 0.0
+
+    def note(self, now: float) -> None:
+        self.since = self.since if self.count else now
+        self.count += 1
+
+
 class Reflector:
     """Lists and watches one resource into one store until it is cancelled."""
 
@@ -83,6 +99,7 @@ class Reflector:
         self._clock = clock = timing.clock
         self._version = ""
         self._pace = _Pace()
+        self._refused = _Refused()
         self._heard_at = clock.monotonic()
         self._label = store.resource.group_kind
 
@@ -90,6 +107,17 @@ class Reflector:
     def stale_for(self) -> timedelta:
         """How long ago the API server last spoke on this list or watch."""
         return timedelta(seconds=self._clock.monotonic() - self._heard_at)
+
+    @property
+    def went_back(self) -> bool:
+        """Whether the API server's resourceVersions went back: its store was restored from a backup.
+
+        What this process remembers is of a past that is not any more, and numbers of versions are given again: the
+        lists stay refused, and only a restart helps.
+        """
+        refused = self._refused
+        lasted = timedelta(seconds=self._clock.monotonic() - refused.since)
+        return refused.count >= _REFUSED_LISTS and lasted >= _REFUSED_FOR
 
     def nudge(self) -> None:
         """End a pause early that began because the API server was out of reach: somebody has reached it again."""
@@ -117,6 +145,8 @@ class Reflector:
                 # A refusal is an answer: the API server speaks, a restart would not help.
                 self._heard()
                 self._version = ""
+                if isinstance(error, StaleList):
+                    self._refused.note(self._clock.monotonic())
                 self._told("list needed", error)
             if self._lived(begun):
                 self._pace.failures = 0
@@ -162,6 +192,7 @@ class Reflector:
             version = await self._pages(listing, sliced, limit=0)
         changes = self._store.replace_all(listing, version)
         self._version = version
+        self._refused = _Refused()
         for change in changes:
             self._on_change(change)
             await sliced.breathe()

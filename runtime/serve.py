@@ -165,6 +165,8 @@ async def _lead(context: ProcessContext) -> None:
         context.leadership = leadership
         if leadership is not None:
             fence.bind(leadership.holds, bounds=leadership.bounded)
+        else:
+            fence.bind(lambda: True)
         try:
             await context.crew.run()
         finally:

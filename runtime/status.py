@@ -1,14 +1,18 @@
-"""The one write that ends a pass: the whole status at once, only when it differs, only on the object it speaks of."""
+"""The one write that ends a pass: the whole status at once, only when it differs, only over the one that was read."""
 
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Final
 
 from runtime import metrics
 from runtime.conditions import find
+from runtime.errors import WriteConflict
 from runtime.kube import Kube
 from runtime.objects import Object, Resource, key_of, uid_of
+from runtime.preconditions import patch_tests
+
+_MORE_ATTEMPTS: Final = 2
 
 
 async def write_status(
@@ -17,23 +21,40 @@ async def write_status(
     """Replace the status of the object that `cached` is a view of; return the API's answer.
 
     None, and no request, when `status` equals the cached one. The caller remembers the answer in its store. Raises
-    NotFound when the object is gone, WriteConflict when its name is another object's by now, or another ApiError.
+    NotFound when the object is gone, WriteConflict when its name is another object's by now or another process has
+    written its status, or another ApiError.
 
-    A JSON patch with a test on the uid, since the status subresource of a custom resource ignores the uid of an apply:
-    the dead object's status would land on its successor.
+    A JSON patch with tests, since the status subresource of a custom resource ignores the uid of an apply: the dead
+    object's status would land on its successor. Where somebody changed the object and left its status alone, an edit
+    of the spec for one, the object is read and the status is sent once more: what a pass has done is reported, and
+    the edit makes a pass of its own.
     """
     if cached.get("status", {}) == status:
         return None
-    operations: list[dict[str, Any]] = [
-        {"op": "test", "path": "/metadata/uid", "value": uid_of(cached)},
-        # Adding replaces what is there (RFC 6902, section 4.1).
-        {"op": "add", "path": "/status", "value": status},
-    ]
-    made = await kube.json_patch(resource, key_of(cached), operations, manager=manager, subresource="status")
+    made = await _patched(kube, resource, cached, status, manager)
     waited = seconds_to_ready(cached, status)
     if waited is not None:
         metrics.TIME_TO_READY.labels(resource.group_kind).observe(waited)
     return made
+
+
+async def _patched(kube: Kube, resource: Resource, cached: Object, status: Object, manager: str) -> Object:
+    key = key_of(cached)
+
+    async def send(current: Object) -> Object:
+        # Adding replaces what is there (RFC 6902, section 4.1).
+        operations = [*patch_tests(current), {"op": "add", "path": "/status", "value": status}]
+        return await kube.json_patch(resource, key, operations, manager=manager, subresource="status")
+
+    current = cached
+    for _ in range(_MORE_ATTEMPTS):
+        try:
+            return await send(current)
+        except WriteConflict:
+            current = await kube.get(resource, key)
+            if uid_of(current) != uid_of(cached) or current.get("status", {}) != cached.get("status", {}):
+                raise
+    return await send(current)
 
 
 def seconds_to_ready(before: Object, status: Object) -> float | None:

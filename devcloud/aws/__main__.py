@@ -29,6 +29,8 @@ def _parsed() -> argparse.Namespace:
     parser.add_argument("--durable", action="store_true", help="sync the databases to disk")
     parser.add_argument("--data-plane", choices=("lazy", "eager"), default="lazy", help="eager: started at creation")
     parser.add_argument("--state", type=Path, help="a file that keeps everything beyond the process")
+    parser.add_argument("--control-token-file", type=Path, help="a file with what /_control asks for; none closes it")
+    parser.add_argument("--pod-token-file", type=Path, help="a file with what /_eks asks for; none closes it")
     given = parser.parse_args()
     if (given.databases is None) != (given.octet is None):
         parser.error("--databases and --octet go together")
@@ -47,9 +49,13 @@ async def _data_plane(given: argparse.Namespace) -> AsyncIterator[DataPlane]:
         yield found
 
 
+def _text_of(file: Path | None) -> str:
+    return file.read_text(encoding="utf-8").strip() if file is not None else ""
+
+
 async def _serve(given: argparse.Namespace) -> None:
     host, _, port = given.listen.rpartition(":")
-    secret = given.secret_key_file.read_text(encoding="utf-8").strip() if given.secret_key_file else SECRET_KEY
+    secret = _text_of(given.secret_key_file) or SECRET_KEY
     ended = asyncio.Event()
     for each in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(each, ended.set)
@@ -65,6 +71,8 @@ async def _serve(given: argparse.Namespace) -> None:
             speed=given.speed,
             databases=data_plane,
             state=given.state,
+            control_token=_text_of(given.control_token_file),
+            pod_token=_text_of(given.pod_token_file),
         )
         served = await stack.enter_async_context(serving(options))
         print(f"aws: listening on {served.url}", flush=True)

@@ -1,4 +1,4 @@
-"""The tests' own door: JSON below `/_control`, on the same loop-back port, unsigned.
+"""The tests' own door: JSON below `/_control`, on the same loop-back port, unsigned and with a token (see `unsigned`).
 
 - `GET|POST /clock`: `{"advance_s", "speed", "durations"}`, any of them.
 - `GET|POST|DELETE /faults`: see `faults.Fault`.

@@ -72,6 +72,7 @@ def _launch(folder: Path, lease: Lease) -> Daemon:
         *("-m", "devcloud.aws", f"--listen={lease.address(1)}:{_PORT}", f"--account={ACCOUNT}"),
         *(f"--access-key={ACCESS_KEY}", f"--secret-key-file={_secret_file(folder)}"),
         *(f"--durations={_DURATIONS:g}", f"--state={folder / 'state.json'}"),
+        f"--control-token-file={_token_file(folder)}",
         *(f"--databases={_databases(folder)}", f"--octet={lease.octet}", "--durable"),
     )
     # It inherits the lease: the addresses stay ours for as long as it listens.
@@ -157,7 +158,14 @@ def _databases(folder: Path) -> Path:
 
 
 def _secret_file(folder: Path) -> Path:
-    path = folder / "secret-key"
+    return _made_once(folder / "secret-key")
+
+
+def _token_file(folder: Path) -> Path:
+    return _made_once(folder / "control-token")
+
+
+def _made_once(path: Path) -> Path:
     if not path.exists():
         write_private(path, secrets.token_urlsafe(30))
     return path

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import secrets
 import threading
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
@@ -21,12 +22,17 @@ from devcloud.aws.refusals import Refusal
 from devcloud.aws.signatures import Request
 from devcloud.aws.simulator import Admitted, Simulator
 from devcloud.aws.state_file import StateFile
+from devcloud.aws.unsigned import objection
 from devcloud.aws.wire import time_text
 from devcloud.aws.works import Works
 from devcloud.errors import DevcloudError
 
 _TICK_S = 0.02
 _POD_CREDENTIALS_LIFE = timedelta(hours=6)
+
+
+def _new_token() -> str:
+    return secrets.token_urlsafe(24)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +49,8 @@ class Options:
         speed: How many simulated seconds pass in a real one.
         databases: What is behind the instances.
         state: A file that keeps everything beyond the process; None keeps nothing.
+        control_token: What `/_control` asks for, a new one by default; empty closes it.
+        pod_token: What `/_eks` asks for, as the token of a pod; likewise.
     """
 
     host: str = "127.0.0.1"
@@ -54,15 +62,19 @@ class Options:
     speed: float = 1.0
     databases: DataPlane = field(default_factory=NoDatabases)
     state: Path | None = None
+    control_token: str = field(default_factory=_new_token, repr=False)
+    pod_token: str = field(default_factory=_new_token, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A running server: its URL, what it serves, and the first user's key id and secret."""
+    """A running server: its URL, what it serves, its first user's key id and secret, the tokens of what is unsigned."""
 
     url: str
     simulator: Simulator
     credentials: tuple[str, str] = field(repr=False)
+    control_token: str = field(repr=False)
+    pod_token: str = field(repr=False)
 
 
 @contextlib.asynccontextmanager
@@ -80,7 +92,7 @@ async def serving(options: Options) -> AsyncIterator[Served]:
     if kept is not None:
         kept.load(simulator)
     runner = web.AppRunner(
-        _application(simulator, kept), access_log=None, shutdown_timeout=0.1, handler_cancellation=True
+        _application(simulator, kept, options), access_log=None, shutdown_timeout=0.1, handler_cancellation=True
     )
     await runner.setup()
     ticking = asyncio.create_task(_tick(simulator, kept))
@@ -88,7 +100,8 @@ async def serving(options: Options) -> AsyncIterator[Served]:
         site = web.TCPSite(runner, options.host, options.port)
         await site.start()
         host, port = runner.addresses[0][:2]
-        yield Served(f"http://{host}:{port}", simulator, (options.access_key_id, options.secret_access_key))
+        user = (options.access_key_id, options.secret_access_key)
+        yield Served(f"http://{host}:{port}", simulator, user, options.control_token, options.pod_token)
     finally:
         ticking.cancel()
         await asyncio.gather(ticking, return_exceptions=True)
@@ -141,9 +154,9 @@ async def _tick(simulator: Simulator, kept: StateFile | None) -> NoReturn:
             kept.save(simulator)
 
 
-def _application(simulator: Simulator, kept: StateFile | None) -> web.Application:
+def _application(simulator: Simulator, kept: StateFile | None, options: Options) -> web.Application:
     application = web.Application()
-    door = _Door(simulator, kept)
+    door = _Door(simulator, kept, options)
     application.router.add_post("/", door.call)
     application.router.add_route("*", "/_control/{path:.*}", door.control)
     application.router.add_get("/_eks/v1/credentials", door.pod_credentials)
@@ -153,9 +166,10 @@ def _application(simulator: Simulator, kept: StateFile | None) -> web.Applicatio
 class _Door:
     """Turns HTTP into requests of the simulator and its answers into HTTP."""
 
-    def __init__(self, simulator: Simulator, kept: StateFile | None) -> None:
+    def __init__(self, simulator: Simulator, kept: StateFile | None, options: Options) -> None:
         self._simulator = simulator
         self._kept = kept
+        self._options = options
 
     async def call(self, http: web.Request) -> web.StreamResponse:
         body = await http.read()
@@ -205,6 +219,10 @@ class _Door:
                 return None
 
     async def control(self, http: web.Request) -> web.Response:
+        """Steer the simulation: see `control`."""
+        why = _objection(http, token=self._options.control_token)
+        if why:
+            return web.Response(status=403, text=f"{why}\n")
         path = tuple(part for part in http.match_info["path"].split("/") if part)
         since = int(http.query.get("since", 0))
         try:
@@ -217,9 +235,10 @@ class _Door:
         return web.Response(body=msgspec.json.encode(found), content_type="application/json")
 
     async def pod_credentials(self, http: web.Request) -> web.Response:
-        """EKS Pod Identity's agent (EKS User Guide): any token of a pod gets the provider's role."""
-        if not http.headers.get("Authorization"):
-            return web.Response(status=400, text="no token\n")
+        """EKS Pod Identity's agent (EKS User Guide): a pod's token gets the provider's role."""
+        why = _objection(http, token=self._options.pod_token, scheme="")
+        if why:
+            return web.Response(status=403, text=f"{why}\n")
         simulator = self._simulator
         role: Role | None = next((each for each in simulator.principals.roles.values() if each.name == ROLE), None)
         if role is None:
@@ -235,6 +254,12 @@ class _Door:
             "Expiration": time_text(found["Expiration"]),
         }
         return web.Response(body=msgspec.json.encode(shown), content_type="application/json")
+
+
+def _objection(http: web.Request, *, token: str, scheme: str = "Bearer ") -> str:
+    headers = {name.lower(): value for name, value in http.headers.items()}
+    host, port = http.get_extra_info("sockname")[:2]
+    return objection(http.method, headers, own=f"{host}:{port}", token=token, scheme=scheme)
 
 
 def _xml(status: int, body: bytes) -> web.Response:

@@ -45,7 +45,7 @@ def _objects(server: OnPremServer) -> tuple[Mapping[str, Any], ...]:
         "apiVersion": "v1",
         "kind": "Secret",
         "metadata": {"name": _ADMIN_SECRET, "namespace": _NAMESPACE},
-        "stringData": {"username": server.username, "password": server.password},
+        "stringData": {"username": server.username, "password": server.password, "host": server.host},
     }
     config = {
         "apiVersion": "onprem.fairlead.dev/v1alpha1",

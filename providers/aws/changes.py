@@ -66,21 +66,26 @@ _GP3_CHOOSES_GIB = 400
 def classify(change: Change, seen: Seen) -> Change:
     """Return a change with its class, its place in RDS's queue, and why it cannot be sent as things are."""
     facts: Facts = seen.facts
-    if change.path.startswith("tags.") or change.queue is Queue.CANCEL:
+    if _is_of_a_tag(change) or change.queue is Queue.CANCEL:
         return change
-    rule, veto = _special(change, facts), states.veto(facts.status, change.path)
+    name, rule = change.path[0], _special(change, facts)
+    veto = states.veto(facts.status, name)
     queue = Queue.NONE
     if rule.queues:
-        waits = _holds(change, facts.pending.get(change.path))
+        waits = _holds(change, facts.pending.get(name))
         queue = Queue.WAITING if waits else Queue.OPEN
     # The group of another major version is refused for an instance that is not upgraded by the same call.
-    along = "engineVersion" if change.path == "dbParameterGroupName" and facts.upgrading else ""
+    along = ("engineVersion",) if name == "dbParameterGroupName" and facts.upgrading else ()
     return replace(change, kind=rule.kind, queue=queue, veto=veto or _refused(change, facts), along=along)
 
 
+def _is_of_a_tag(change: Change) -> bool:
+    return change.path[0] == "tags"
+
+
 def _special(change: Change, facts: Facts) -> Rule:
-    rule = RULES[change.path]
-    match change.path, change.want, change.have:
+    rule = RULES[change.path[0]]
+    match change.path[0], change.want, change.have:
         case "backupRetentionPeriod", 0, _:
             return replace(rule, kind=Class.LOSS, queues=True)
         case "backupRetentionPeriod", _, 0:
@@ -96,7 +101,7 @@ def _special(change: Change, facts: Facts) -> Rule:
 
 
 def _refused(change: Change, facts: Facts) -> tuple[str, str] | None:
-    match change.path, change.want, change.have:
+    match change.path[0], change.want, change.have:
         case "engineVersion", str(want), str(have) if _number(want) < _number(have):
             return "InvalidValue", f"engineVersion {want} is older than {have}, which runs; RDS makes no downgrade"
         case "engineVersion", str(want), str(have) if major_of(want) != major_of(have) and not facts.allow_major:
@@ -111,9 +116,9 @@ def _number(version: str) -> tuple[int, ...]:
 
 
 def _holds(change: Change, waiting: Value) -> bool:
-    if change.path == "engineVersion" and isinstance(change.want, str) and isinstance(waiting, str):
+    if change.path == ("engineVersion",) and isinstance(change.want, str) and isinstance(waiting, str):
         return version_covers(change.want, waiting)
-    if change.path == "allocatedStorage" and isinstance(change.want, int) and isinstance(waiting, int):
+    if change.path == ("allocatedStorage",) and isinstance(change.want, int) and isinstance(waiting, int):
         return waiting >= change.want
     if isinstance(change.want, str) and isinstance(waiting, str):
         return change.want.lower() == waiting.lower()
@@ -126,7 +131,7 @@ def request(spec: RDSInstanceParameters, seen: Seen, changes: Iterable[Change]) 
     What empties the queue and what is handed to it never go together (providers.converge); if they did, what only waits
     for the window would be left for the next pass, not made along with the rest.
     """
-    fields = [change for change in changes if not change.path.startswith("tags.")]
+    fields = [change for change in changes if not _is_of_a_tag(change)]
     flushes = any(change.queue in {Queue.OPEN, Queue.WAITING} and not change.deferred for change in fields)
     group = [change for change in fields if not (flushes and change.deferred)]
     return _request(spec, seen, group, now=flushes) if group else None
@@ -136,9 +141,10 @@ def _request(spec: RDSInstanceParameters, seen: Seen, changes: Iterable[Change],
     facts: Facts = seen.facts
     found: dict[str, Any] = {"DBInstanceIdentifier": seen.name, "ApplyImmediately": now}
     for change in changes:
-        rule = RULES[change.path]
+        name = change.path[0]
+        rule = RULES[name]
         found[rule.parameter] = list(change.want) if isinstance(change.want, tuple) else change.want
-        match change.path:
+        match name:
             case "enableCloudwatchLogsExports":
                 found[rule.parameter] = _exports(change)
             case "monitoringInterval" if spec.monitoring_role_arn is not None:

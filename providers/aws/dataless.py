@@ -88,7 +88,9 @@ class Dataless(Generic[SpecT]):
             await self._change("create", target.name, fence, Tags=tags_of(target.owner, tags), **birth)
         except AlreadyThere as error:
             seen = await self.observe(target)
-            if not isinstance(seen, Present) or not target.owner.owns(seen.observed.owner):
+            if isinstance(seen, Absent):
+                raise Transient(f"{self.noun} {target.name} is there and not shown yet") from None
+            if not target.owner.owns(seen.observed.owner):
                 raise error from None
 
     async def _change(self, verb: str, name: str, fence: Fence, **parameters: Any) -> None:
@@ -176,7 +178,7 @@ def guarded(target: Target[SpecT], seen: Observed[SpecT]) -> tuple[Change, ...]:
     """Return the owner's tags that are not there, or say something else."""
     found: dict[str, str] = seen.facts
     return tuple(
-        Change(TAGS + key, value, found.get(key))
+        Change((TAGS, key), value, found.get(key))
         for key, value in owner_tags(target.owner).items()
         if found.get(key) != value
     )

@@ -14,7 +14,7 @@ from typing import Any
 
 from botocore import exceptions as sdk
 
-from runtime.errors import Blocked, Conflict, Failure, Terminal, Throttled, Transient
+from runtime.errors import Blocked, Failure, Terminal, Throttled, Transient
 
 _PAUSE = timedelta(seconds=5)
 _LONGEST_PAUSE = timedelta(minutes=5)
@@ -95,11 +95,11 @@ class NotThere(Blocked):
         self.code = code
 
 
-class AlreadyThere(Conflict):
-    """A create met a thing of that name; `code` is the answer."""
+class AlreadyThere(Blocked):
+    """A call would make a thing of a name that another thing has; `code` is the answer."""
 
     def __init__(self, message: str, *, code: str) -> None:
-        super().__init__(message)
+        super().__init__("NameTaken", message)
         self.code = code
 
 

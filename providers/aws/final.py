@@ -1,8 +1,9 @@
-"""Names of final snapshots. Pure."""
+"""Names of final snapshots, and what is said where a name is not what it was. Pure."""
 
 from __future__ import annotations
 
 import hashlib
+import itertools
 import re
 from collections.abc import Iterable
 
@@ -11,6 +12,7 @@ LONGEST = 255
 _PREFIX = "fl-final"
 _MARK_LENGTH = 8
 _NUMBER_LENGTH = 5
+_TRIED = 5
 
 
 def stem_of(name: str, incarnation: str, prefix: str | None) -> str:
@@ -21,10 +23,25 @@ def stem_of(name: str, incarnation: str, prefix: str | None) -> str:
     return f"{stem}-{mark}"
 
 
-def name_for(stem: str, taken: Iterable[str]) -> str:
-    """Return the first of the stem's names that no snapshot has; an earlier one is not what is there now."""
-    present, number, name = set(taken), 1, stem
-    while name in present:
-        number += 1
-        name = f"{stem}-{number}"
-    return name
+def names_for(stem: str, taken: Iterable[str]) -> tuple[str, ...]:
+    """Return the stem's first names that no snapshot in `taken` has; an earlier one is not what is there now."""
+    present = set(taken)
+    numbered = (stem if number == 1 else f"{stem}-{number}" for number in itertools.count(1))
+    return tuple(itertools.islice((name for name in numbered if name not in present), _TRIED))
+
+
+def taken_by_others(name: str, tried: tuple[str, ...]) -> str:
+    """Return what to say when each name that was tried is another snapshot's."""
+    return (
+        f"instance {name} is not deleted: snapshots of other instances have the names of its final snapshot,"
+        f" {tried[0]} to {tried[-1]}; delete or copy them, set finalDBSnapshotIdentifierPrefix, or choose the deletion"
+        " policy Delete or Orphan"
+    )
+
+
+def renamed(name: str, now: str) -> str:
+    """Return what to say of an instance that lives on under another name."""
+    return (
+        f"instance {name} was renamed and is called {now} now; nothing is changed or let go. Rename it back to {name},"
+        f" or annotate the managed resource fairlead.dev/external-name={now} to go on with it under that name"
+    )

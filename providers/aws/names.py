@@ -17,6 +17,7 @@ INSTALLATION = "fairlead-installation"
 IDENTITY = "fairlead-identity"
 CLAIM = "fairlead-claim"
 RELEASED = "fairlead-released"
+NAMESPACE_UID = "fairlead-namespace-uid"
 _NOT_PEOPLES = ("fairlead-", "aws:")
 _CLAIM_LENGTH = 30
 _BY_RULE = re.compile(r"-([a-z2-7]{10})")
@@ -38,7 +39,7 @@ def hash_in(name: str) -> str:
 
 
 def owner_tags(owner: Owner) -> dict[str, str]:
-    """Return the tags that say whose it is: three that decide, three that people read."""
+    """Return the tags that say whose it is: three that decide, three that people read, and whose namespace it is."""
     found = {
         INSTALLATION: owner.installation,
         IDENTITY: owner.identity,
@@ -46,6 +47,7 @@ def owner_tags(owner: Owner) -> dict[str, str]:
         "fairlead-namespace": owner.namespace,
         "fairlead-name": owner.name,
         "fairlead-resource": owner.resource,
+        NAMESPACE_UID: owner.namespace_uid,
     }
     return {key: value for key, value in found.items() if value}
 
@@ -71,7 +73,7 @@ def owner_from(tags: Mapping[str, str]) -> Owner | None:
     if not (installation and identity and claim):
         return None
     namespace, name, resource = (tags.get(f"fairlead-{part}", "") for part in ("namespace", "name", "resource"))
-    return Owner(installation, identity, claim, namespace, name, resource)
+    return Owner(installation, identity, claim, namespace, name, resource, tags.get(NAMESPACE_UID, ""))
 
 
 def peoples_tags(tags: Mapping[str, str]) -> dict[str, str]:

@@ -18,7 +18,7 @@ from runtime.objects import Object
 VERSION = 1
 """Raised whenever the same answer of RDS would be read differently."""
 
-_PARAMETERS = "parameters."
+_PARAMETERS = "parameters"
 # ModifyDBParameterGroup and ResetDBParameterGroup take so many in one request.
 _AT_ONCE = 20
 
@@ -72,11 +72,7 @@ class ParameterGroups(Dataless[Parameters]):
     ) -> Operation | None:
         """Set and reset parameters and tags."""
         await self._retag(observed, changes, fence)
-        named = {
-            change.path.removeprefix(_PARAMETERS): change.want
-            for change in changes
-            if change.path.startswith(_PARAMETERS)
-        }
+        named = {change.path[1]: change.want for change in changes if change.path[0] == _PARAMETERS}
         await self._set(target, {name: str(want) for name, want in named.items() if want is not None}, fence)
         await self._reset(target, [name for name, want in named.items() if want is None], fence)
         return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from contextlib import suppress
 from typing import Any
 
 from providers.aws import birth, changes, listing, sources, states, translate
@@ -11,7 +12,7 @@ from providers.aws.account import AwsAccount
 from providers.aws.config import refusal
 from providers.aws.errors import AlreadyThere, NotThere
 from providers.aws.facts import Facts
-from providers.aws.final import name_for, stem_of
+from providers.aws.final import names_for, renamed, stem_of, taken_by_others
 from providers.aws.listing import Listed
 from providers.aws.models import RDSInstanceParameters
 from providers.aws.names import decoded_tags, owner_from
@@ -40,6 +41,7 @@ class RdsInstances:
         self._tag_marks: dict[str, str] = {}
         self._looks: dict[str, dict[str, str]] = {}
         self._listed: tuple[float, list[Listed]] = (float("-inf"), [])
+        self._owners: dict[str, Owner] = {}
         self._unreachable: dict[tuple[str, int, str], float] = {}
         # A hundred births at once search one list, not each its own.
         self._searching = asyncio.Lock()
@@ -54,6 +56,7 @@ class RdsInstances:
         try:
             answer = await self._account.call("describe_db_instances", what, DBInstanceIdentifier=target.name)
         except NotThere:
+            await self._prove_absent(target)
             self._endpoints.pop(target.name, None)
             self._looks.pop(target.name, None)
             return Absent()
@@ -73,6 +76,27 @@ class RdsInstances:
             self._endpoints[target.name] = (seen.facts.address, seen.facts.port, seen.facts.database)
         return Present(seen)
 
+    async def _prove_absent(self, target: Where) -> None:
+        """Believe that what was there is gone when the right account, asked by RDS's own id of it, shows none.
+
+        A name may be given away by ModifyDBInstance (NewDBInstanceIdentifier); the DbiResourceId stays for ever.
+
+        Raises:
+            Terminal: `AccountChanged`.
+            Blocked: `DatabaseRenamed`: it lives under another name.
+        """
+        if not target.incarnation:
+            return
+        await self._account.whoami()
+        what = f"look for instance {target.incarnation}"
+        by_id = [{"Name": "dbi-resource-id", "Values": [target.incarnation]}]
+        async for answer in self._account.pages("describe_db_instances", what, "DBInstances", Filters=by_id):
+            present = str(answer["DBInstanceIdentifier"])
+            if answer["DbiResourceId"] == target.incarnation and present == target.name:
+                raise Transient(f"instance {target.name} was not found, and is listed; looking again")
+            if answer["DbiResourceId"] == target.incarnation:
+                raise Blocked("DatabaseRenamed", renamed(target.name, present))
+
     def _tagged(self, name: str, arn: str) -> Tagged:
         return Tagged(self._account, f"instance {name}", arn)
 
@@ -87,7 +111,12 @@ class RdsInstances:
         self._tag_marks, self._listed = tag_marks, (time.monotonic(), found)
         self._looks = {name: looks for name, looks in self._looks.items() if name in items}
         looks = {name: " ".join(sorted(set(each.values()))) for name, each in self._looks.items()}
-        return Sweep(items, complete=True, looks=looks)
+        owners = {short.name: short.owner for short in found if short.owner is not None}
+        # A list without tags says nothing about owners: those that were known are kept.
+        self._owners = owners | {
+            short.name: self._owners[short.name] for short in found if not short.tagged and short.name in self._owners
+        }
+        return Sweep(items, complete=True, looks=looks, owners=self._owners)
 
     async def find(self, owner: Owner) -> tuple[Found, ...]:
         """Search the region for instances of the same claim under another identity; a recent list will do."""
@@ -203,13 +232,31 @@ class RdsInstances:
             "SkipFinalSnapshot": True,
         }
         if policy is Policy.SNAPSHOT and not self._holds_nothing(target, observed):
-            parameters |= await self._final(target, observed)
-            if not observed.spec.copy_tags_to_snapshot and target.spec.copy_tags_to_snapshot is None:
-                await self._modify(
-                    observed, fence, DBInstanceIdentifier=observed.name, CopyTagsToSnapshot=True, ApplyImmediately=False
-                )
+            await self._delete_with_snapshot(target, observed, parameters, fence)
+            return None
         await self._account.call("delete_db_instance", f"delete instance {observed.name}", fence=fence, **parameters)
         return None
+
+    async def _delete_with_snapshot(
+        self, target: Where, observed: Seen, parameters: dict[str, Any], fence: Fence
+    ) -> None:
+        """Delete the instance with a final snapshot of the first name that is free.
+
+        Raises:
+            Blocked: `BackupImpossible`: of its state RDS takes none, or all names are those of other snapshots.
+        """
+        names = await self._final(target, observed)
+        if not observed.spec.copy_tags_to_snapshot and target.spec.copy_tags_to_snapshot is None:
+            await self._modify(
+                observed, fence, DBInstanceIdentifier=observed.name, CopyTagsToSnapshot=True, ApplyImmediately=False
+            )
+        for name in names:
+            final = {**parameters, "SkipFinalSnapshot": False, "FinalDBSnapshotIdentifier": name}
+            # The snapshot of another instance may have the name: no list of this one's snapshots shows it.
+            with suppress(AlreadyThere):
+                await self._account.call("delete_db_instance", f"delete instance {observed.name}", fence=fence, **final)
+                return
+        raise Blocked("BackupImpossible", taken_by_others(observed.name, names))
 
     @staticmethod
     def _holds_nothing(target: Where, observed: Seen) -> bool:
@@ -224,7 +271,8 @@ class RdsInstances:
             observed, fence, DBInstanceIdentifier=observed.name, DeletionProtection=False, ApplyImmediately=False
         )
 
-    async def _final(self, target: Where, observed: Seen) -> dict[str, Any]:
+    async def _final(self, target: Where, observed: Seen) -> tuple[str, ...]:
+        """Return the names that its final snapshot may have, in the order in which they are tried."""
         if observed.state in states.UNSNAPSHOTTABLE:
             text = (
                 f"instance {observed.name} is {observed.state}, and RDS takes no snapshot of it; restore it, or choose"
@@ -233,8 +281,7 @@ class RdsInstances:
             raise Blocked("BackupImpossible", text)
         taken = await self._snapshots(observed.name, observed.incarnation)
         stem = self._stem(target, observed.incarnation)
-        name = name_for(stem, (str(one["DBSnapshotIdentifier"]) for one in taken))
-        return {"SkipFinalSnapshot": False, "FinalDBSnapshotIdentifier": name}
+        return names_for(stem, (str(one["DBSnapshotIdentifier"]) for one in taken))
 
     async def poll(self, operation: Operation) -> bool:
         """RDS has no operations: the instance's own state tells."""

@@ -1,6 +1,8 @@
 """What a new instance begins with: whose it is, and whether this namespace may have it.
 
-A backup holds another's data. Without `allowAdoption` only what carries our tags of the same namespace is restored.
+A backup holds somebody's data. What carries our tags of this very namespace, by its uid, is restored. Any other one,
+that of a former namespace of the same name included, needs the platform's consent, which names it; where
+`allowAdoption` is set its own name will do.
 """
 
 from __future__ import annotations
@@ -33,15 +35,13 @@ async def resolved(account: AwsAccount, target: Where) -> Where:
     if source is None:
         return target
     if source.point_in_time is not None and source.point_in_time.source_claim is not None:
-        source, found = await _of_claim(account, target.owner, source.point_in_time)
+        source, found = await _of_claim(account, target, source.point_in_time)
+        allowed = _may_have(target, found)
     else:
         found = await _named(account, source)
-        if not account.config.allow_adoption and not _is_neighbour(target.owner, found):
-            raise Terminal(
-                "AdoptionRefused",
-                f"{_name_of(found)} carries no tag of this namespace, and the ProviderConfig has no allowAdoption; ask"
-                " the platform team",
-            )
+        allowed = account.config.allow_adoption or _may_have(target, found)
+    if not allowed:
+        raise Terminal("AdoptionRefused", _refused(target.owner, found))
     _same_login(target.spec, found)
     return replace(target, spec=msgspec.structs.replace(target.spec, restore_from=source))
 
@@ -79,22 +79,29 @@ async def _named(account: AwsAccount, source: RestoreFrom) -> Answer:
     return found[0]
 
 
-async def _of_claim(account: AwsAccount, owner: Owner, moment: PointInTime) -> tuple[RestoreFrom, Answer]:
+async def _of_claim(account: AwsAccount, target: Where, moment: PointInTime) -> tuple[RestoreFrom, Answer]:
     """Find what is kept of a claim: its instance; of a deleted one the snapshot or the backups that end later.
 
     What is committed between the last upload of a log, which automated backups end at, and the deletion is in the final
-    snapshot alone ("Backing up and restoring", LatestRestorableTime: typically within the last five minutes).
+    snapshot alone ("Backing up and restoring", LatestRestorableTime: typically within the last five minutes). What may
+    be had goes before what needs a consent.
     """
     claim = moment.source_claim or ""
-    living = [one async for one in _instances(account) if _is_of(owner, claim, one)]
-    if living:
-        return _instant(max(living, key=_born), moment)
-    backup = max([one async for one in _backups(account) if _is_of(owner, claim, one)], key=_born, default=None)
-    final = await _newest_snapshot(account, owner, claim) if moment.restore_time is None else None
-    if final is not None and (backup is None or _ends(backup) <= _taken(final)):
-        return RestoreFrom(db_snapshot_identifier=str(final["DBSnapshotIdentifier"])), final
-    if backup is not None:
-        return _instant(backup, moment)
+    living = [one async for one in _instances(account) if _is_of(target.owner, claim, one)]
+    mine = [one for one in living if _may_have(target, one)]
+    if mine:
+        return _instant(max(mine, key=_born), moment)
+    backups = [one async for one in _backups(account) if _is_of(target.owner, claim, one)]
+    finals = [] if moment.restore_time is not None else await _snapshots(account, target.owner, claim)
+    for allowed in (True, False):
+        if living and not allowed:
+            return _instant(max(living, key=_born), moment)
+        backup = max((one for one in backups if _may_have(target, one) is allowed), key=_born, default=None)
+        final = max((one for one in finals if _may_have(target, one) is allowed), key=_taken, default=None)
+        if final is not None and (backup is None or _ends(backup) <= _taken(final)):
+            return RestoreFrom(db_snapshot_identifier=str(final["DBSnapshotIdentifier"])), final
+        if backup is not None:
+            return _instant(backup, moment)
     when = "" if moment.restore_time is None else f" of {moment.restore_time}"
     raise Blocked("ReferenceNotFound", f"no instance and no backup{when} of claim {claim} is kept to restore from")
 
@@ -104,11 +111,11 @@ def _instant(kept: Answer, moment: PointInTime) -> tuple[RestoreFrom, Answer]:
     return RestoreFrom(point_in_time=instant), kept
 
 
-async def _newest_snapshot(account: AwsAccount, owner: Owner, claim: str) -> Answer | None:
+async def _snapshots(account: AwsAccount, owner: Owner, claim: str) -> list[Answer]:
     found = account.pages("describe_db_snapshots", f"list the snapshots of claim {claim}", "DBSnapshots")
     ready = [one async for one in found if one.get("Status") == "available" and _is_of(owner, claim, one)]
     # An automated one is a part of the backups.
-    return max((one for one in ready if one.get("SnapshotType") != "automated"), key=_taken, default=None)
+    return [one for one in ready if one.get("SnapshotType") != "automated"]
 
 
 def _born(kept: Answer) -> str:
@@ -137,11 +144,38 @@ def _owner_of(answer: Answer) -> Owner | None:
     return owner_from(decoded_tags(answer.get("TagList") or ()))
 
 
-def _is_neighbour(owner: Owner, answer: Answer) -> bool:
-    found = _owner_of(answer)
-    return found is not None and (found.installation, found.namespace) == (owner.installation, owner.namespace)
+def _id_of(found: Answer) -> str:
+    """Return by what a consent names it: a snapshot's identifier, else the DbiResourceId."""
+    return str(found.get("DBSnapshotIdentifier") or found.get("DbiResourceId", ""))
+
+
+def _may_have(target: Where, found: Answer) -> bool:
+    """Tell whether it is proven to be of this very namespace, or the platform agreed to it by its id."""
+    owner = _owner_of(found)
+    ours = owner is not None and owner.installation == target.owner.installation
+    proven = ours and owner is not None and owner.namespace_uid == target.owner.namespace_uid != ""
+    return proven or _id_of(found) in target.agreed
+
+
+def _refused(owner: Owner, found: Answer) -> str:
+    """Return whose it may be, and who can agree to it how."""
+    theirs = _owner_of(found)
+    if theirs is not None and (theirs.installation, theirs.namespace) == (owner.installation, owner.namespace):
+        whose = f"is not proven to be of this namespace {owner.namespace}: its uid is another one, or not recorded"
+    else:
+        whose = "carries no tag of this namespace"
+    return (
+        f"{_name_of(found)} {whose}; to agree, the platform team annotates the managed resource"
+        f" fairlead.dev/consent=restoreFrom={_id_of(found)}, or, for what is named by itself, sets allowAdoption in the"
+        " ProviderConfig"
+    )
 
 
 def _is_of(owner: Owner, claim: str, answer: Answer) -> bool:
+    """Tell whether it was made for a claim of this name in a namespace of this name."""
     found = _owner_of(answer)
-    return found is not None and _is_neighbour(owner, answer) and found.name == claim[:63]
+    return (
+        found is not None
+        and (found.installation, found.namespace) == (owner.installation, owner.namespace)
+        and found.name == claim[:63]
+    )

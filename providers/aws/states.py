@@ -43,12 +43,12 @@ def usable(status: str) -> bool:
     return status not in _SHUT and status not in _FAILED and status != "stopped"
 
 
-def veto(status: str, path: str) -> tuple[str, str] | None:
+def veto(status: str, field: str) -> tuple[str, str] | None:
     """Return reason and sentence when a status does not take a change of this field."""
-    if status == "storage-optimization" and path in STORAGE:
-        return "CloudBusy", f"{path} waits: RDS takes no change of storage while the last one is being optimized"
-    if status == "storage-full" and path not in STORAGE and not path.startswith("tags."):
-        return "CloudBusy", f"{path} waits: the storage is full, and RDS takes nothing but more of it"
+    if status == "storage-optimization" and field in STORAGE:
+        return "CloudBusy", f"{field} waits: RDS takes no change of storage while the last one is being optimized"
+    if status == "storage-full" and field not in STORAGE:
+        return "CloudBusy", f"{field} waits: the storage is full, and RDS takes nothing but more of it"
     return None
 
 

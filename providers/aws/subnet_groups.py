@@ -60,9 +60,9 @@ class SubnetGroups(Dataless[Parameters]):
     ) -> Operation | None:
         """Set description, subnets and tags; ModifyDBSubnetGroup takes the subnets as a whole, always."""
         await self._retag(observed, changes, fence)
-        paths = {change.path for change in changes}
-        if paths & {"dbSubnetGroupDescription", "subnetIds"}:
-            wanted = target.spec if "subnetIds" in paths else observed.spec
+        fields = {change.path[0] for change in changes}
+        if fields & {"dbSubnetGroupDescription", "subnetIds"}:
+            wanted = target.spec if "subnetIds" in fields else observed.spec
             description, subnets = target.spec.db_subnet_group_description, sorted(set(wanted.subnet_ids))
             await self._change("modify", observed.name, fence, DBSubnetGroupDescription=description, SubnetIds=subnets)
         return None

@@ -13,8 +13,8 @@ from providers.identity import Owner
 from providers.managed import Change
 from runtime.errors import Transient
 
-TAGS = "tags."
-"""What the path of a change begins with when it is one of a tag."""
+TAGS = "tags"
+"""The field under which a tag's key is the one segment that follows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Tagged:
 
     async def change(self, changes: Iterable[Change], fence: Fence) -> None:
         """Make the changes that are of tags, if there are any."""
-        wanted = {one.path.removeprefix(TAGS): one.want for one in changes if one.path.startswith(TAGS)}
+        wanted = {one.path[1]: one.want for one in changes if one.path[0] == TAGS}
         put = {key: str(value) for key, value in wanted.items() if value is not None}
         if put:
             await self.put(put, fence)

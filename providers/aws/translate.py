@@ -66,9 +66,9 @@ def _tolerated(facts: Facts, spec: RDSInstanceParameters) -> Iterator[Change]:
     """Yield what RDS moved on by itself, and what a change would undo: it is listed, and left."""
     wanted = spec.engine_version
     if wanted is not None and _runs(spec, facts.engine_version) and not version_covers(wanted, facts.engine_version):
-        yield Change("engineVersion", wanted, facts.engine_version)
+        yield Change(("engineVersion",), wanted, facts.engine_version)
     if facts.allocated_storage > spec.allocated_storage:
-        yield Change("allocatedStorage", spec.allocated_storage, facts.allocated_storage)
+        yield Change(("allocatedStorage",), spec.allocated_storage, facts.allocated_storage)
 
 
 def _facts(answer: Answer, tags: Mapping[str, str], target: Where, status: str) -> Facts:
@@ -237,7 +237,7 @@ def guarded(target: Where, seen: Observed[RDSInstanceParameters]) -> tuple[Chang
     facts: Facts = seen.facts
     wanted = {one["Key"]: one["Value"] for one in tags_of(target.owner)}
     tags = (
-        Change(f"tags.{key}", value, facts.tags.get(key))
+        Change(("tags", key), value, facts.tags.get(key))
         for key, value in sorted(wanted.items())
         if facts.tags.get(key) != value
     )
@@ -254,7 +254,7 @@ def _against(spec: RDSInstanceParameters, seen: Observed[RDSInstanceParameters])
         if name is None or want is None or want != getattr(seen.spec, name) or _harmless(path, want, value):
             continue
         now: Value = facts.engine_version if path == "engineVersion" else getattr(seen.spec, name)
-        found.append(Change(path, now, value, Class.ONLINE, Queue.CANCEL))
+        found.append(Change((path,), now, value, Class.ONLINE, Queue.CANCEL))
     return tuple(found)
 
 

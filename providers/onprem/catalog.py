@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-OWNERSHIP = """
+# Any text that no other row has; of no use to anybody who reads it.
+_RANDOM = "pg_catalog.left(pg_catalog.md5(pg_catalog.random()::text || pg_catalog.clock_timestamp()::text), 12)"
+
+OWNERSHIP = f"""
 CREATE SCHEMA IF NOT EXISTS fairlead;
 CREATE TABLE IF NOT EXISTS fairlead.ownership (
     database pg_catalog.text PRIMARY KEY,
@@ -16,11 +19,12 @@ CREATE TABLE IF NOT EXISTS fairlead.ownership (
     state pg_catalog.text NOT NULL CHECK (
         state IN ('creating', 'ready', 'released', 'retiring', 'retired', 'dropping')),
     owner_role pg_catalog.text NOT NULL DEFAULT '',
-    logins pg_catalog.text[] NOT NULL DEFAULT '{}',
+    logins pg_catalog.text[] NOT NULL DEFAULT '{{}}',
     kept_as pg_catalog.text,
     released_at pg_catalog.timestamptz,
     changed_at pg_catalog.timestamptz NOT NULL DEFAULT pg_catalog.now()
 );
+ALTER TABLE fairlead.ownership ADD COLUMN IF NOT EXISTS incarnation pg_catalog.text NOT NULL DEFAULT {_RANDOM};
 CREATE INDEX IF NOT EXISTS ownership_by_claim ON fairlead.ownership (installation, claim);
 """
 
@@ -33,7 +37,8 @@ SELECT pg_catalog.json_build_object(
     'admin', current_user,
     'superuser', r.rolsuper, 'createdb', r.rolcreatedb, 'createrole', r.rolcreaterole,
     'secrets', pg_catalog.has_column_privilege('pg_catalog.pg_authid', 'rolname', 'SELECT'),
-    'ownership', pg_catalog.to_regclass('fairlead.ownership') IS NOT NULL,
+    'ownership', EXISTS (SELECT FROM pg_catalog.pg_attribute c
+        WHERE c.attrelid = pg_catalog.to_regclass('fairlead.ownership') AND c.attname = 'incarnation'),
     'exposed', (SELECT pg_catalog.json_agg(d.datname ORDER BY d.datname) FROM pg_catalog.pg_database d
         WHERE (d.datname = pg_catalog.current_database() OR d.datname = 'postgres' OR d.datistemplate)
         AND d.datallowconn AND EXISTS (
@@ -47,8 +52,15 @@ SELECT pg_catalog.json_build_object(
     'row', (SELECT pg_catalog.json_build_object(
         'database', o.database, 'oid', o.oid::pg_catalog.text, 'installation', o.installation, 'identity', o.identity,
         'claim', o.claim, 'namespace', o.namespace, 'name', o.name, 'resource', o.resource, 'state', o.state,
-        'kept_as', o.kept_as)
+        'kept_as', o.kept_as, 'incarnation', o.incarnation)
         FROM fairlead.ownership o WHERE o.database = %(database)s),
+    'elsewhere', (SELECT d.datname FROM pg_catalog.pg_database d
+        LEFT JOIN fairlead.ownership o ON o.database = %(database)s
+        WHERE d.datname <> %(database)s AND d.oid = coalesce(o.oid, %(oid)s::pg_catalog.oid)
+        AND NOT EXISTS (SELECT FROM fairlead.ownership n WHERE n.database = d.datname)
+        AND (o.oid IS NOT NULL OR EXISTS (
+            SELECT FROM pg_catalog.aclexplode(d.datacl) a JOIN pg_catalog.pg_roles r ON r.oid = a.grantee
+            WHERE r.rolname = ANY(%(roles)s)))),
     'database', (SELECT pg_catalog.json_build_object(
         'name', d.datname, 'oid', d.oid::pg_catalog.text, 'owner', pg_catalog.pg_get_userbyid(d.datdba),
         'allows', d.datallowconn, 'limit', d.datconnlimit, 'template', d.datistemplate,
@@ -89,8 +101,8 @@ SELECT pg_catalog.json_build_object(
 """
 
 ALL = """
-SELECT o.database, o.identity, o.installation, o.claim, d.oid::pg_catalog.text,
-    pg_catalog.md5(ROW(d.*)::pg_catalog.text || coalesce((
+SELECT o.database, o.state, o.installation, o.identity, o.claim, o.namespace, o.name, o.resource,
+    d.oid::pg_catalog.text, pg_catalog.md5(ROW(d.*)::pg_catalog.text || coalesce((
         SELECT pg_catalog.string_agg(a.rolname || a.xmin::pg_catalog.text, ',' ORDER BY a.rolname)
         FROM (SELECT rolname, xmin FROM pg_catalog.pg_authid) a
         WHERE a.rolname = o.owner_role OR a.rolname = ANY(o.logins)), '') || coalesce((
@@ -104,13 +116,13 @@ SELECT o.database, o.identity, o.installation, o.claim, d.oid::pg_catalog.text,
         FROM pg_catalog.pg_auth_members m JOIN pg_catalog.pg_roles r ON r.oid = m.roleid OR r.oid = m.member
         WHERE r.rolname = o.owner_role OR r.rolname = ANY(o.logins)), '')) AS mark
 FROM fairlead.ownership o LEFT JOIN pg_catalog.pg_database d ON d.datname = o.database
-WHERE o.state IN ('creating', 'ready')
+WHERE o.state IN ('creating', 'ready', 'released')
 ORDER BY o.database
 """
 
 PREDECESSORS = """
-SELECT o.database, coalesce(o.oid::pg_catalog.text, ''), o.installation, o.identity, o.claim, o.namespace, o.name,
-    o.resource
+SELECT o.database, o.oid::pg_catalog.text || '-' || o.incarnation, o.installation, o.identity, o.claim, o.namespace,
+    o.name, o.resource
 FROM fairlead.ownership o JOIN pg_catalog.pg_database d ON d.oid = o.oid
 WHERE o.installation = %(installation)s AND o.claim = %(claim)s AND o.identity <> %(identity)s
     AND o.state IN ('ready', 'released', 'creating')
@@ -122,7 +134,9 @@ INSERT INTO fairlead.ownership AS o
     (database, installation, identity, claim, namespace, name, resource, state, owner_role, logins)
 VALUES (%(database)s, %(installation)s, %(identity)s, %(claim)s, %(namespace)s, %(name)s, %(resource)s, 'creating',
     %(owner_role)s, %(logins)s)
-ON CONFLICT (database) DO UPDATE SET state = 'creating', oid = NULL, changed_at = pg_catalog.now()
+ON CONFLICT (database) DO UPDATE SET state = 'creating', oid = NULL, changed_at = pg_catalog.now(),
+    incarnation = CASE WHEN EXISTS (SELECT FROM pg_catalog.pg_database d WHERE d.datname = EXCLUDED.database
+        AND d.oid = coalesce(o.oid, d.oid)) THEN o.incarnation ELSE EXCLUDED.incarnation END
     WHERE o.installation = EXCLUDED.installation AND o.identity = EXCLUDED.identity AND o.claim = EXCLUDED.claim
 RETURNING o.database
 """
@@ -134,14 +148,19 @@ WHERE d.datname = %(database)s AND ownership.database = %(database)s AND install
     AND identity = %(identity)s AND claim = %(claim)s
 """
 
+# A lost row gets the random that was recorded for this oid; another database than the row spoke of gets a new one.
 RECORD_WHOLE = """
 INSERT INTO fairlead.ownership AS o
-    (database, oid, installation, identity, claim, namespace, name, resource, state, owner_role, logins)
+    (database, oid, installation, identity, claim, namespace, name, resource, state, owner_role, logins, incarnation)
 SELECT d.datname, d.oid, %(installation)s, %(identity)s, %(claim)s, %(namespace)s, %(name)s, %(resource)s, %(state)s,
-    %(owner_role)s, %(logins)s FROM pg_catalog.pg_database d WHERE d.datname = %(database)s
+    %(owner_role)s, %(logins)s,
+    CASE WHEN d.oid = %(oid)s::pg_catalog.oid THEN %(recorded)s::pg_catalog.text ELSE %(random)s::pg_catalog.text END
+FROM pg_catalog.pg_database d WHERE d.datname = %(database)s
 ON CONFLICT (database) DO UPDATE SET oid = EXCLUDED.oid, installation = EXCLUDED.installation,
     identity = EXCLUDED.identity, claim = EXCLUDED.claim, namespace = EXCLUDED.namespace, name = EXCLUDED.name,
     resource = EXCLUDED.resource, state = EXCLUDED.state, owner_role = EXCLUDED.owner_role, logins = EXCLUDED.logins,
+    incarnation = CASE WHEN coalesce(o.oid, EXCLUDED.oid) = EXCLUDED.oid
+        THEN o.incarnation ELSE EXCLUDED.incarnation END,
     released_at = NULL, kept_as = NULL, changed_at = pg_catalog.now()
 """
 
@@ -178,10 +197,14 @@ WHERE o.installation = %(installation)s AND o.identity = %(identity)s AND o.clai
 ORDER BY o.changed_at DESC
 """
 
-OID = "SELECT d.oid::pg_catalog.text FROM pg_catalog.pg_database d WHERE d.datname = %(database)s"
+OID = """
+SELECT d.oid::pg_catalog.text, coalesce(o.incarnation, '')
+FROM pg_catalog.pg_database d LEFT JOIN fairlead.ownership o ON o.database = d.datname
+WHERE d.datname = %(database)s
+"""
 ROLES = "SELECT r.rolname FROM pg_catalog.pg_roles r WHERE r.rolname = ANY(%(roles)s) ORDER BY r.rolname"
 BUSY = "SELECT a.pid FROM pg_catalog.pg_stat_activity a WHERE a.datname = %(database)s"
 TERMINATE = """
 SELECT pg_catalog.pg_terminate_backend(a.pid) FROM pg_catalog.pg_stat_activity a
-WHERE a.datname = %(database)s AND a.usename = %(login)s
+WHERE a.usename = %(login)s
 """

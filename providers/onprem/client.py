@@ -14,16 +14,28 @@ import msgspec
 import psycopg
 
 from providers.cloud import Credential, Endpoint, Fence, Sweep, Target
+from providers.decide import renamed_text
 from providers.identity import Owner
 from providers.login import Server, try_login
 from providers.managed import Absent, Change, Found, Observed, Present, diff
 from providers.onprem import catalog, removal
-from providers.onprem.facts import Facts, Inside, broken_rules
+from providers.onprem.administrator import admin_login
+from providers.onprem.facts import Facts, Inside, Row, broken_rules
+from providers.onprem.incarnations import oid_of, random_of
 from providers.onprem.models import PostgresDatabaseParameters, ProviderConfigSpec
 from providers.onprem.objections import objection
 from providers.onprem.session import Account, Session, Sessions
-from providers.onprem.statements import Statement, birth, disable, password_statements, statements, tags_of
-from providers.onprem.translate import observed, target_names, wanted
+from providers.onprem.statements import (
+    Statement,
+    birth,
+    password_statements,
+    refuse_stranger,
+    retirement,
+    shut_logins,
+    statements,
+    tags_of,
+)
+from providers.onprem.translate import observed, row_of, target_names, wanted
 from providers.passwords import Login
 from providers.plan import Policy
 from providers.reading import Operation
@@ -76,17 +88,20 @@ class OnPremCloud:
         """Read catalogs and ownership of one database, then what only a session within it sees."""
         facts = await self._facts(target)
         if facts.database is None:
-            return Absent(remains=facts.row is not None and target.owner.owns(_owner(facts)))
+            remains = facts.row is not None and target.owner.owns(_owner(facts))
+            return Absent(remains, facts.renamed if remains or facts.row is None else "")
         database = facts.database
         if database.allows:
             facts = msgspec.structs.replace(facts, inside=await self._inside(target))
-        return Present(observed(database, facts, target.spec))
+        return Present(observed(database, facts, target))
 
     async def observe_all(self) -> Sweep:
         """List the databases of our table with a mark of all that the catalogs say about each."""
         async with self._sessions.own("list the databases") as session:
             rows = await session.rows(catalog.ALL)
-        return Sweep({name: f"{oid}/{mark}" for name, _, _, _, oid, mark in rows}, complete=True)
+        items = {name: f"{oid}/{mark}" for name, state, *_, oid, mark in rows if state != "released"}
+        owners = {name: Owner(*owner) for name, _, *owner, oid, _ in rows if oid is not None}
+        return Sweep(items, complete=True, owners=owners)
 
     async def find(self, owner: Owner) -> tuple[Found, ...]:
         """Search the ownership table for the same claim under another identity."""
@@ -96,20 +111,16 @@ class OnPremCloud:
 
     async def create(self, target: Where, credential: Credential, fence: Fence) -> Operation | None:
         """Write the row, make the roles and the database closed, put all in order, then open it."""
-        names, tags = target_names(target), tags_of(target.owner)
-        async with self._sessions.own(f"create database {names.database}") as session:
-            claimed = await session.change(
-                catalog.CLAIM, fence,
-                {**tags, "database": names.database, "owner_role": names.owner, "logins": list(names.logins)},
-            )  # fmt: skip
-            if not claimed:
-                raise Terminal("NotOwned", f"{names.database} is recorded as another's; nothing was made")
+        row = row_of(target)
+        async with self._sessions.own(f"create database {target.name}") as session:
+            if not await session.change(catalog.CLAIM, fence, row):
+                raise Terminal("NotOwned", f"{target.name} is recorded as another's; nothing was made")
             facts = await self._facts(target, session)
             for statement in _owner_role(target, facts):
                 await session.change(statement.sql, fence)
             if facts.database is None:
                 await self._birth(target, session, fence)
-            await session.change(catalog.RECORD, fence, {**tags, "database": names.database, "state": "creating"})
+            await session.change(catalog.RECORD, fence, {**row, "state": "creating"})
         await self._in_order(target, credential, fence)
         return None
 
@@ -130,7 +141,7 @@ class OnPremCloud:
                 raise Conflict(f"database {target.name} vanished while it was made")
             facts = seen.observed.facts
             changes = (*diff(target.spec, seen.observed.spec), *broken_rules(wanted(target), facts))
-            now = tuple(change for change in changes if last or change.path != "ownership.state")
+            now = tuple(change for change in changes if last or change.path != ("ownership", "state"))
             await self._run(target, now, fence)
 
     async def update(
@@ -145,27 +156,28 @@ class OnPremCloud:
         rules, what = wanted(target), f"change database {target.name}"
         todo = statements(changes, rules)
         async with self._sessions.own(what) as session:
-            if any(change.path == "ownership.oid" for change in changes):
+            if any(change.path == ("ownership", "oid") for change in changes):
                 await self._record(session, target, "creating", fence)
+            shut = shut_logins(changes, rules.names)
+            await removal.end_sessions(session, shut, fence)
             for statement in todo:
                 if not statement.inside:
                     await session.change(statement.sql, fence)
+            await removal.end_sessions(session, shut, fence)
         inside = [statement for statement in todo if statement.inside]
         if inside:
             async with self._sessions.inside(target.name, what) as session:
                 for statement in inside:
                     await session.change(statement.sql, fence)
-        if any(change.path == "ownership.state" for change in changes):
+        if any(change.path == ("ownership", "state") for change in changes):
             async with self._sessions.own(what) as session:
                 await self._record(session, target, "ready", fence)
 
     async def _record(self, session: Session, target: Where, state: str, fence: Fence) -> None:
-        names = target_names(target)
-        await session.change(
-            catalog.RECORD_WHOLE, fence,
-            {**tags_of(target.owner), "database": names.database, "state": state, "owner_role": names.owner,
-             "logins": list(names.logins)},
-        )  # fmt: skip
+        random = secrets.token_hex(6)
+        recorded = {"oid": oid_of(target.incarnation) or None, "recorded": random_of(target.incarnation) or random}
+        row = {**row_of(target), **recorded, "state": state, "random": random}
+        await session.change(catalog.RECORD_WHOLE, fence, row)
 
     async def set_password(
         self, target: Where, observed: Seen, credential: Credential, fence: Fence
@@ -177,10 +189,11 @@ class OnPremCloud:
 
     async def _set(self, target: Where, credential: Credential, fence: Fence) -> None:
         rules = wanted(target)
+        refuse_stranger(credential.username, rules.names)
         facts = await self._facts(target)
         todo: list[Statement] = []
         if facts.role(credential.username) is None:
-            todo += statements((Change(f"roles.{credential.username}", "present", None),), rules)
+            todo += statements((Change(("roles", credential.username), "present", None),), rules)
         todo += password_statements(credential.username, verifier(credential.password, secrets.token_bytes(16)), rules)
         async with self._sessions.own(f"set the password of {credential.username}") as session:
             for statement in todo:
@@ -194,12 +207,14 @@ class OnPremCloud:
         return answer
 
     async def disable(self, target: Where, username: str, fence: Fence) -> None:
-        """Switch a former login off and end its sessions."""
+        """Switch a former login off, take it out of the owner role and end its sessions."""
+        todo = retirement(username, target_names(target))
         async with self._sessions.own(f"switch off login {username}") as session:
             # Before, as an open transaction of its own may hold the role's row; after, as it may have come back.
-            await removal.end_sessions(session, target.name, (username,), fence)
-            await session.change(disable(username).sql, fence)
-            await removal.end_sessions(session, target.name, (username,), fence)
+            await removal.end_sessions(session, (username,), fence)
+            for statement in todo:
+                await session.change(statement.sql, fence)
+            await removal.end_sessions(session, (username,), fence)
 
     async def adopt(self, target: Where, observed: Seen, fence: Fence) -> None:
         """Write our row for a database that a person named."""
@@ -224,10 +239,13 @@ class OnPremCloud:
         if observed is not None:
             await self._same(target, observed)
         names = target_names(target)
-        oid, invalid = None if observed is None else observed.incarnation, observed is not None and not observed.usable
+        oid = None if observed is None else oid_of(observed.incarnation)
+        invalid = observed is not None and not observed.usable
         doomed = removal.Doomed(names, tags_of(target.owner), oid, invalid)
         async with self._sessions.own(f"remove database {target.name}") as session:
             facts = await self._facts(target, session)
+            if observed is None and facts.renamed:
+                raise Blocked("DatabaseRenamed", renamed_text(target.name, facts.renamed))
             if observed is None and facts.row is not None and facts.row.state == "retiring":
                 await removal.finish_retiring(session, doomed, fence)
             elif observed is not None and policy is Policy.SNAPSHOT:
@@ -259,12 +277,17 @@ class OnPremCloud:
     async def _same(self, target: Where, seen: Seen) -> None:
         async with self._sessions.own(f"look at database {target.name}") as session:
             rows = await session.rows(catalog.OID, {"database": target.name})
-        if rows != [(seen.incarnation,)]:
+        row: Row | None = seen.facts.row
+        if rows != [(oid_of(seen.incarnation), row.incarnation if row is not None else "")]:
             raise Conflict(f"database {target.name} is not the one that was seen; looking again")
 
     async def _facts(self, target: Where, session: Session | None = None) -> Facts:
         names = target_names(target)
-        parameters = {"database": names.database, "roles": [names.owner, *names.logins]}
+        parameters = {
+            "database": names.database,
+            "roles": [names.owner, *names.logins],
+            "oid": oid_of(target.incarnation) or None,
+        }
         if session is not None:
             return self._read((await session.rows(catalog.FACTS, parameters))[0][0])
         async with self._sessions.own(f"look at database {names.database}") as own:
@@ -296,7 +319,7 @@ def _owner_role(target: Where, facts: Facts) -> tuple[Statement, ...]:
     rules = wanted(target)
     if facts.role(rules.names.owner) is not None:
         return ()
-    made = statements((Change(f"roles.{rules.names.owner}", "present", None),), rules)
+    made = statements((Change(("roles", rules.names.owner), "present", None),), rules)
     return tuple(statement for statement in made if " ON DATABASE " not in statement.sql)
 
 
@@ -320,14 +343,6 @@ def _acceptable(about: About, config: ProviderConfigSpec) -> None:
     if not about.secrets:
         raise Terminal("AccessDenied", f"{about.admin} may not read pg_authid; as superuser, in database"
                        f" {config.database}: GRANT SELECT (rolname, xmin) ON pg_authid TO {about.admin}")  # fmt: skip
-
-
-def _login(config: ProviderConfigSpec, given: Mapping[str, Mapping[str, str]]) -> Credential:
-    name = config.admin_secret_ref.name
-    for key in ("username", "password"):
-        if not given[name].get(key):
-            raise Blocked("CredentialsMissing", f"Secret {name} has no key {key}")
-    return Credential(given[name]["username"], given[name]["password"])
 
 
 def _authority(config: ProviderConfigSpec, given: Mapping[str, Mapping[str, str]]) -> str:
@@ -359,7 +374,7 @@ async def connect(
     config: ProviderConfigSpec, given: Mapping[str, Mapping[str, str]], recorded: str = ""
 ) -> AsyncIterator[OnPremCloud]:
     """Log in, check that server and login are what they may be, make the ownership table when it is not there."""
-    admin, ca = _login(config, given), _authority(config, given)
+    admin, ca = admin_login(config, given), _authority(config, given)
     with _as_file(ca) as file:
         server = Server(config.host, config.port, ca)
         account = Account(server, config.database, admin, file)

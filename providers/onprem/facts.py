@@ -16,7 +16,7 @@ _INVALID = -2  # DATCONNLIMIT_INVALID_DB
 
 
 class Row(msgspec.Struct, frozen=True):
-    """Our row in fairlead.ownership; `oid` is None until the database was made."""
+    """Our row in fairlead.ownership; `oid` is None until the database was made, `incarnation` the row's random."""
 
     database: str
     installation: str
@@ -24,6 +24,7 @@ class Row(msgspec.Struct, frozen=True):
     claim: str
     state: str
     oid: str | None = None
+    incarnation: str = ""
     namespace: str = ""
     name: str = ""
     resource: str = ""
@@ -100,7 +101,10 @@ class Inside(msgspec.Struct, frozen=True):
 
 
 class Facts(msgspec.Struct, frozen=True):
-    """All of it; `inside` is None while nobody can look, which is not the same as nothing there."""
+    """All of it; `inside` is None while nobody can look, which is not the same as nothing there.
+
+    `elsewhere` is the name of a database that has our oid and not our name.
+    """
 
     admin: str
     server_version: str
@@ -110,6 +114,13 @@ class Facts(msgspec.Struct, frozen=True):
     roles: tuple[Role, ...] = ()
     memberships: tuple[Membership, ...] = ()
     inside: Inside | None = None
+    elsewhere: str | None = None
+
+    @property
+    def renamed(self) -> str:
+        """Under which name somebody had the database live on, empty where it is not so; our own retiring is no news."""
+        retiring = self.row is not None and self.row.state == "retiring"
+        return "" if retiring or self.database is not None else self.elsewhere or ""
 
     def role(self, name: str) -> Role | None:
         """Return a role by name, None when the server has none."""
@@ -120,13 +131,26 @@ class Facts(msgspec.Struct, frozen=True):
 class Wanted:
     """What the rules are made for: `active` is the login that is published, `retiring` one in its grace.
 
-    Where nobody remembers which login was published, `active` is empty: each stays as it is.
+    Both are among the names by rule. Where nobody remembers which login was published, `active` is empty: each stays
+    as it is.
     """
 
     names: Names
     active: str
     retiring: str = ""
     allowed_settings: frozenset[str] = frozenset()
+
+    @property
+    def working(self) -> frozenset[str]:
+        """The logins that may log in and belong to the owner role; no other role ever gets either."""
+        return frozenset(self.names.logins) & {self.active, self.retiring}
+
+
+@dataclass(frozen=True, slots=True)
+class Revocation(Change):
+    """A membership that is to be revoked; `grantor` gave it."""
+
+    grantor: str = ""
 
 
 def broken_rules(wanted: Wanted, facts: Facts) -> tuple[Change, ...]:
@@ -141,22 +165,22 @@ def broken_rules(wanted: Wanted, facts: Facts) -> tuple[Change, ...]:
     found += _members(wanted, facts)
     found += _settings(wanted, database)
     if facts.inside is not None and facts.inside.schema_owner != wanted.names.owner:
-        found.append(Change("schemas.public.owner", wanted.names.owner, facts.inside.schema_owner))
+        found.append(Change(("schemas", "public", "owner"), wanted.names.owner, facts.inside.schema_owner))
     return tuple(found)
 
 
 def _ownership(facts: Facts, database: Database) -> Iterable[Change]:
     row = facts.row
     if row is None or row.oid != database.oid:
-        yield Change("ownership.oid", database.oid, row.oid if row else None)
+        yield Change(("ownership", "oid"), database.oid, row.oid if row else None)
     if row is None or row.state != "ready":
-        yield Change("ownership.state", "ready", row.state if row else None)
+        yield Change(("ownership", "state"), "ready", row.state if row else None)
     if database.owner != facts.admin:
-        yield Change("database.owner", facts.admin, database.owner)
+        yield Change(("database", "owner"), facts.admin, database.owner)
     if not database.allows:
-        yield Change("database.allowConnections", want=True, have=False)
+        yield Change(("database", "allowConnections"), want=True, have=False)
     if database.template:
-        yield Change("database.isTemplate", want=False, have=True)
+        yield Change(("database", "isTemplate"), want=False, have=True)
 
 
 def _grants(wanted: Wanted, database: Database) -> Iterable[Change]:
@@ -164,19 +188,19 @@ def _grants(wanted: Wanted, database: Database) -> Iterable[Change]:
     held = {grant.privilege: grant for grant in database.grants if grant.grantee == owner}
     for privilege in PRIVILEGES:
         if privilege not in held:
-            yield Change(f"grants.{owner}.{privilege}", "granted", None)
+            yield Change(("grants", owner, privilege), "granted", None)
         elif held[privilege].grantable:
-            yield Change(f"grants.{owner}.{privilege}", "granted", "granted with grant option")
+            yield Change(("grants", owner, privilege), "granted", "granted with grant option")
     for grant in database.grants:
         if grant.grantee not in {owner, database.owner}:
-            yield Change(f"grants.{grant.grantee}.{grant.privilege}", None, "granted")
+            yield Change(("grants", grant.grantee, grant.privilege), None, "granted")
 
 
 def _roles(wanted: Wanted, facts: Facts) -> Iterable[Change]:
     names = wanted.names
     yield from _role(names.owner, facts.role(names.owner), login=False, settings=())
     for login in names.logins:
-        role, works = facts.role(login), login in {wanted.active, wanted.retiring}
+        role, works = facts.role(login), login in wanted.working
         # A login that has no password yet is the password's matter, not the rules'.
         if role is None and login != wanted.active:
             continue
@@ -187,7 +211,7 @@ def _roles(wanted: Wanted, facts: Facts) -> Iterable[Change]:
 
 def _role(name: str, role: Role | None, *, login: bool, settings: tuple[str, ...]) -> Iterable[Change]:
     if role is None:
-        yield Change(f"roles.{name}", "present", None)
+        yield Change(("roles", name), "present", None)
         return
     rules: tuple[tuple[str, bool, bool], ...] = (
         ("login", login, role.login),
@@ -200,44 +224,44 @@ def _role(name: str, role: Role | None, *, login: bool, settings: tuple[str, ...
     )
     for attribute, want, have in rules:
         if want != have:
-            yield Change(f"roles.{name}.{attribute}", want, have)
+            yield Change(("roles", name, attribute), want, have)
     if role.limit != -1:
-        yield Change(f"roles.{name}.connectionLimit", -1, role.limit)
+        yield Change(("roles", name, "connectionLimit"), -1, role.limit)
     if role.until not in {None, "infinity"}:
-        yield Change(f"roles.{name}.validUntil", "infinity", role.until)
+        yield Change(("roles", name, "validUntil"), "infinity", role.until)
     if tuple(sorted(role.settings)) != settings:
-        yield Change(f"roles.{name}.settings", settings, role.settings)
+        yield Change(("roles", name, "settings"), settings, role.settings)
     for database in role.set_in:
-        yield Change(f"roles.{name}.settingsIn.{database}", None, "set")
+        yield Change(("roles", name, "settingsIn", database), None, "set")
 
 
 def _members(wanted: Wanted, facts: Facts) -> Iterable[Change]:
     names, admin = wanted.names, facts.admin
     ours = {names.owner, *names.logins}
+    members = wanted.working if wanted.active else frozenset(names.logins)
     rightful = set()
     for grant in facts.memberships:
         if grant.member == admin and grant.role in ours:
             continue
-        path = f"members.{grant.role}.{grant.member}"
-        if grant.role == names.owner and grant.member in names.logins and not grant.admin:
+        if grant.role == names.owner and grant.member in members and not grant.admin:
             if grant.inherit and grant.set:
                 rightful.add(grant.member)
             continue
-        yield Change(path, None, f"granted by {grant.grantor}")
+        path = ("members", grant.role, grant.member)
+        yield Revocation(path, None, f"granted by {grant.grantor}", grantor=grant.grantor)
     seats = [grant for grant in facts.memberships if (grant.role, grant.member) == (names.owner, admin)]
     if facts.role(names.owner) is not None and not any(grant.set for grant in seats):
         # What ALTER SCHEMA ... OWNER TO asks of the administrator.
-        yield Change(f"members.{names.owner}.{admin}", TO_SET, None)
-    for login in names.logins:
-        known = facts.role(login) is not None or login == wanted.active
-        if known and login not in rightful:
-            yield Change(f"members.{names.owner}.{login}", "granted", None)
+        yield Change(("members", names.owner, admin), TO_SET, None)
+    for login in sorted(wanted.working - rightful):
+        if facts.role(login) is not None or login == wanted.active:
+            yield Change(("members", names.owner, login), "granted", None)
 
 
 def _settings(wanted: Wanted, database: Database) -> Iterable[Change]:
     for name, value in parsed_settings(database.settings).items():
         if name not in wanted.allowed_settings:
-            yield Change(f"settings.{name}", None, value)
+            yield Change(("settings", name), None, value)
 
 
 def parsed_settings(settings: Iterable[str]) -> dict[str, str]:

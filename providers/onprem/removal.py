@@ -76,11 +76,11 @@ async def _claim(session: Session, doomed: Doomed, state: str, fence: Fence) -> 
 async def _close(session: Session, doomed: Doomed, fence: Fence) -> None:
     database, present = doomed.names.database, await _present(session, doomed.names.logins)
     # An open transaction of the tenant may hold the very rows that shut it out: its sessions go first.
-    await end_sessions(session, database, present, fence)
+    await end_sessions(session, present, fence)
     await session.change(f"ALTER DATABASE {quoted(database)} ALLOW_CONNECTIONS false", fence)
     for login in present:
         await session.change(disable(login).sql, fence)
-    await end_sessions(session, database, present, fence)
+    await end_sessions(session, present, fence)
     for _ in range(_LOOKS):
         if not await session.rows(catalog.BUSY, {"database": database}):
             return
@@ -93,13 +93,13 @@ async def _present(session: Session, roles: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(str(name) for (name,) in rows)
 
 
-async def end_sessions(session: Session, database: str, logins: tuple[str, ...], fence: Fence) -> None:
+async def end_sessions(session: Session, logins: tuple[str, ...], fence: Fence) -> None:
     """End the sessions of these logins, as each of them: the administrator has no right over others' sessions."""
     for login in logins:
         await session.change(f"GRANT {quoted(login)} TO CURRENT_USER WITH INHERIT FALSE, SET TRUE", fence)
         await session.change(f"SET ROLE {quoted(login)}", fence)
         try:
-            await session.rows(catalog.TERMINATE, {"database": database, "login": login})
+            await session.rows(catalog.TERMINATE, {"login": login})
         finally:
             await session.rows("RESET ROLE")
 

@@ -32,6 +32,8 @@ SELECT system_identifier::pg_catalog.text, pg_catalog.pg_is_in_recovery() FROM p
 _CONNECT_SECONDS = 10
 # Longer than the server's own time-out on a statement: only a line that went silent is cut by it.
 _ANSWER_SECONDS = 20
+# How libpq begins to say that `require_auth` is not met; it ships without translations.
+_OTHER_METHOD = 'authentication method requirement "scram-sha-256" failed'
 # As many as a controller has workers, so that a statement that waits holds up nobody else; few stay open after that.
 _AT_ONCE = 16
 _KEPT = 4
@@ -107,6 +109,9 @@ async def open_session(account: Account, database: str) -> Session:
             password=account.admin.password,
             sslmode="verify-full",
             sslrootcert=str(account.ca_file),
+            # Whoever answers gets proofs of the password, never the password, whatever it asks for.
+            require_auth="scram-sha-256",
+            gssencmode="disable",
             connect_timeout=_CONNECT_SECONDS,
             options=_OPTIONS,
             application_name="fairlead-provider-onprem",
@@ -121,6 +126,12 @@ async def open_session(account: Account, database: str) -> Session:
 
 async def _why(account: Account, database: str, error: psycopg.Error) -> Failure:
     what = f"log in to {account.server.host}:{account.server.port} as {account.admin.username}"
+    if _OTHER_METHOD in str(error):
+        advice = (
+            "the server asks for the password in another form than SCRAM-SHA-256, and got none; have its pg_hba.conf"
+            " say scram-sha-256 for this login, and set the password anew where it was stored as md5"
+        )
+        return Terminal("CredentialsForbidden", f"cannot {what}: {advice}")
     answer, code = await try_login(account.server, database, account.admin)
     if answer is Login.REFUSED:
         advice = "the server refused it; renew username and password in the administrator's Secret"

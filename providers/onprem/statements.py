@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from providers.identity import Owner
 from providers.managed import Change, Value
-from providers.onprem.facts import PRIVILEGES, TO_SET, Wanted
+from providers.onprem.facts import PRIVILEGES, TO_SET, Revocation, Wanted
 from providers.onprem.models import PostgresDatabaseParameters
 from providers.onprem.names import Names, literal, quoted
 
@@ -26,23 +26,24 @@ SETTABLE = frozenset({
 })  # fmt: skip
 """Settings of a database that can harm nobody else: no search_path, no role, no preload, no logging."""
 
-_ATTRIBUTES = ("login", "superuser", "createdb", "createrole", "replication", "bypassrls", "inherit")
+# Rights that no role of a database's ever gets here: they are taken away, never given.
+_RIGHTS = ("superuser", "createdb", "createrole", "replication", "bypassrls")
 
 # First what closes, then what repairs, last what opens and what says that all is done.
 _RANK = {
-    "ownership.oid": 0,
-    "database.owner": 1,
-    "database.isTemplate": 1,
-    "grants": 2,
-    "roles": 3,
-    "members": 4,
-    "settings": 5,
-    "parameters": 5,
-    "connectionLimit": 5,
-    "schemas": 6,
-    "extensions": 7,
-    "database.allowConnections": 8,
-    "ownership.state": 9,
+    ("ownership", "oid"): 0,
+    ("database", "owner"): 1,
+    ("database", "isTemplate"): 1,
+    ("grants",): 2,
+    ("roles",): 3,
+    ("members",): 4,
+    ("settings",): 5,
+    ("parameters",): 5,
+    ("connectionLimit",): 5,
+    ("schemas",): 6,
+    ("extensions",): 7,
+    ("database", "allowConnections"): 8,
+    ("ownership", "state"): 9,
 }
 
 
@@ -55,7 +56,7 @@ class Statement:
 
 
 def _rank(change: Change) -> int:
-    return _RANK.get(change.path, _RANK.get(change.path.split(".", 1)[0], 5))
+    return _RANK.get(change.path, _RANK.get(change.path[:1], 5))
 
 
 def statements(changes: Iterable[Change], wanted: Wanted) -> tuple[Statement, ...]:
@@ -70,26 +71,26 @@ def _statements(  # noqa: C901 - one arm for each kind of change
     change: Change, wanted: Wanted
 ) -> Iterable[Statement]:
     database = quoted(wanted.names.database)
-    match change.path.split("."):
-        case ["connectionLimit"]:
+    match change.path:
+        case ("connectionLimit",):
             yield Statement(f"ALTER DATABASE {database} CONNECTION LIMIT {_number(change.want)}")
-        case ["database", "allowConnections"]:
+        case ("database", "allowConnections"):
             yield Statement(f"ALTER DATABASE {database} ALLOW_CONNECTIONS true")
-        case ["database", "isTemplate"]:
+        case ("database", "isTemplate"):
             yield Statement(f"ALTER DATABASE {database} IS_TEMPLATE false")
-        case ["database", "owner"]:
+        case ("database", "owner"):
             yield Statement(f"ALTER DATABASE {database} OWNER TO CURRENT_USER")
-        case ["parameters" | "settings", name]:
+        case ("parameters" | "settings", name):
             yield Statement(_setting(database, name, change.want))
-        case ["grants", *grantee, privilege]:
-            yield Statement(_grant(database, ".".join(grantee), privilege, change))
-        case ["roles", *_]:
-            yield from _role(change, wanted)
-        case ["members", role, member]:
-            yield Statement(_member(role, member, change, wanted.names))
-        case ["extensions", name]:
+        case ("grants", grantee, privilege):
+            yield Statement(_grant(database, grantee, privilege, change))
+        case ("roles", name, *attribute):
+            yield from _role(name, tuple(attribute), change, wanted)
+        case ("members", role, member):
+            yield Statement(_member(role, member, change, wanted))
+        case ("extensions", name):
             yield Statement(f"CREATE EXTENSION IF NOT EXISTS {quoted(name)} SCHEMA public", inside=True)
-        case ["schemas", "public", "owner"]:
+        case ("schemas", "public", "owner"):
             yield from _schema(change, wanted)
         case _:
             return
@@ -118,43 +119,69 @@ def _grant(database: str, grantee: str, privilege: str, change: Change) -> str:
     return f"GRANT {privilege} ON DATABASE {database} TO {role}"
 
 
-def _role(change: Change, wanted: Wanted) -> Iterable[Statement]:
-    name, _, attribute = change.path.removeprefix("roles.").partition(".")
+def _role(name: str, attribute: tuple[str, ...], change: Change, wanted: Wanted) -> Iterable[Statement]:
     role, owner = quoted(name), wanted.names.owner
+    if name != owner and name not in wanted.names.logins:
+        raise ValueError(f"{name!r} is no role of database {wanted.names.database}")
     match attribute:
-        case "" if name == owner:
-            yield Statement(f"CREATE ROLE {role} NOLOGIN")
-            # ADMIN comes with the creation; SET is what ALTER SCHEMA ... OWNER TO asks for.
-            yield Statement(f"GRANT {role} TO CURRENT_USER WITH INHERIT FALSE, SET TRUE")
-            yield from (Statement(f"GRANT {one} ON DATABASE {quoted(wanted.names.database)} TO {role}")
-                        for one in PRIVILEGES)  # fmt: skip
-        case "":
-            yield Statement(f"CREATE ROLE {role} LOGIN")
-            yield Statement(f"ALTER ROLE {role} SET role TO {quoted(owner)}")
-        case "settings":
+        case ():
+            yield from _new_role(name, wanted)
+        case ("settings",):
             yield Statement(f"ALTER ROLE {role} RESET ALL")
             if name != owner:
                 yield Statement(f"ALTER ROLE {role} SET role TO {quoted(owner)}")
-        case _ if attribute.startswith("settingsIn."):
-            database = quoted(attribute.removeprefix("settingsIn."))
-            yield Statement(f"ALTER ROLE {role} IN DATABASE {database} RESET ALL")
-        case "connectionLimit":
+        case ("settingsIn", database):
+            yield Statement(f"ALTER ROLE {role} IN DATABASE {quoted(database)} RESET ALL")
+        case ("connectionLimit",):
             yield Statement(f"ALTER ROLE {role} CONNECTION LIMIT -1")
-        case "validUntil":
+        case ("validUntil",):
             yield Statement(f"ALTER ROLE {role} VALID UNTIL 'infinity'")
-        case _ if attribute in _ATTRIBUTES:
-            yield Statement(f"ALTER ROLE {role} {'' if change.want else 'NO'}{attribute.upper()}")
+        case (word,):
+            yield _attribute(name, word, wanted, is_wanted=bool(change.want))
         case _:
-            raise ValueError(f"a role has no attribute {attribute!r}")
+            raise ValueError(f"a role has no attribute {'.'.join(attribute)!r}")
 
 
-def _member(role: str, member: str, change: Change, names: Names) -> str:
-    if change.want is None:
-        grantor = str(change.have).removeprefix("granted by ")
-        return f"REVOKE {quoted(role)} FROM {quoted(member)} GRANTED BY {quoted(grantor)}"
-    if change.want == TO_SET:
-        return f"GRANT {quoted(names.owner)} TO CURRENT_USER WITH INHERIT FALSE, SET TRUE"
-    return f"GRANT {quoted(names.owner)} TO {quoted(member)} WITH ADMIN FALSE, INHERIT TRUE, SET TRUE"
+def _attribute(name: str, word: str, wanted: Wanted, *, is_wanted: bool) -> Statement:
+    match word:
+        case "login" if not is_wanted:
+            return disable(name)
+        case "login" if name in wanted.working:
+            return Statement(f"ALTER ROLE {quoted(name)} LOGIN")
+        case "inherit" if is_wanted:
+            return Statement(f"ALTER ROLE {quoted(name)} INHERIT")
+        case _ if word in _RIGHTS and not is_wanted:
+            return Statement(f"ALTER ROLE {quoted(name)} NO{word.upper()}")
+        case _:
+            raise ValueError(f"role {name!r} never gets {word!r}")
+
+
+def _new_role(name: str, wanted: Wanted) -> Iterable[Statement]:
+    role, owner = quoted(name), wanted.names.owner
+    if name == owner:
+        yield Statement(f"CREATE ROLE {role} NOLOGIN")
+        # ADMIN comes with the creation; SET is what ALTER SCHEMA ... OWNER TO asks for.
+        yield Statement(f"GRANT {role} TO CURRENT_USER WITH INHERIT FALSE, SET TRUE")
+        yield from (Statement(f"GRANT {one} ON DATABASE {quoted(wanted.names.database)} TO {role}")
+                    for one in PRIVILEGES)  # fmt: skip
+        return
+    yield Statement(f"CREATE ROLE {role} {'LOGIN' if name in wanted.working else 'NOLOGIN'}")
+    yield Statement(f"ALTER ROLE {role} SET role TO {quoted(owner)}")
+
+
+def _member(role: str, member: str, change: Change, wanted: Wanted) -> str:
+    owner = wanted.names.owner
+    if isinstance(change, Revocation):
+        return f"REVOKE {quoted(role)} FROM {quoted(member)} GRANTED BY {quoted(change.grantor)}"
+    if role == owner and change.want == TO_SET:
+        return f"GRANT {quoted(owner)} TO CURRENT_USER WITH INHERIT FALSE, SET TRUE"
+    if role != owner or member not in wanted.working:
+        raise ValueError(f"{member!r} never becomes a member of {role!r}")
+    return _membership(member, owner)
+
+
+def _membership(login: str, owner: str) -> str:
+    return f"GRANT {quoted(owner)} TO {quoted(login)} WITH ADMIN FALSE, INHERIT TRUE, SET TRUE"
 
 
 def _schema(change: Change, wanted: Wanted) -> Iterable[Statement]:
@@ -173,13 +200,35 @@ def _schema(change: Change, wanted: Wanted) -> Iterable[Statement]:
 
 
 def password_statements(login: str, verifier: str, wanted: Wanted) -> tuple[Statement, ...]:
-    """Return what gives a login its password and its place; `verifier` is a SCRAM verifier, never a password."""
-    role, owner = quoted(login), quoted(wanted.names.owner)
+    """Return what gives a login its password and its place; `verifier` is a SCRAM verifier, never a password.
+
+    Raises ValueError for a role that is no login of this database by rule.
+    """
+    refuse_stranger(login, wanted.names)
+    role, owner = quoted(login), wanted.names.owner
     return (
         Statement(f"ALTER ROLE {role} LOGIN PASSWORD {literal(verifier)}"),
-        Statement(f"GRANT {owner} TO {role} WITH ADMIN FALSE, INHERIT TRUE, SET TRUE"),
-        Statement(f"ALTER ROLE {role} SET role TO {owner}"),
+        Statement(_membership(login, owner)),
+        Statement(f"ALTER ROLE {role} SET role TO {quoted(owner)}"),
     )
+
+
+def retirement(login: str, names: Names) -> tuple[Statement, ...]:
+    """Return what takes a login away, its place in the owner role too; raises ValueError for any other role."""
+    refuse_stranger(login, names)
+    return disable(login), Statement(f"REVOKE {quoted(names.owner)} FROM {quoted(login)}")
+
+
+def refuse_stranger(login: str, names: Names) -> None:
+    """Raise ValueError unless the name is a login of this database by rule."""
+    if login not in names.logins:
+        raise ValueError(f"{login!r} is no login of database {names.database}")
+
+
+def shut_logins(changes: Iterable[Change], names: Names) -> tuple[str, ...]:
+    """Return the roles that these changes switch off: their sessions are to be ended."""
+    paths = {change.path for change in changes if change.want is False}
+    return tuple(role for role in (*names.logins, names.owner) if ("roles", role, "login") in paths)
 
 
 def disable(login: str) -> Statement:

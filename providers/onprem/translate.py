@@ -6,9 +6,10 @@ from providers.cloud import Target
 from providers.identity import Owner
 from providers.managed import Change, Observed, Phase
 from providers.onprem.facts import Database, Facts, Inside, Wanted, broken_rules, parsed_settings
+from providers.onprem.incarnations import earlier_ids, incarnation_of
 from providers.onprem.models import PostgresDatabaseParameters
 from providers.onprem.names import Names, names_of
-from providers.onprem.statements import SETTABLE
+from providers.onprem.statements import SETTABLE, tags_of
 from runtime.objects import Object
 
 VERSION = 1
@@ -20,30 +21,39 @@ def target_names(target: Target[PostgresDatabaseParameters]) -> Names:
     return names_of(target.spec, target.hash, external_name=target.name)
 
 
+def row_of(target: Target[PostgresDatabaseParameters]) -> dict[str, str | list[str]]:
+    """Return what a target's row in fairlead.ownership says of it, by column."""
+    names = target_names(target)
+    row: dict[str, str | list[str]] = {**tags_of(target.owner), "logins": list(names.logins)}
+    return row | {"database": names.database, "owner_role": names.owner}
+
+
 def wanted(target: Target[PostgresDatabaseParameters]) -> Wanted:
     """Return what the rules are made for."""
     names = target_names(target)
-    return Wanted(names, target.active, target.retiring, SETTABLE)
+    active, retiring = (login if login in names.logins else "" for login in (target.active, target.retiring))
+    return Wanted(names, active, retiring, SETTABLE)
 
 
 def observed(
-    database: Database, facts: Facts, spec: PostgresDatabaseParameters
+    database: Database, facts: Facts, target: Target[PostgresDatabaseParameters]
 ) -> Observed[PostgresDatabaseParameters]:
     """Project what the server showed into the model of the spec."""
-    row = facts.row
-    owner = None
+    row, owner = facts.row, None
+    incarnation = incarnation_of(database.oid, row, target.incarnation)
     if row is not None and row.state != "retired" and row.oid in {None, database.oid}:
         owner = Owner(row.installation, row.identity, row.claim, row.namespace, row.name, row.resource)
     return Observed(
         name=database.name,
-        incarnation=database.oid,
+        incarnation=incarnation,
+        earlier_ids=earlier_ids(incarnation),
         owner=owner,
         phase=Phase.FAILED if database.is_invalid else Phase.READY,
         state="invalid, as a DROP DATABASE of it was cut off: drop it, and restore it or start anew"
         if database.is_invalid
         else "",
         usable=not database.is_invalid,
-        spec=_projected(database, facts.inside, spec),
+        spec=_projected(database, facts.inside, target.spec),
         facts=facts,
         at_provider=_at_provider(database, facts),
     )

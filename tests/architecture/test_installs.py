@@ -59,3 +59,20 @@ def test_a_wider_right_would_be_seen() -> None:
     wider = [json.loads(json.dumps(each).replace(kinds[0], f'{kinds[0]}", "pods')) for each in documents]
 
     assert [_neutral(each, kinds) for each in wider] != [_neutral(each, kinds) for each in documents]
+
+
+def test_each_namespace_of_ours_lets_in_nobody_but_who_scrapes_metrics() -> None:
+    documents = [document for _, document in tree.documents(tree.DEPLOY)]
+    ours = {each["metadata"]["name"] for each in documents if each["kind"] == "Namespace"}
+    policies = [each for each in documents if each["kind"] == "NetworkPolicy"]
+    deployments = [each["spec"]["template"]["spec"] for each in documents if each["kind"] == "Deployment"]
+    ports = {port["containerPort"] for spec in deployments for one in spec["containers"] for port in one["ports"]}
+    scrapers = [{"namespaceSelector": {"matchLabels": {"fairlead.dev/metrics": "true"}}}]
+
+    assert sorted(each["metadata"]["namespace"] for each in policies) == sorted(ours)
+    for policy in policies:
+        # Every pod, incoming connections alone.
+        assert (policy["spec"]["podSelector"], policy["spec"]["policyTypes"]) == ({}, ["Ingress"])
+        (rule,) = policy["spec"]["ingress"]
+        assert rule["from"] == scrapers
+        assert {port["port"] for port in rule["ports"]} == ports

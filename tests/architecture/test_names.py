@@ -137,6 +137,7 @@ KUBERNETES = frozenset(
         "NetworkPolicy",
         "PersistentVolumeClaim",
         "PodDisruptionBudget",
+        "SelfSubjectAccessReview",
         "StatefulSet",
     }
 )

@@ -137,6 +137,17 @@ def test_a_namespace_beside_a_claim_counts_in_the_choice(files: Path, capsys: py
     assert capsys.readouterr().out.startswith("# composition: postgres-aws\n")
 
 
+def test_a_composition_that_is_not_for_the_namespace_is_not_there(
+    files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    namespace = "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop, labels: {cloud: onprem}}\n"
+    (files / "claim.yaml").write_text(f"{namespace}---\n{CLAIM}  compositionRef: {{name: postgres-aws}}\n")
+
+    assert run(["render", str(files / "claim.yaml")]) == 2
+
+    assert "there is no Composition 'postgres-aws' for this kind" in capsys.readouterr().err
+
+
 def test_a_dash_is_standard_input() -> None:
     program = "from fairlead.cli import main; main()"
 

@@ -26,7 +26,9 @@ spec:
     schema:
       openAPIV3Schema:
         type: object
+        required: [metadata, spec]
         properties:
+          metadata: {type: object}
           spec:
             type: object
             properties:

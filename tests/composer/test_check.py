@@ -219,6 +219,24 @@ CHECKS = {
     "a password in a template": Refusal(
         _composition(_resource("a"), connection={"from": "a", "password": "x"}), "TemplateForbidden"
     ),
+    "another host beside a resource": Refusal(
+        _composition(_resource("a"), connection={"from": "a", "host": "evil.example.com"}),
+        "TemplateForbidden",
+        "spec.connection.host",
+    ),
+    "no TLS beside a resource": Refusal(
+        _composition(_resource("a"), connection={"from": "a", "sslmode": "{{ 'disable' }}"}),
+        "TemplateForbidden",
+        "spec.connection.sslmode",
+    ),
+    "a port beside a resource": Refusal(
+        _composition(_resource("a"), connection={"from": "a", "port": 1}), "TemplateForbidden", "spec.connection.port"
+    ),
+    "certificates beside a resource": Refusal(
+        _composition(_resource("a"), connection={"from": "a", "certificates": "x"}),
+        "TemplateForbidden",
+        "spec.connection.certificates",
+    ),
     "an unknown field of the claim's status": Refusal(
         _composition(_resource("a"), status={"endpont": "x"}), "SchemaMismatch", "spec.status.endpont"
     ),

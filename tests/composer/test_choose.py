@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import msgspec
 import pytest
 
-from composer.choose import Candidate, Revision, candidates, choose, choose_revision
-from composer.models import AppliesTo, ClaimSpec
-from composer.reasons import Cause, cause
+from composer.choose import Candidate, Revision, admitted, candidates, choose, choose_revision, not_allowed
+from composer.models import AllowedNamespaces, AppliesTo, ClaimSpec
+from composer.reasons import Cause, Gravity, cause
 
 
 def _candidate(name: str, *, applies_to: dict[str, Any] | None = None, **labels: str) -> Candidate:
@@ -85,6 +86,89 @@ def test_the_choice(case: Case) -> None:
     for words in case.says:
         assert isinstance(found, Cause)
         assert words in found.message
+
+
+def _fenced(name: str, applies_to: dict[str, Any] | None = None, allowed: dict[str, Any] | None = None) -> Candidate:
+    made = _candidate(name, applies_to=applies_to, cloud=name)
+    return replace(made, allowed=None if allowed is None else msgspec.convert(allowed, AllowedNamespaces))
+
+
+_RED = {"namespaceSelector": {"matchLabels": {"team": "red"}}}
+_FOR_RED = {"selector": {"matchLabels": {"team": "red"}}}
+
+
+class Fence(msgspec.Struct, frozen=True):
+    """A Composition, and whether a claim of namespace `shop` may name it."""
+
+    composition: Candidate
+    admits: bool
+    labels: dict[str, str] = {}
+    chosen: str = ""
+
+
+FENCES = {
+    "without any word it is for all": Fence(_fenced("c"), admits=True),
+    "it is for those to which it applies": Fence(_fenced("c", _RED), admits=True, labels={"team": "red"}),
+    "it is not for the others": Fence(_fenced("c", _RED), admits=False, labels={"team": "blue"}),
+    "what applies to claims by their labels is for all": Fence(
+        _fenced("c", {"claimSelector": {"matchLabels": {"tier": "gold"}}}), admits=True
+    ),
+    "by name": Fence(_fenced("c", allowed={"names": ["shop"]}), admits=True),
+    "by another name": Fence(_fenced("c", allowed={"names": ["shop-2"]}), admits=False),
+    "by labels": Fence(_fenced("c", allowed=_FOR_RED), admits=True, labels={"team": "red"}),
+    "by other labels": Fence(_fenced("c", allowed=_FOR_RED), admits=False, labels={"team": "blue"}),
+    "by name, though the labels are others": Fence(
+        _fenced("c", allowed={"names": ["shop"], **_FOR_RED}), admits=True, labels={"team": "blue"}
+    ),
+    "by an empty selector all": Fence(_fenced("c", allowed={"selector": {}}), admits=True),
+    "an empty fence lets nobody in": Fence(_fenced("c", allowed={}), admits=False),
+    "what is said goes before what applies": Fence(
+        _fenced("c", _RED, {"names": ["other"]}), admits=False, labels={"team": "red"}
+    ),
+    "who has it keeps it": Fence(_fenced("c", allowed={}), admits=True, chosen="c"),
+}
+
+
+@pytest.mark.parametrize("case", FENCES.values(), ids=FENCES)
+@pytest.mark.parametrize("how", ["compositionRef", "compositionSelector"])
+def test_whose_claims_may_name_a_composition(case: Fence, how: str) -> None:
+    spec = {"compositionRef": {"name": "c"}} if how == "compositionRef" else {how: {"matchLabels": {"cloud": "c"}}}
+    known = admitted((case.composition, EVERYWHERE), case.chosen, "shop", case.labels)
+
+    found = choose(msgspec.convert(spec, ClaimSpec), case.chosen, {}, case.labels, known)
+
+    assert (found == "c") == case.admits
+    if isinstance(found, Cause):
+        assert found.reason == "CompositionNotFound"
+        elsewhere = choose(msgspec.convert(spec, ClaimSpec), "", {}, {}, (EVERYWHERE,))
+        assert isinstance(elsewhere, Cause)
+        assert found.message == elsewhere.message
+
+
+def test_a_composition_that_applies_to_a_namespace_and_is_not_for_it_does_not_serve_it() -> None:
+    fenced = _fenced("c", {"priority": 9}, {"names": ["other"]})
+
+    found = choose(ClaimSpec(), "", {}, {}, admitted((fenced, EVERYWHERE), "", "shop", {}))
+
+    assert found == "onprem"
+
+
+def test_a_living_claim_says_that_a_new_one_would_not_get_its_composition() -> None:
+    said = not_allowed(_fenced("c", allowed={}), "shop", {})
+
+    assert said is not None
+    assert (said.reason, said.gravity) == ("NotAllowed", Gravity.HELD)
+    assert "keeps it and goes on" in said.message
+    assert not_allowed(_fenced("c"), "shop", {}) is None
+
+
+def test_the_fence_is_read_from_the_composition() -> None:
+    spec = {"compositeTypeRef": {"apiVersion": "db/v1", "kind": "Db"}, "resources": []}
+    obj = {"metadata": {"name": "a", "generation": 1}, "spec": {**spec, "allowedNamespaces": {"names": ["shop"]}}}
+
+    (found,) = candidates([obj], "db/v1", "Db")
+
+    assert (found.admits("shop", {}), found.admits("other", {})) == (True, False)
 
 
 ONE = Revision("c-one", 1, "c", {})

@@ -15,11 +15,13 @@ from composer.connection import (
     Origin,
     Published,
     Secretly,
+    SecretRef,
     Wanted,
     entries,
     is_of_another_login,
     is_ours,
     lacking,
+    misnamed,
     of_contract,
     of_foreign,
     published,
@@ -265,3 +267,32 @@ def test_what_is_no_name_of_a_secret_is_never_asked_for(name: str) -> None:
 
     assert isinstance(found, Cause)
     assert found.reason == "InvalidValue"
+
+
+@pytest.mark.parametrize("name", ["x?y#z", "../alice/app-connection", "", "UPPER", 3, None])
+def test_a_ca_that_can_have_no_such_name_is_told(name: Any) -> None:
+    found = Origin({}, {"password": SecretRef("login", "password")})
+
+    why = misnamed({"from": "database", "caRef": {"name": name, "key": "ca.crt"}}, found, "orders-connection")
+
+    assert why is not None
+    assert why.reason == "InvalidValue"
+    assert "certificates" in why.message or "caRef" in why.message
+
+
+def test_a_password_or_a_connection_secret_that_can_have_no_such_name_is_told() -> None:
+    good = Origin({}, {"password": SecretRef("login", "password")})
+    odd = Origin({}, {"password": SecretRef("a/b", "password")})
+
+    assert misnamed({}, good, "orders-connection") is None
+    assert str(misnamed({}, good, "a/b")).count("spec.connectionSecretName: 'a/b' is no name of a Secret") == 1
+    assert "the Secret of password: 'a/b' is no name of a Secret" in str(misnamed({}, odd, "orders-connection"))
+
+
+def test_a_ca_beside_a_resource_counts_where_the_resource_has_none() -> None:
+    declared = {"from": "database", "caRef": {"name": "company", "key": "ca.crt"}}
+    own = Origin({}, {"certificates": SecretRef("its-own", "ca.crt")})
+
+    found = [wanted(claim(), declared, live(desired()), each, SECRET).kept for each in (own, Origin({}, {}))]
+
+    assert [each["certificates"].name for each in found] == ["its-own", "company"]

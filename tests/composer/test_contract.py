@@ -92,6 +92,40 @@ def test_the_shipped_kind_lacks_nothing() -> None:
     assert contract.absent_options(_version(SHIPPED)) == ()
 
 
+@pytest.mark.parametrize(
+    ("group", "label", "holds_data"),
+    [
+        ("aws.fairlead.dev", "true", True),
+        ("aws.fairlead.dev", None, True),
+        ("aws.fairlead.dev", "", True),
+        ("aws.fairlead.dev", "no", True),
+        ("aws.fairlead.dev", "false", False),
+        ("example.org", "true", True),
+        ("example.org", None, False),
+    ],
+)
+def test_a_kind_of_a_provider_holds_data_unless_its_crd_says_that_it_does_not(
+    group: str,
+    label: str | None,
+    holds_data: bool,  # noqa: FBT001 - a column of the table
+) -> None:
+    labels = {} if label is None else {"fairlead.dev/stateful": label}
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}
+    crd = {
+        "metadata": {"name": f"things.{group}", "labels": labels},
+        "spec": {
+            "group": group,
+            "scope": "Namespaced",
+            "names": {"kind": "Thing", "plural": "things"},
+            "versions": [version],
+        },
+    }
+    facts = facts_of(crd)
+
+    assert facts is not None
+    assert facts.stateful is holds_data
+
+
 @pytest.mark.parametrize(("take", "told"), TAKEN.values(), ids=TAKEN)
 def test_what_is_taken_away_is_named(take: Callable[[dict[str, Any]], Any], told: str) -> None:
     crd = deepcopy(SHIPPED)

@@ -14,7 +14,6 @@ from composer.decide import (
     Create,
     Keep,
     LetGo,
-    Release,
     Remove,
     Step,
     decide,
@@ -159,15 +158,6 @@ def test_a_word_on_a_living_child_is_taken_back() -> None:
     assert step.annotations == {names.TEARDOWN: None}
 
 
-def test_a_foreign_child_that_somebody_deleted_is_released() -> None:
-    wanted = desired("data", VOLUME)
-    dying = live(wanted, deleted=True, finalizers=[names.TEARDOWN_FINALIZER])
-
-    step = _one(view(Known(entry("data", VOLUME), dying, VOLUME)), rendered(child(wanted, "data", ready=False)))
-
-    assert isinstance(step, Release)
-
-
 def test_a_kind_that_is_gone_is_named() -> None:
     gadget = {**WANTED, "kind": "Gadget"}
 
@@ -214,8 +204,9 @@ def test_consent_is_for_one_uid(consent: str, goes: bool) -> None:  # noqa: FBT0
     owner = claim(annotations={names.CONSENT: consent}, deletionPolicy="Snapshot")
     what = rendered(child(desired("settings", SETTINGS), "settings"))
     plan = decide(view(DATABASE_KNOWN, SETTINGS_KNOWN, of=owner), what, now=NOW)
+    removed = [(step.word, step.policy) for step in plan.steps if isinstance(step, Remove)]
 
-    assert [step.word for step in plan.steps if isinstance(step, Remove)] == (["child-uid/Snapshot"] if goes else [])
+    assert removed == ([("child-uid/Snapshot", "Snapshot")] if goes else [])
 
 
 def test_a_child_of_another_kind_in_the_same_place_is_held_and_not_doubled() -> None:

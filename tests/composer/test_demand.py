@@ -114,6 +114,23 @@ def test_a_shipped_kind_is_watched_before_anybody_names_it_and_another_is_not() 
     assert run(scene()) == {SHIPPED}
 
 
+def test_what_a_provider_serves_is_watched_by_a_process_that_begins_and_longer_only_while_there_is_any() -> None:
+    """A child whose claim went while nobody was at work waits for a word."""
+    databases = Resource("onprem.fairlead.dev", "v1alpha1", "PostgresDatabase", "postgresdatabases")
+    crd = YAML(typ="safe").load((_CRD.parent / "onprem.fairlead.dev_postgresdatabases.yaml").read_text())
+
+    async def scene(*, any_there: bool) -> list[bool]:
+        async with _scene(crd) as each:
+            if any_there:
+                each.kube.put(databases, "left-behind")
+            found = [databases.group_kind in each.watched()]
+            await asyncio.sleep(3 * IDLE_S)
+            return [*found, databases.group_kind in each.watched()]
+
+    assert run(scene(any_there=False)) == [True, False]
+    assert run(scene(any_there=True)) == [True, True]
+
+
 def test_a_kind_of_claim_is_watched_while_it_is_named_or_a_claim_of_it_is_left() -> None:
     async def scene() -> list[bool]:
         async with _scene(API.cache_crd()) as each:

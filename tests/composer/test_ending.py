@@ -217,3 +217,13 @@ def test_a_foreign_child_that_is_let_go_of_is_told_once() -> None:
     assert "made again" in reborn.message
     # Its deletion was told when it was asked for.
     assert release_note(going, Release(entry("data", VOLUME), VOLUME, stored)) is None
+
+
+def test_a_child_that_gives_no_reason_blocks_a_deletion_in_words() -> None:
+    bare = {**live(desired(), deleted=True), "status": {"conditions": [{"type": "Stalled", "status": "True"}]}}
+
+    why = blocker(Known(entry(), bare, DATABASE))
+
+    assert why is not None
+    assert why.reason == "Unknown"
+    assert "since its deletion" in why.message

@@ -73,7 +73,7 @@ async def test_every_escape_is_refused_by_a_real_worker() -> None:
         await workshop.close()
 
     assert escaped == {}
-    assert healthy.children[0].object["spec"] == {"x": "small"}
+    assert healthy.children[0].object["spec"] == {"x": "small", "deletionPolicy": "Orphan"}
 
 
 @pytest.mark.parametrize("name", [name for name, text in ESCAPES.items() if text.startswith("{{") and "{%" not in text])

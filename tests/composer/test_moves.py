@@ -10,6 +10,7 @@ import pytest
 from composer import moves, names
 from composer.inventory import Entry
 from composer.models import CompositionSpec
+from composer.problems import CompositionError
 from composer.render import Request, render
 from composer.view import Known
 from composer.wayback import held_on_way_back
@@ -85,6 +86,15 @@ def test_a_move(case: Move) -> None:
     assert [each.entry.name for each in after.known] == [each.name for each in case.recorded]
 
 
+def test_a_move_is_known_to_what_goes_before_the_moved_resource() -> None:
+    user = Known(_entry("user", depends_on=("old", "net")), None, SETTINGS)
+    before = view(Known(_entry("old"), None, SETTINGS), user)
+
+    after = moves.moved(before, _read({"name": "fresh", "movedFrom": ["old"]}, {"name": "user"}, {"name": "net"}))
+
+    assert after.known[1].entry.depends_on == ("fresh", "net")
+
+
 def test_a_moved_resource_renders_under_the_names_of_its_origin() -> None:
     composition = _spec({"name": "fresh", "movedFrom": ["old"]})
 
@@ -108,6 +118,51 @@ def test_a_moved_resource_renders_under_the_names_of_its_origin() -> None:
 )
 def test_moves_that_lead_nowhere_are_refused(resources: tuple[dict[str, Any], ...], count: int) -> None:
     assert len(tuple(moves.faults(_read(*resources)))) == count
+
+
+class Reuse(msgspec.Struct, frozen=True):
+    earlier: tuple[tuple[dict[str, Any], ...], ...]
+    resources: tuple[dict[str, Any], ...]
+    told: tuple[tuple[str, str], ...]
+    """(resource, path) of each problem."""
+
+
+_MOVED = ({"name": "b", "movedFrom": ["a"]},)
+_AGAIN = (("c", "spec.resources[1].name"),)
+REUSES = {
+    "a name that nothing was moved from": Reuse((_MOVED,), ({"name": "b"}, {"name": "c"}), ()),
+    "the name that a resource was moved from": Reuse(
+        (_MOVED,), ({"name": "b"}, {"name": "a"}), (("a", "spec.resources[1].name"),)
+    ),
+    "the first name of two": Reuse(
+        (({"name": "b", "movedFrom": ["c"]},), ({"name": "a", "movedFrom": ["b"]},)),
+        ({"name": "a"}, {"name": "c"}),
+        _AGAIN,
+    ),
+    "a way back to the former name": Reuse((_MOVED,), ({"name": "a"},), ()),
+    "names that were exchanged there and back": Reuse(
+        (_MOVED, ({"name": "a", "movedFrom": ["b"]},)), ({"name": "a"}, {"name": "c"}), ()
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REUSES.values(), ids=REUSES)
+def test_a_name_is_not_given_again_while_objects_may_have_it(case: Reuse) -> None:
+    found = moves.reused(_read(*case.resources), (_read(*each) for each in case.earlier))
+
+    assert tuple((each.resource, each.path) for each in found) == case.told
+
+
+def test_two_resources_with_one_object_are_refused() -> None:
+    composition = _spec({"name": "fresh"}, {"name": "old"})
+
+    with pytest.raises(CompositionError) as refused:
+        render(Request("c", composition, claim(), str(IDENTITY), origins={"fresh": "old"}))
+
+    (problem,) = refused.value.problems
+    assert problem.reason == "DuplicateResource"
+    assert "'fresh'" in problem.message
+    assert "'old'" in problem.message
 
 
 _DATABASE = live(desired())

@@ -217,3 +217,78 @@ def test_a_render_is_refused_whole(case: Refusal) -> None:
         _render(case.composition, **case.spec)
 
     assert [each.reason for each in caught.value.problems] == [case.reason]
+
+
+VOLUME: dict[str, Any] = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "spec": {}}
+SETTINGS: dict[str, Any] = {"apiVersion": "v1", "kind": "ConfigMap", "data": {}}
+
+
+@pytest.mark.parametrize(
+    ("offered", "asked", "written"),
+    [
+        (["Orphan", "Delete"], {}, "Orphan"),
+        (["Orphan", "Delete"], {"deletionPolicy": "Delete"}, "Delete"),
+        (["Orphan"], {"deletionPolicy": "Delete"}, "Orphan"),
+    ],
+    ids=["none is asked for", "one that is offered", "one that is not offered"],
+)
+def test_what_a_provider_serves_says_itself_what_its_deletion_may_do(
+    offered: list[str], asked: dict[str, str], written: str
+) -> None:
+    composition = _composition(_resource("a"), _resource("settings", SETTINGS), deletionPolicies=offered)
+    database, settings = (child.object for child in _render(composition, **asked).children)
+
+    assert database["spec"]["deletionPolicy"] == written
+    assert "spec" not in settings
+
+
+@pytest.mark.parametrize(
+    "spec", [{"deletionPolicy": "Delete"}, "{{ {'deletionPolicy': 'Delete'} }}"], ids=["plain", "computed"]
+)
+def test_a_template_cannot_say_what_its_deletion_may_do(spec: Any) -> None:
+    with pytest.raises(CompositionError) as refused:
+        _render(_composition(_resource("a", {**DATABASE, "spec": spec})))
+
+    (problem,) = refused.value.problems
+    assert (problem.reason, problem.path) == ("TemplateForbidden", "spec.resources[0].template.spec.deletionPolicy")
+
+
+def test_a_foreign_child_may_have_a_deletion_policy_of_its_own() -> None:
+    theirs = {"apiVersion": "example.org/v1", "kind": "Cluster", "spec": {"deletionPolicy": "Retain"}}
+    (child,) = _render(_composition(_resource("a", theirs))).children
+
+    assert child.object["spec"] == {"deletionPolicy": "Retain"}
+
+
+def test_a_child_carries_what_a_lost_status_would_have_known() -> None:
+    composition = _composition(
+        _resource("volume", VOLUME, stateful=True),
+        _resource("user", _with(username="{{ resources.net.metadata.name }}"), dependsOn=["volume"]),
+        _resource("net", SETTINGS, readyWhen="{{ true }}"),
+    )
+    ready = Observed("volume", "", {**VOLUME, "metadata": {"name": "v"}, "status": {"phase": "Bound"}})
+    request = Request("c", composition, claim(), IDENTITY, observed=(ready,), origins={"volume": "disk"})
+    carried = {
+        child.resource: {
+            name.removeprefix("fairlead.dev/"): text
+            for name, text in child.object["metadata"]["annotations"].items()
+            if name in ("fairlead.dev/stateful", "fairlead.dev/depends-on", "fairlead.dev/resource")
+        }
+        for child in render(request).children
+    }
+
+    assert carried["volume"] == {"resource": "disk", "stateful": "true"}
+    assert carried["net"] == {"resource": "net"}
+    # By the names under which the objects were made, as these are what is found without a status.
+    assert carried["user"] == {"resource": "user", "depends-on": "net,disk"}
+
+
+def test_a_foreign_child_that_held_data_once_keeps_our_finalizer_and_no_owner() -> None:
+    composition = _composition(_resource("volume", VOLUME))
+    (plain,) = _render(composition).children
+    places = (("volume", "", "PersistentVolumeClaim"),)
+    (kept,) = render(Request("c", composition, claim(), IDENTITY, stateful_places=places)).children
+
+    assert "ownerReferences" in plain.object["metadata"]
+    assert "ownerReferences" not in kept.object["metadata"]
+    assert kept.object["metadata"]["finalizers"] == ["fairlead.dev/teardown"]

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from composer import names
-from composer.decide import replacing_data
+from composer.brakes import replacing_data
 from composer.kinds import KindFacts
 from composer.render import Child
 from composer.view import Known

@@ -254,3 +254,43 @@ def test_a_deletion_says_what_it_waits_for() -> None:
         "Synced": "False Deleting",
         "Reconciling": "True Deleting",
     }
+
+
+ODD: dict[str, tuple[Any, tuple[str, str]]] = {
+    "no reason and no message": (
+        {"conditions": [{"type": "Ready", "status": "False"}]},
+        ("Unknown", "does not say why"),
+    ),
+    "a reason that no condition may have": (
+        {"conditions": [{"type": "Ready", "status": "False", "reason": "not yet!", "message": "m"}]},
+        ("Unknown", "m"),
+    ),
+    "a generation that is a text": (
+        {"observedGeneration": "x", "conditions": [{"type": "Stalled", "status": "True", "message": "m"}]},
+        ("Unknown", "m"),
+    ),
+    "conditions that are none": ({"conditions": "none"}, ("ChildNotReady", "is not ready yet")),
+    "a status that is a text": ("Running", ("ChildNotReady", "is not ready yet")),
+}
+
+
+@pytest.mark.parametrize(("status", "said"), ODD.values(), ids=ODD)
+def test_a_child_of_odd_words_is_told_all_the_same(status: Any, said: tuple[str, str]) -> None:
+    found = child_cause("database", {**live(desired()), "status": status}, ready=False)
+
+    assert found is not None
+    assert found.reason == said[0]
+    assert said[1] in found.message
+
+
+def test_what_a_child_says_at_length_fits_the_status_of_its_claim() -> None:
+    loud = _said(live(desired()), ("Stalled", "True", "R" * 3_000))
+    loud["status"]["conditions"][0]["message"] = "m" * 40_000
+    found = child_cause("database", loud, ready=False)
+    assert found is not None
+
+    status = report(view(), Findings((found, cause("RenderFailed", "n" * 5_000)), ()), AT)
+
+    for each in status["conditions"]:
+        assert len(each["message"]) <= 2_000
+        assert len(each["reason"]) <= 1_024

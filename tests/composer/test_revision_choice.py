@@ -33,6 +33,8 @@ FINISHED = _revision(OLD, 1, "Finished")
 
 
 class Choice(msgspec.Struct, frozen=True):
+    """A claim's standing, and what the revisions give it: one of them, or the reason why it stays as it is."""
+
     newest: Revision
     gives: str
     standing: Standing = Standing(_IDENTITY, OLD, "", is_well=True)
@@ -81,6 +83,74 @@ CHOICES = {
     "a claim whose revision is gone takes the last that finished": Choice(
         _revision(NEW, 2, "Halted"), OLD, Standing(_IDENTITY, "c-pruned")
     ),
+    "a claim whose revision is gone stays as it is with all that was composed": Choice(
+        _revision(NEW, 2, "Halted"), "RevisionNotFound", Standing(_IDENTITY, "c-gone", has_children=True), ()
+    ),
+    "it goes to no other one, though that has finished": Choice(
+        _revision(NEW, 3, "Halted"), "RevisionNotFound", Standing(_IDENTITY, "c-gone", has_children=True)
+    ),
+    "it does not follow a rollout that has not come to it": Choice(
+        _revision(NEW, 2, "Progressing", through="0" * 16),
+        "RevisionNotFound",
+        Standing(_IDENTITY, "c-gone", is_well=True, has_children=True),
+        (),
+    ),
+    "it goes with its wave": Choice(
+        _revision(NEW, 2, "Progressing", through=_PLACE),
+        NEW,
+        Standing(_IDENTITY, "c-gone", is_well=True, has_children=True),
+        (),
+    ),
+    "it follows a newer one that has finished": Choice(
+        _revision(NEW, 2, "Finished"), NEW, Standing(_IDENTITY, "c-gone", has_children=True), ()
+    ),
+    "a claim that lost its status stays where no revision is known to be good": Choice(
+        _revision(NEW, 2), "RevisionNotFound", Standing(_IDENTITY, has_children=True), (_revision(OLD, 1),)
+    ),
+    "a claim that lost its status takes the only revision that there is": Choice(
+        _revision(NEW, 2), NEW, Standing(_IDENTITY, has_children=True), ()
+    ),
+    "a claim that lost its status takes the last that finished": Choice(
+        _revision(NEW, 2, "Halted"), OLD, Standing(_IDENTITY, has_children=True)
+    ),
+    "a new claim takes none that is stopped": Choice(
+        _revision(NEW, 2, "Halted"), "RevisionNotFound", Standing(_IDENTITY), ()
+    ),
+    "who had not gone back yet goes back, also when a newer one is under way": Choice(
+        _revision(NEW, 3, "Progressing", through="0" * 16),
+        OLD,
+        Standing(_IDENTITY, "c-bad", OLD, is_well=True),
+        (FINISHED, _revision("c-bad", 2, "Reverted")),
+    ),
+    "who had not gone back yet goes back, also when a newer one is halted": Choice(
+        _revision(NEW, 3, "Halted", through="f" * 16, everyone=True),
+        OLD,
+        Standing(_IDENTITY, "c-bad", OLD),
+        (FINISHED, _revision("c-bad", 2, "Reverted")),
+    ),
+    "who had not gone back yet goes with its wave of a newer one": Choice(
+        _revision(NEW, 3, "Progressing", through=_PLACE),
+        NEW,
+        Standing(_IDENTITY, "c-bad", OLD, is_well=True),
+        (FINISHED, _revision("c-bad", 2, "Reverted")),
+    ),
+    "nobody goes back to another one that was rolled back": Choice(
+        _revision(NEW, 3, "Reverted"),
+        OLD,
+        Standing(_IDENTITY, NEW, "c-bad"),
+        (FINISHED, _revision("c-bad", 2, "Reverted")),
+    ),
+    "who has nothing to go back to stays": Choice(
+        _revision(NEW, 3, "Progressing", through="0" * 16),
+        "c-bad",
+        Standing(_IDENTITY, "c-bad", "c-gone"),
+        (_revision("c-bad", 2, "Reverted"),),
+    ),
+    "who joins the last wave after it was opened stays": Choice(
+        _revision(NEW, 2, "Progressing", through="f" * 16, everyone=True, opened="2026-11-21T12:00:00Z"),
+        OLD,
+        Standing(_IDENTITY, OLD, "", is_well=True, since=NOW + MINUTE),
+    ),
 }
 
 
@@ -98,8 +168,25 @@ def test_when_a_claim_took_what_it_has_for_the_time_being_is_recorded() -> None:
 def test_the_revision_of_a_claim_during_a_rollout(case: Choice) -> None:
     found = choose_revision("c", "", (*case.known, case.newest), standing=case.standing)
 
-    assert not isinstance(found, Cause)
-    assert found.name == case.gives
+    assert (found.reason if isinstance(found, Cause) else found.name) == case.gives
+
+
+def test_a_claim_whose_revision_is_gone_says_which_and_names_the_ways_out() -> None:
+    known = (_revision(OLD, 1, "Halted"), _revision(NEW, 2, "Halted"))
+
+    found = choose_revision("c", "", known, standing=Standing(_IDENTITY, "c-gone", has_children=True))
+
+    assert isinstance(found, Cause)
+    assert found.message == (
+        "revision c-gone, which this claim uses, is gone; nothing is changed until a wave of the newest comes to it: "
+        "the platform team edits the Composition, or spec.compositionRevisionRef names one of c-old, c-new"
+    )
+
+
+def test_the_way_back_to_content_that_was_published_again_is_known_as_one() -> None:
+    again, bad = _revision(OLD, 3, "Progressing"), _revision("c-bad", 2, "Reverted")
+
+    assert is_way_back(again, (again, bad), Standing(_IDENTITY, "c-bad", OLD))
 
 
 def test_the_way_back_is_known_as_one() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -13,9 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from composer.members import Member, member_of, place_of, stands_since
-from composer.models import CompositionChoice, Rollout, RolloutStatus
+from composer.models import CompositionChoice, RolloutStatus
 from composer.rollout import (
-    Course,
     advance,
     choice_after,
     conditions_of,
@@ -24,47 +23,19 @@ from composer.rollout import (
     sentence,
     superseded,
 )
+from tests.composer import fleet
 from tests.composer.factories import claim
-
-NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
-MINUTE = timedelta(minutes=1)
-OLD, NEW = "c-old", "c-new"
-
-
-def _rules(*waves: str, **fields: Any) -> Rollout:
-    return msgspec.convert({"waves": list(waves), "soakSeconds": 60, **fields}, Rollout)
-
-
-def _course(rules: Rollout, *, resumed: bool = False) -> Course:
-    return Course(NEW, 2, rules, resumed)
-
-
-def _members(count: int, **fields: Any) -> list[Member]:
-    return [Member(f"shop/{number}", f"{number:016x}", OLD, **fields) for number in range(count)]
-
-
-def _moved(members: list[Member], state: RolloutStatus, **fields: Any) -> list[Member]:
-    """Let every claim follow as a claim does."""
-    return [
-        replace(each, revision=NEW, since=NOW, was_ready=each.is_well, **fields)
-        if each.revision != NEW and is_included(state, each.place, well=each.is_well, since=each.stands_since)
-        else each
-        for each in members
-    ]
-
-
-def _on_new(members: list[Member]) -> list[str]:
-    return [each.name for each in members if each.revision == NEW]
+from tests.composer.fleet import MINUTE, NEW, NOW, OLD
 
 
 def test_a_rollout_goes_wave_by_wave_watches_each_and_ends() -> None:
-    course, members, state = _course(_rules("1", "25%", "100%")), _members(10), None
+    course, members, state = fleet.course(fleet.rules("1", "25%", "100%")), fleet.members(10), None
     seen: list[tuple[str, int, int]] = []
     now = NOW
     for _ in range(20):
         state = advance(course, state, members, now)
-        members = _moved(members, state)
-        seen.append((state.phase, state.wave, len(_on_new(members))))
+        members = fleet.moved(members, state)
+        seen.append((state.phase, state.wave, len(fleet.on_new(members))))
         now += MINUTE
         if state.phase == "Finished":
             break
@@ -111,15 +82,15 @@ STOPS = {
 
 @pytest.mark.parametrize("case", STOPS.values(), ids=STOPS)
 def test_what_stops_a_wave(case: Stop) -> None:
-    course, members = _course(_rules("1", "100%", **case.rules)), _members(10)
+    course, members = fleet.course(fleet.rules("1", "100%", **case.rules)), fleet.members(10)
     state = advance(course, None, members, NOW)
-    members = _moved(members, state)
+    members = fleet.moved(members, state)
     members[0] = replace(members[0], **case.fields)
 
     after = advance(course, state, members, NOW)
 
     assert after.phase == case.phase
-    assert _on_new(_moved(members, after)) == ["shop/0"]
+    assert fleet.on_new(fleet.moved(members, after)) == ["shop/0"]
     if case.phase in ("Halted", "Reverted"):
         assert [each.claim for each in after.failures] == ["shop/0"]
         assert "shop/0" in sentence(after)
@@ -127,9 +98,9 @@ def test_what_stops_a_wave(case: Stop) -> None:
 
 
 def test_a_failure_while_a_wave_is_watched_stops_it_too() -> None:
-    course, members = _course(_rules("50%", "100%")), _members(4)
+    course, members = fleet.course(fleet.rules("50%", "100%")), fleet.members(4)
     state = advance(course, None, members, NOW)
-    members = _moved(members, state)
+    members = fleet.moved(members, state)
     state = advance(course, state, members, NOW)
     assert state.phase == "Soaking"
     members[1] = replace(members[1], trouble=("DatabaseLost", "gone"))
@@ -138,13 +109,13 @@ def test_a_failure_while_a_wave_is_watched_stops_it_too() -> None:
 
 
 def test_a_claim_that_was_ill_before_goes_last_and_is_not_waited_for() -> None:
-    course, members = _course(_rules("50%", "100%", soakSeconds=0)), _members(4)
+    course, members = fleet.course(fleet.rules("50%", "100%", soakSeconds=0)), fleet.members(4)
     members[0] = replace(members[0], is_ready=False)
     first = advance(course, None, members, NOW)
-    members = _moved(members, first)
-    assert _on_new(members) == ["shop/1", "shop/2"]
-    members = _moved(members, advance(course, first, members, NOW))
-    assert _on_new(members) == ["shop/0", "shop/1", "shop/2", "shop/3"]
+    members = fleet.moved(members, first)
+    assert fleet.on_new(members) == ["shop/1", "shop/2"]
+    members = fleet.moved(members, advance(course, first, members, NOW))
+    assert fleet.on_new(members) == ["shop/0", "shop/1", "shop/2", "shop/3"]
     last = advance(course, first, members, NOW)
 
     assert (last.phase, last.failed) == ("Finished", 0)
@@ -166,20 +137,21 @@ LATE = {
 
 @pytest.mark.parametrize("case", LATE.values(), ids=LATE)
 def test_who_comes_while_a_wave_is_open_goes_with_the_next(case: Late) -> None:
-    course, members = _course(_rules("3", "100%", soakSeconds=0)), _members(10)
+    course, members = fleet.course(fleet.rules("3", "100%", soakSeconds=0)), fleet.members(10)
     first = Member("shop/late", "0" * 15, OLD, is_ready=case.came != "ill")
     if case.came:
         members.append(first)
     wave = advance(course, None, members, NOW)
     late = replace(first, **case.fields)
-    members = [late, *(each for each in _moved(members, wave) if each.name != late.name)]
+    members = [late, *(each for each in fleet.moved(members, wave) if each.name != late.name)]
 
     assert not is_included(wave, late.place, well=late.is_well, since=late.stands_since)
-    assert len(_on_new(_moved(members, wave))) == 3
-    # It holds up nobody, either.
+    assert len(fleet.on_new(fleet.moved(members, wave))) == 3
+    # It holds up nobody, either, and says by its next pass since when it stands so.
+    members[0] = replace(late, stands_since=NOW + MINUTE)
     last = advance(course, advance(course, wave, members, NOW + 2 * MINUTE), members, NOW + 2 * MINUTE)
     assert (last.wave, last.everyone) == (2, True)
-    assert len(_on_new(_moved(members, last))) == len(members)
+    assert len(fleet.on_new(fleet.moved(members, last))) == len(members)
 
 
 def test_a_wave_that_an_earlier_version_opened_goes_on() -> None:
@@ -234,18 +206,18 @@ def test_since_when_a_claim_stands_as_it_does(case: Stand) -> None:
 
 
 def test_a_person_may_ask_to_go_on_after_a_halt() -> None:
-    course, members = _course(_rules("1", "100%", soakSeconds=0)), _members(3)
-    members = _moved(members, advance(course, None, members, NOW))
+    course, members = fleet.course(fleet.rules("1", "100%", soakSeconds=0)), fleet.members(3)
+    members = fleet.moved(members, advance(course, None, members, NOW))
     ill = [replace(members[0], trouble=("InvalidValue", "no")), *members[1:]]
     halted = advance(course, advance(course, None, members, NOW), ill, NOW)
     assert halted.phase == "Halted"
 
-    assert advance(_course(course.rules, resumed=True), halted, ill, NOW).phase == "Halted"
-    assert advance(_course(course.rules, resumed=True), halted, members, NOW).wave == 2
+    assert advance(fleet.course(course.rules, resumed=True), halted, ill, NOW).phase == "Halted"
+    assert advance(fleet.course(course.rules, resumed=True), halted, members, NOW).wave == 2
 
 
 def test_a_newer_revision_ends_what_is_under_way_and_leaves_what_has_ended() -> None:
-    under_way = advance(_course(_rules("1", "100%")), None, _members(3), NOW)
+    under_way = advance(fleet.course(fleet.rules("1", "100%")), None, fleet.members(3), NOW)
     ended = [RolloutStatus(revision=1, phase=phase) for phase in ("Finished", "Halted", "Reverted")]
 
     found = superseded(under_way, NOW)
@@ -261,13 +233,13 @@ def test_a_newer_revision_ends_what_is_under_way_and_leaves_what_has_ended() -> 
 def test_content_that_comes_back_is_rolled_out_anew() -> None:
     done = RolloutStatus(revision=1, phase="Finished", wave=2, waves=2, through="f" * 16, everyone=True)
 
-    again = advance(_course(_rules("1", "100%")), done, _members(5), NOW)
+    again = advance(fleet.course(fleet.rules("1", "100%")), done, fleet.members(5), NOW)
 
     assert (again.revision, again.phase, again.wave, again.everyone) == (2, "Progressing", 1, False)
 
 
 def test_without_claims_it_is_finished_at_once() -> None:
-    assert advance(_course(_rules("1", "100%")), None, [], NOW).phase == "Finished"
+    assert advance(fleet.course(fleet.rules("1", "100%")), None, [], NOW).phase == "Finished"
 
 
 @given(
@@ -280,25 +252,25 @@ def test_no_more_than_its_wave_has_it_and_failure_moves_nobody(
     total: int, ill: set[int], failing: set[int], waves: tuple[str, ...]
 ) -> None:
     """Whoever is ill or fails: no claim moves beyond the open wave, none after a halt, and it ends."""
-    rules = _rules(*waves, soakSeconds=0)
+    rules = fleet.rules(*waves, soakSeconds=0)
     sizes = [
         math.ceil(total * int(each[:-1]) / 100) if each.endswith("%") else int(each) for each in waves or ("100%",)
     ]
-    members = _members(total)
+    members = fleet.members(total)
     members = [replace(each, is_ready=index not in ill) for index, each in enumerate(members)]
     state: RolloutStatus | None = None
     for _ in range(4 * len(sizes) + 4):
-        before = len(_on_new(members))
-        state = advance(_course(rules), state, members, NOW)
-        members = _moved(members, state)
+        before = len(fleet.on_new(members))
+        state = advance(fleet.course(rules), state, members, NOW)
+        members = fleet.moved(members, state)
         for index in failing & set(range(total)):
             if members[index].revision == NEW:
                 members[index] = replace(members[index], trouble=("InvalidValue", "no"))
         if state.phase == "Halted":
-            assert len(_on_new(members)) == before
+            assert len(fleet.on_new(members)) == before
         elif state.wave and state.wave < len(sizes) and sizes[state.wave - 1] < total:
-            assert len(_on_new(members)) <= sizes[state.wave - 1]
-            assert not {f"shop/{each}" for each in ill} & set(_on_new(members))
+            assert len(fleet.on_new(members)) <= sizes[state.wave - 1]
+            assert not {f"shop/{each}" for each in ill} & set(fleet.on_new(members))
     assert state is not None
     healthy_failures = {each for each in failing if each < total and each not in ill}
     assert state.phase == ("Halted" if healthy_failures else "Finished")
@@ -324,7 +296,7 @@ def test_the_order_is_another_for_each_revision() -> None:
     ],
 )
 def test_waves_must_grow_to_everyone(waves: tuple[str, ...], problems: int) -> None:
-    assert len(faults(_rules(*waves))) == problems
+    assert len(faults(fleet.rules(*waves))) == problems
 
 
 class Read(msgspec.Struct, frozen=True):
@@ -339,7 +311,8 @@ READS = {
     "one that has none yet": Read({"status": {}}, is_member=False),
     "one that is being deleted": Read({"status": _STATUS, "deleted": True}, is_member=False),
     "one that is pinned": Read({"status": _STATUS, "compositionRevisionRef": {"name": OLD}}, is_member=False),
-    "one that is paused": Read({"status": _STATUS, "annotations": {"fairlead.dev/paused": "true"}}, is_member=False),
+    "one that is paused": Read({"status": _STATUS, "annotations": {"fairlead.dev/paused": "true"}}),
+    "one that lost its status": Read({"status": {}, "annotations": {"fairlead.dev/identity": "1@shop/orders"}}),
 }
 
 
@@ -372,16 +345,17 @@ def test_a_claim_remembers_how_it_came_to_its_revision() -> None:
         "previous": OLD,
         "since": "2026-11-21T12:00:00Z",
         "wasReady": True,
+        "input": moved["input"],
     }
     assert choice_after(moved, CompositionChoice("c", NEW, "2026-11-21T13:00:00Z"), before) == moved
     assert choice_after(moved, CompositionChoice("d", "d-1"), before) == {"name": "d", "revision": "d-1"}
 
 
 def test_what_is_said_of_a_rollout() -> None:
-    state = advance(_course(_rules("1", "100%")), None, _members(3), NOW)
+    state = advance(fleet.course(fleet.rules("1", "100%")), None, fleet.members(3), NOW)
 
     assert [(each.type, each.reason) for each in conditions_of(state)] == [
         ("Synced", "RollingOut"),
         ("Reconciling", "RollingOut"),
     ]
-    assert conditions_of(advance(_course(_rules("100%")), None, [], NOW)) == ()
+    assert conditions_of(advance(fleet.course(fleet.rules("100%")), None, [], NOW)) == ()

@@ -44,6 +44,7 @@ CHILD: dict[str, Any] = {
         "connections": {"type": "integer"},
         "owner": {"type": "string"},
         "labels": {"type": "object", "additionalProperties": {"type": "string"}},
+        "deletionPolicy": {"type": "string"},
     },
 }
 CHILD_STATUS: dict[str, Any] = {

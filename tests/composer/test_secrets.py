@@ -132,3 +132,15 @@ def test_another_source_is_listened_to_in_the_place_of_the_first() -> None:
         return [at.publisher.concerned(_change(Key("shop", name), None)) for name in names]
 
     assert run(scene()) == [(), (CLAIM,)]
+
+
+def test_bytes_that_are_no_text_are_a_missing_key_in_words() -> None:
+    scene = _Scene()
+    scene.kube.put(SECRETS, "app-login", namespace="shop", data={"password": base64.b64encode(b"\xff\xfe").decode()})
+
+    publication = run(scene.publish(_wanted(), known=False))
+
+    assert publication.problem is not None
+    assert publication.problem.reason == "SecretNotFound"
+    assert publication.problem.message == "Secret app-login has no key 'password' with a text to copy yet"
+    assert list(scene.kube.objects) == [(SECRETS, Key("shop", "app-login"))]

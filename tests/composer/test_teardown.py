@@ -97,6 +97,43 @@ def test_a_managed_child_gets_the_word_and_is_deleted() -> None:
     assert step.word == "child-uid/Snapshot"
 
 
+def _with_policy(obj: Object, policy: str) -> Object:
+    return {**obj, "spec": {**obj["spec"], "deletionPolicy": policy}}
+
+
+@pytest.mark.parametrize("stored", [LIVE, _with_policy(LIVE, "Orphan")], ids=["without one", "with another one"])
+def test_a_child_gets_the_policy_in_force_with_the_word(stored: Object) -> None:
+    """A claim that is edited and deleted at once, and a child of before children had a policy."""
+    (step,) = tear_down(_going(Known(entry(), stored, DATABASE)), "Delete").steps
+
+    assert isinstance(step, Remove)
+    assert step.policy == "Delete"
+
+
+def test_a_child_that_knows_its_policy_gets_the_word_alone() -> None:
+    (step,) = tear_down(_going(Known(entry(), _with_policy(LIVE, "Delete"), DATABASE)), "Delete").steps
+
+    assert isinstance(step, Remove)
+    assert step.policy == ""
+
+
+def test_a_child_that_is_let_go_of_keeps_its_policy() -> None:
+    going = view(Known(entry(), LIVE, DATABASE), of=claim(deleted=True), namespace=_namespace(deleted=True))
+    (step,) = tear_down(going, "Delete").steps
+
+    assert isinstance(step, Remove)
+    assert (step.word, step.policy) == ("child-uid/Detach", "")
+
+
+def test_a_child_that_has_the_word_without_the_policy_gets_it() -> None:
+    """Its provider was upgraded before its composer."""
+    told = _with_policy(annotated(DYING, teardown="child-uid/Delete"), "Orphan")
+    (step,) = tear_down(_going(Known(entry(), told, DATABASE)), "Delete").steps
+
+    assert isinstance(step, Annotate)
+    assert (step.annotations, step.policy) == ({}, "Delete")
+
+
 @pytest.mark.parametrize(
     ("stored", "told"),
     [
@@ -127,7 +164,7 @@ def test_a_pause_reaches_a_child_that_is_going_already() -> None:
         (DYING, "child-uid/Delete"),
         (annotated(DYING, teardown="child-uid/Detach"), "child-uid/Delete"),
         (annotated(DYING, teardown="other-uid/Delete"), "child-uid/Delete"),
-        (annotated(DYING, teardown="child-uid/Delete"), None),
+        (_with_policy(annotated(DYING, teardown="child-uid/Delete"), "Delete"), None),
     ],
     ids=["without a word", "with another word", "with a void word", "with the word"],
 )
@@ -183,8 +220,9 @@ class Foreign(msgspec.Struct, frozen=True):
 FOREIGN = {
     "is deleted when told": Foreign("Delete", deleted=False, expected=Remove),
     "is left alone under Orphan": Foreign("Orphan", deleted=False, expected=LetGo),
-    "is left alone under Snapshot, which it cannot do": Foreign("Snapshot", deleted=False, expected=LetGo),
+    "is kept under Snapshot, which nobody can do": Foreign("Snapshot", deleted=False, expected=Keep),
     "is released while it goes": Foreign("Delete", deleted=True, expected=Release),
+    "is kept while it goes against the policy": Foreign("Orphan", deleted=True, expected=Keep),
 }
 
 
@@ -203,6 +241,16 @@ def test_a_foreign_child_that_was_let_go_of_holds_nothing_up() -> None:
     assert tear_down(_going(Known(entry("data", VOLUME), stored, VOLUME)), "Orphan").done
 
 
+@pytest.mark.parametrize(("policy", "expected"), [("Delete", Remove), ("Orphan", LetGo), ("Snapshot", Keep)])
+def test_a_foreign_child_whose_label_alone_was_taken_off_is_not_gone(policy: DeletionPolicy, expected: type) -> None:
+    stored = live(desired("data", VOLUME), finalizers=[names.TEARDOWN_FINALIZER])
+    stored["metadata"]["labels"] = {}
+    plan = tear_down(_going(Known(entry("data", VOLUME), stored, VOLUME)), policy)
+
+    assert [type(step) for step in plan.steps] == [expected]
+    assert not plan.done
+
+
 def test_what_blocks_a_child_is_told() -> None:
     blocked = {
         **annotated(DYING, teardown="child-uid/Delete"),
@@ -212,3 +260,42 @@ def test_what_blocks_a_child_is_told() -> None:
 
     assert plan.causes[0].reason == "DeleteBlocked"
     assert "why" in plan.causes[0].message
+
+
+_VOLUME = live(desired("data", VOLUME), uid="data-uid", finalizers=[names.TEARDOWN_FINALIZER])
+_VOLUME_DYING = live(desired("data", VOLUME), uid="data-uid", deleted=True, finalizers=[names.TEARDOWN_FINALIZER])
+
+
+def test_nothing_goes_under_snapshot_beside_data_that_nobody_can_back_up() -> None:
+    data = Known(entry("data", VOLUME, uid="data-uid"), _VOLUME, VOLUME)
+    plan = tear_down(_going(Known(entry(), LIVE, DATABASE), data), "Snapshot")
+
+    assert [type(step) for step in plan.steps] == [Keep, Keep]
+    assert [each.reason for each in plan.causes] == ["BackupImpossible"]
+    assert "Orphan" in plan.causes[0].message
+    assert (plan.done, plan.keeps_secret) == (False, True)
+
+
+def test_foreign_data_that_goes_against_the_policy_is_let_go_by_consent() -> None:
+    data = Known(entry("data", VOLUME, uid="data-uid"), _VOLUME_DYING, VOLUME)
+    held = tear_down(_going(data), "Orphan")
+    freed = tear_down(view(data, of=claim(deleted=True, annotations={names.CONSENT: "data=data-uid"})), "Orphan")
+
+    assert [each.reason for each in held.causes] == ["HeldDeletion"]
+    assert "data=data-uid" in held.causes[0].message
+    assert [type(step) for step in freed.steps] == [Release]
+
+
+def test_what_goes_with_its_namespace_is_not_held() -> None:
+    data = Known(entry("data", VOLUME, uid="data-uid"), _VOLUME_DYING, VOLUME)
+    plan = tear_down(view(data, of=claim(deleted=True), namespace=_namespace(deleted=True)), "Orphan")
+
+    assert [type(step) for step in plan.steps] == [Release]
+
+
+@pytest.mark.parametrize("policy", ["Orphan", "Snapshot", "Delete"])
+def test_what_nobody_can_see_holds_the_claim(policy: DeletionPolicy) -> None:
+    plan = tear_down(_going(Known(entry(), None, None, unseen=True)), policy)
+
+    assert not plan.done
+    assert [each.reason for each in plan.causes] == ["KindNotInstalled"]

@@ -7,9 +7,11 @@ from datetime import UTC, datetime
 import pytest
 
 from composer import names
-from composer.inventory import Entry, Resting, dump, entry_of, load
+from composer.inventory import Entry, Resting, dump, load
+from composer.recovery import entry_of
 from composer.view import Known, identity_of, is_paused, pause_end, recorded_kinds, without_rests
-from tests.composer.factories import DATABASE, annotated, claim, desired, entry, live, view
+from runtime.objects import Object
+from tests.composer.factories import DATABASE, SETTINGS, VOLUME, annotated, claim, desired, entry, live, view
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
@@ -96,3 +98,36 @@ def test_a_child_found_by_its_label_alone_is_known_again() -> None:
     )
     bare = {**child, "metadata": {**child["metadata"], "annotations": {}}}
     assert entry_of(bare, stateful=True) is None
+
+
+@pytest.mark.parametrize(
+    ("child", "is_stateful"),
+    [
+        (live(desired("a", SETTINGS)), False),
+        (annotated(live(desired("a", SETTINGS)), stateful="true"), True),
+        (live(desired("a", VOLUME), finalizers=[names.TEARDOWN_FINALIZER]), True),
+        (live(desired("a", VOLUME), finalizers=[names.TEARDOWN_FINALIZER], ownerReferences=[{"uid": "1"}]), False),
+        (live(desired("a", VOLUME), finalizers=["kubernetes.io/pvc-protection"]), False),
+        (live(desired(), finalizers=[names.TEARDOWN_FINALIZER]), False),
+    ],
+    ids=[
+        "says nothing",
+        "says it",
+        "is a foreign one that we hold",
+        "has an owner",
+        "is held by somebody else",
+        "is held by its provider",
+    ],
+)
+def test_a_child_says_itself_whether_it_holds_data(child: Object, is_stateful: bool) -> None:  # noqa: FBT001 - a column
+    found = entry_of(child, stateful=False)
+
+    assert found is not None
+    assert found.stateful is is_stateful
+
+
+def test_a_child_says_itself_what_goes_after_it() -> None:
+    found = entry_of(annotated(live(desired()), depends_on="network,volume"), stateful=True)
+
+    assert found is not None
+    assert found.depends_on == ("network", "volume")

@@ -205,6 +205,22 @@ async def test_a_worker_goes_on_at_a_lower_priority_when_told(workshop: Workshop
     idle.put_nowait(await workshop._new())
 
 
+@pytest.mark.usefixtures("impatient")
+async def test_what_kills_three_workers_is_refused_to_nobody_else(workshop: Workshop) -> None:
+    """The same Composition and the same spec: what the neighbour's child says decides, and it says something else."""
+    bomb = request_of(BOMBS["lists of lists"])
+    for _ in range(4):
+        assert await _reason(workshop, bomb) == "RenderLimit"
+    killed = len(workshop._kills)
+    neighbour = msgspec.structs.replace(bomb, identity="other-uid@library/books")
+
+    with pytest.raises(CompositionError) as caught:
+        await workshop.render(neighbour)
+
+    assert "tried again" not in str(caught.value)
+    assert (killed, len(workshop._kills)) == (1, 2)
+
+
 async def test_a_worker_that_says_too_much_is_not_listened_to(
     monkeypatch: pytest.MonkeyPatch, workshop: Workshop
 ) -> None:

@@ -309,11 +309,12 @@ def test_a_field_is_left_out(field: str, left: object) -> None:
     assert whole == before
 
 
-def test_annotations_are_patched_on_this_object_alone() -> None:
+def test_annotations_are_patched_on_this_object_at_this_version_alone() -> None:
     stored = annotated(live(desired()), paused="true")
 
     assert annotation_patch(stored, {"fairlead.dev/paused": None, "a~b/c": "x", "absent": None}) == [
         {"op": "test", "path": "/metadata/uid", "value": "child-uid"},
+        {"op": "test", "path": "/metadata/resourceVersion", "value": "9"},
         {"op": "remove", "path": "/metadata/annotations/fairlead.dev~1paused"},
         {"op": "add", "path": "/metadata/annotations/a~0b~1c", "value": "x"},
     ]

@@ -34,7 +34,7 @@ def config_of(server: OnPremServer) -> ProviderConfigSpec:
 
 
 def secrets_of(server: OnPremServer) -> dict[str, dict[str, str]]:
-    return {"admin": {"username": server.username, "password": server.password}}
+    return {"admin": {"username": server.username, "password": server.password, "host": server.host}}
 
 
 @pytest.fixture

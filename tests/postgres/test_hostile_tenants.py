@@ -20,6 +20,7 @@ from providers.cloud import Credential
 from providers.managed import Change, Phase, Present, diff
 from providers.onprem.client import OnPremCloud, connect
 from providers.onprem.facts import broken_rules
+from providers.onprem.incarnations import oid_of
 from providers.onprem.translate import wanted
 from providers.passwords import Login
 from providers.plan import Policy
@@ -274,7 +275,7 @@ async def test_an_open_transaction_blinds_nobody_and_stops_one_repair_with_words
         assert await street.cloud.login(street.neighbour, credential(street.neighbour)) is Login.OK
     finally:
         await holder.close()
-    assert [change.path for change in await street.observed()] == ["schemas.public.owner"]
+    assert [change.shown for change in await street.observed()] == ["schemas.public.owner"]
     assert await street.observed() == ()
 
 
@@ -285,7 +286,7 @@ async def test_a_database_whose_drop_was_cut_off_is_told_and_its_deletion_finish
     tenant, server = street.tenant, street.server.server
     before = await street.cloud.observe(tenant)
     assert isinstance(before, Present)
-    oid = before.observed.incarnation
+    oid = oid_of(before.observed.incarnation)
     await server.execute(f"UPDATE pg_catalog.pg_database SET datconnlimit = -2 WHERE oid = {oid}")  # noqa: S608 - a number
     seen = await street.cloud.observe(tenant)
     assert isinstance(seen, Present)

@@ -11,13 +11,15 @@ import pytest
 from devcloud.onprem import OnPremServer
 from providers.cloud import Credential
 from providers.managed import Absent, Present, diff
-from providers.onprem.client import OnPremCloud
+from providers.onprem.client import OnPremCloud, connect
 from providers.onprem.facts import broken_rules
+from providers.onprem.incarnations import oid_of
 from providers.onprem.models import PostgresDatabaseParameters
 from providers.onprem.translate import wanted
 from providers.passwords import Login
 from providers.plan import Policy
-from tests.postgres.conftest import FENCE, Where, credential
+from runtime.errors import Blocked, Conflict
+from tests.postgres.conftest import FENCE, Where, config_of, credential, secrets_of
 
 Make = Callable[..., Where]
 
@@ -136,7 +138,12 @@ async def test_a_database_that_somebody_renamed_is_absent_and_found_again(
     before = (await present(cloud, where)).observed.incarnation
 
     await onprem_server.server.execute(f'ALTER DATABASE "{where.name}" RENAME TO "{where.hash}_old"')
-    assert await cloud.observe(where) == Absent(remains=True)
+    assert await cloud.observe(where) == Absent(remains=True, renamed=f"{where.hash}_old")
+    assert await cloud.backup_of(where) == f"{where.hash}_old"
+    for policy in (Policy.DELETE, Policy.SNAPSHOT):
+        with pytest.raises(Blocked, match=f"it is called {where.hash}_old now; rename it back, or drop it") as refusal:
+            await cloud.delete(where, None, policy, FENCE)
+        assert refusal.value.reason == "DatabaseRenamed"
     assert await cloud.backup_of(where) == f"{where.hash}_old"
 
     await onprem_server.server.execute(f'ALTER DATABASE "{where.hash}_old" RENAME TO "{where.name}"')
@@ -144,3 +151,75 @@ async def test_a_database_that_somebody_renamed_is_absent_and_found_again(
     assert seen.incarnation == before
     assert broken_rules(wanted(where), seen.facts) == ()
     assert await cloud.backup_of(where) == ""
+
+
+async def test_a_renamed_database_whose_row_was_lost_is_no_lost_database(
+    cloud: OnPremCloud, onprem_server: OnPremServer, target: Make
+) -> None:
+    where = target()
+    await cloud.create(where, credential(where), FENCE)
+    known = replace(where, incarnation=(await present(cloud, where)).observed.incarnation)
+    forget = f"DELETE FROM fairlead.ownership WHERE database = '{where.name}'"  # noqa: S608 - a name by rule
+    await onprem_server.server.execute(forget, database=onprem_server.database)
+    await onprem_server.server.execute(f'ALTER DATABASE "{where.name}" RENAME TO "{where.hash}_old"')
+
+    assert await cloud.observe(known) == Absent(renamed=f"{where.hash}_old")
+    assert await cloud.observe(where) == Absent()
+    await onprem_server.server.execute(f'ALTER DATABASE "{where.hash}_old" RENAME TO "{where.name}"')
+    assert (await present(cloud, known)).observed.incarnation == known.incarnation
+
+
+async def test_an_incarnation_is_more_than_the_oid(
+    cloud: OnPremCloud, onprem_server: OnPremServer, target: Make
+) -> None:
+    where = target()
+    await cloud.create(where, credential(where), FENCE)
+    first = (await present(cloud, where)).observed
+    oid = oid_of(first.incarnation)
+    await onprem_server.server.execute(f'DROP DATABASE "{where.name}"')
+
+    await cloud.create(where, credential(where), FENCE)
+    made = (await present(cloud, where)).observed
+    # As on a server that was restored from a backup, and hands out the same oids again.
+    same = f"UPDATE fairlead.ownership SET oid = {oid_of(made.incarnation)} WHERE database = '{where.name}'"  # noqa: S608 - our own
+    await onprem_server.server.execute(same, database=onprem_server.database)
+
+    assert oid
+    assert made.incarnation.partition("-")[2] != first.incarnation.partition("-")[2]
+    restored = f"{oid_of(made.incarnation)}-{first.incarnation.partition('-')[2]}"
+    assert not made.is_recorded_as(restored)
+    assert made.is_recorded_as(oid_of(made.incarnation))
+    with pytest.raises(Conflict):
+        await cloud.update(where, replace(made, facts=first.facts), (), FENCE)
+
+
+async def test_a_lost_row_comes_back_with_the_random_that_was_recorded(
+    cloud: OnPremCloud, onprem_server: OnPremServer, target: Make
+) -> None:
+    where = target()
+    await cloud.create(where, credential(where), FENCE)
+    known = replace(where, incarnation=(await present(cloud, where)).observed.incarnation)
+    forget = f"DELETE FROM fairlead.ownership WHERE database = '{where.name}'"  # noqa: S608 - a name by rule
+    await onprem_server.server.execute(forget, database=onprem_server.database)
+
+    seen = (await present(cloud, known)).observed
+    await cloud.update(known, seen, broken_rules(wanted(known), seen.facts), FENCE)
+
+    assert (await present(cloud, where)).observed.incarnation == known.incarnation
+
+
+async def test_rows_of_before_the_random_was_kept_each_get_one(onprem_server: OnPremServer, target: Make) -> None:
+    places = [target(), target()]
+    async with connect(config_of(onprem_server), secrets_of(onprem_server)) as cloud:
+        for where in places:
+            await cloud.create(where, credential(where), FENCE)
+    drop = "ALTER TABLE fairlead.ownership DROP COLUMN incarnation"
+    await onprem_server.server.execute(drop, database=onprem_server.database)
+
+    async with connect(config_of(onprem_server), secrets_of(onprem_server)) as cloud:
+        seen = [(await present(cloud, where)).observed for where in places]
+
+    randoms = {each.incarnation.partition("-")[2] for each in seen}
+    assert len(randoms - {""}) == 2
+    for each in seen:
+        assert each.is_recorded_as(oid_of(each.incarnation))

@@ -41,7 +41,8 @@ async def newer(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[OnPre
 
 @pytest.fixture
 def superuser(onprem_server: OnPremServer) -> dict[str, dict[str, str]]:
-    return {"admin": {"username": "postgres", "password": onprem_server.server.superuser_password}}
+    login = {"username": "postgres", "password": onprem_server.server.superuser_password}
+    return {"admin": {**secrets_of(onprem_server)["admin"], **login}}
 
 
 async def refused(config: Any, given: dict[str, dict[str, str]], recorded: str = "") -> Failure:

@@ -10,8 +10,9 @@ import pytest
 
 from providers.accounts import Accounts
 from providers.bounds import Limiter, allowed
-from providers.cloud import Account
-from providers.destroys import destroys_within_the_hour
+from providers.cloud import Account, Sweep
+from providers.destroys import destroys_within_the_hour, with_one_more
+from providers.identity import Owner
 from providers.plan import Bounds
 from runtime.cache import Cache
 from runtime.errors import NotFound, Terminal
@@ -47,17 +48,19 @@ class Configs:
 class World:
     """A store of resources, a ProviderConfig and a clock that stands still."""
 
-    def __init__(self, present: int, **limits: int) -> None:
+    def __init__(self, present: int, *, neighbours: tuple[str, ...] = (), **limits: int) -> None:
         self.now = START
         kube: Any = None
         informer = Cache(kube).informer(RESOURCE)
         self.configs = Configs()
         accounts: Accounts[Any, Any] | Any = self.configs
         self.informer, self.accounts = informer, accounts
-        self.limiter = Limiter(informer, accounts, lambda: self.now)
+        self.limiter = Limiter(informer, accounts, lambda: self.now, installation="home")
         listing = Listing(informer.store)
         for number in range(present):
             listing.add(dumps(toy(f"there-{number}")))
+        for name in neighbours:
+            listing.add(dumps(toy(f"{name}-0", name)))
         tuple(informer.store.replace_all(listing, "1"))
         self.configs.config = {
             "metadata": {"name": "default", "annotations": {}},
@@ -68,13 +71,15 @@ class World:
         """Go on with another process, which remembers nothing."""
         self.limiter = Limiter(self.informer, self.accounts, lambda: self.now)
 
-    async def destroy(self, namespace: Object | None = None, *, written: bool = True) -> None:
+    async def destroy(
+        self, namespace: Object | None = None, *, written: bool = True, obj: Object | None = None
+    ) -> None:
         """Count one destroy; `written` False is for a kind whose destroys are not written down."""
 
         async def write(config: Object, status: Object) -> Object | None:
             return {**config, "status": status} if written else None
 
-        await self.limiter.count_destroy(self.account, namespace or {}, write)
+        await self.limiter.count_destroy(self.account, obj or toy("there-0"), namespace or {}, write)
 
     @property
     def config(self) -> Object:
@@ -118,9 +123,9 @@ def test_workers_side_by_side_take_no_more_than_the_limit() -> None:
     world = World(1, instances=2)
 
     with (
-        world.limiter.reserved(toy("one", held=False), world.account),
+        world.limiter.reserved(toy("one", held=False), world.account, {}),
         pytest.raises(Terminal, match="at most 2"),
-        world.limiter.reserved(toy("two", held=False), world.account),
+        world.limiter.reserved(toy("two", held=False), world.account, {}),
     ):
         pass
 
@@ -128,13 +133,13 @@ def test_workers_side_by_side_take_no_more_than_the_limit() -> None:
 def test_what_holds_its_place_already_is_not_counted_twice() -> None:
     world = World(2, instances=2)
 
-    with world.limiter.reserved(toy("there-1"), world.account):
+    with world.limiter.reserved(toy("there-1"), world.account, {}):
         pass
 
 
 def test_creates_within_an_hour_are_bounded() -> None:
     world = World(0, createsPerHour=1)
-    with world.limiter.reserved(toy("one", held=False), world.account):
+    with world.limiter.reserved(toy("one", held=False), world.account, {}):
         pass
 
     assert world.bounds(toy("two", held=False)).limit_reached
@@ -160,7 +165,7 @@ BRAKES = [(10, {}, 3), (400, {}, 8), (10, {"destroysPerHour": 1}, 1)]
 @pytest.mark.parametrize("written", [True, False], ids=["in the status", "in memory"])
 @pytest.mark.parametrize(("present", "limits", "most"), BRAKES)
 async def test_one_destroy_too_many_within_an_hour_is_braked(
-    present: int, limits: dict[str, int], most: int, *, written: bool
+    present: int, limits: dict[str, Any], most: int, *, written: bool
 ) -> None:
     world = World(present, **limits)
     for _ in range(most):
@@ -176,7 +181,7 @@ async def test_one_destroy_too_many_within_an_hour_is_braked(
 
 @pytest.mark.parametrize(("present", "limits", "most"), BRAKES)
 async def test_a_restart_after_each_destroy_does_not_release_the_brake(
-    present: int, limits: dict[str, int], most: int
+    present: int, limits: dict[str, Any], most: int
 ) -> None:
     world = World(present, **limits)
     for _ in range(most):
@@ -202,7 +207,7 @@ async def test_what_cannot_be_written_down_is_not_counted_and_not_begun() -> Non
 
     for _ in range(5):
         with pytest.raises(NotFound):
-            await world.limiter.count_destroy(world.account, {}, unwritten)
+            await world.limiter.count_destroy(world.account, toy("there-0"), {}, unwritten)
 
     assert world.bounds(toy("there-0")).brake == ""
 
@@ -214,10 +219,10 @@ async def test_destroys_side_by_side_are_all_written_down() -> None:
         await asyncio.sleep(0)
         return {**config, "status": status}
 
-    await asyncio.gather(*(world.limiter.count_destroy(world.account, {}, slow) for _ in range(20)))
+    await asyncio.gather(*(world.limiter.count_destroy(world.account, toy("there-0"), {}, slow) for _ in range(20)))
 
-    assert destroys_within_the_hour(world.config["status"], "Toy", world.now) == 20
-    assert destroys_within_the_hour(world.config["status"], "Other", world.now) == 0
+    assert destroys_within_the_hour(world.config["status"], "Toy", world.now) == {"team": 20}
+    assert destroys_within_the_hour(world.config["status"], "Other", world.now) == {}
 
 
 async def test_a_deletion_that_was_begun_is_finished_behind_the_brake() -> None:
@@ -247,3 +252,138 @@ async def test_ephemeral_namespaces_have_no_brake() -> None:
     assert world.bounds(toy("there-0"), ephemeral).brake == ""
     await world.destroy(ephemeral)
     assert "status" not in world.config
+
+
+async def test_one_namespaces_deletions_leave_others_a_part_of_their_own() -> None:
+    world = World(10, neighbours=("bank", "shop"))
+    for _ in range(3):
+        await world.destroy()
+
+    assert "of namespace team" in world.bounds(toy("there-0")).brake
+    with pytest.raises(Terminal, match="at most 3 may, so that others"):
+        await world.destroy()
+    assert world.bounds(toy("bank-0", "bank")).brake == ""
+    await world.destroy(obj=toy("bank-0", "bank"))
+
+    world.restart()
+    assert world.bounds(toy("there-0")).brake
+    assert world.bounds(toy("shop-0", "shop")).brake == ""
+
+
+@pytest.mark.parametrize("restarts", [True, False])
+async def test_a_mistake_in_many_namespaces_is_stopped_for_all(*, restarts: bool) -> None:
+    world = World(0, neighbours=tuple(f"team-{number}" for number in range(20)))
+    gone = 0
+    for number in range(20):
+        try:
+            await world.destroy(obj=toy(f"team-{number}-0", f"team-{number}"))
+        except Terminal as braked:
+            assert "at most 6 may" in str(braked)  # noqa: PT017 - the others are let pass
+            break
+        gone += 1
+        if restarts:
+            world.restart()
+
+    assert gone == 6
+    assert world.bounds(toy("team-19-0", "team-19")).brake
+
+
+@pytest.mark.parametrize(("neighbours", "most"), [(("bank",), 5), ((), 10)])
+async def test_of_a_limit_that_is_set_one_namespace_may_use_half(neighbours: tuple[str, ...], most: int) -> None:
+    world = World(30, neighbours=neighbours, destroysPerHour=10)
+    for _ in range(most):
+        await world.destroy()
+
+    with pytest.raises(Terminal, match="within an hour"):
+        await world.destroy()
+
+
+async def test_counts_without_a_namespace_of_the_version_before_count_for_all() -> None:
+    world = World(10, neighbours=("bank",))
+    entry = {"kind": "Toy", "minute": "2026-11-21T11:55:00Z", "count": 6}
+    world.configs.config["status"] = {"recentDestroys": [entry]}
+
+    assert "6 databases" in world.bounds(toy("bank-0", "bank")).brake
+
+
+def test_what_is_written_down_stays_bounded_however_many_namespaces_there_are() -> None:
+    status: Object = {}
+    for number in range(700):
+        status = with_one_more(status, "Toy", f"team-{number}", START)
+
+    assert len(status["recentDestroys"]) <= 512
+    assert destroys_within_the_hour(status, "Toy", START).total() == 700
+
+
+async def test_a_deletion_of_what_was_made_within_the_hour_does_not_count() -> None:
+    world = World(10)
+    young = toy("there-0")
+    young["metadata"]["deletionTimestamp"] = "2026-11-21T12:00:00Z"
+    young["status"] = {"madeAt": "2026-11-21T11:30:00Z"}
+    for _ in range(5):
+        await world.destroy(obj=young)
+    assert "status" not in world.config
+
+    for _ in range(3):
+        await world.destroy()
+    assert world.bounds(young).brake == ""
+    world.now += timedelta(minutes=31)
+    assert world.bounds(young).brake
+    assert world.bounds({**young, "status": {"madeAt": "2026-11-21T23:00:00Z"}}).brake
+
+
+def _owner(namespace: str, uid: str = "", installation: str = "home") -> Owner:
+    return Owner(installation, "uid", "claim", namespace, "orders", "db", uid)
+
+
+def test_limits_count_what_lives_on_without_a_resource() -> None:
+    world = World(2, instances=5, perNamespace=4)
+    new, team = toy("new", held=False), {"metadata": {"name": "team", "uid": "team-uid"}}
+    assert world.limiter.wants_list(new, world.account)
+    owners = {
+        "kept-1": _owner("team", "team-uid"),
+        "kept-2": _owner("team"),
+        "former": _owner("team", "former-uid"),
+        "foreign": _owner("team", "team-uid", "elsewhere"),
+    }
+    world.limiter.listed("default", "account", Sweep({}, complete=True, owners=owners))
+
+    assert not world.limiter.wants_list(new, world.account)
+    # Those of a former namespace of that name are not this one's, but they are there.
+    assert "at most 5 databases by ProviderConfig" in world.bounds(new, team).limit_reached
+    world.limiter.orphans.gone("default", "former")
+    assert "at most 4 databases of namespace team" in world.bounds(new, team).limit_reached
+    with pytest.raises(Terminal, match="at most 4"), world.limiter.reserved(new, world.account, team):
+        pass
+    world.limiter.orphans.gone("default", "kept-2")
+    assert world.bounds(new, team).limit_reached == ""
+    world.limiter.orphans.let_go("default", "kept-3", _owner("team", "team-uid"))
+    assert "at most 4" in world.bounds(new, team).limit_reached
+
+
+def test_what_has_a_resource_is_counted_once() -> None:
+    world = World(2, perNamespace=3)
+    named = toy("there-0")
+    named["metadata"] |= {"annotations": {"fairlead.dev/external-name": "db-0"}, "resourceVersion": "2"}
+    world.informer.store.remember(named)
+    world.limiter.listed("default", "account", Sweep({}, complete=True, owners={"db-0": _owner("team")}))
+
+    assert world.bounds(toy("new", held=False)).limit_reached == ""
+
+
+def test_a_list_that_is_not_complete_takes_nothing_away() -> None:
+    world = World(0, instances=1)
+    world.limiter.listed("default", "account", Sweep({}, complete=True, owners={"kept": _owner("team")}))
+    world.limiter.listed("default", "account", Sweep({}, complete=False))
+    assert world.bounds(toy("new", held=False)).limit_reached
+
+
+def test_a_kind_without_data_has_no_limits() -> None:
+    world = World(2, instances=2)
+    anything: Any = world.accounts
+    world.limiter = Limiter(world.informer, anything, lambda: world.now, stateful=False)
+
+    assert world.bounds(toy("new", held=False)).limit_reached == ""
+    assert not world.limiter.wants_list(toy("new", held=False), world.account)
+    with world.limiter.reserved(toy("new", held=False), world.account, {}):
+        pass

@@ -27,16 +27,16 @@ DESIRED = Desired(Spec(), "edited", 2, OWNER)
 MARKS = Marks("db", "one", "account", Converged(1, "before", "seen", 1))
 DRIFTED = replace(MARKS, converged=Converged(1, "edited", "seen", 1))
 
-STORAGE = Change("storage", 40, 20, Class.ONLINE, Queue.OPEN)
-CLASS = Change("class", "large", "small", Class.RESTART, Queue.OPEN)
+STORAGE = Change(("storage",), 40, 20, Class.ONLINE, Queue.OPEN)
+CLASS = Change(("class",), "large", "small", Class.RESTART, Queue.OPEN)
 QUEUED_CLASS = replace(CLASS, queue=Queue.WAITING)
-REVERT = Change("class", "small", "large", Class.ONLINE, Queue.CANCEL)
-PORT = Change("port", 5433, 5432, Class.LOCKOUT)
-MAJOR = Change("version", "17", "16.4", Class.LOSS, Queue.OPEN)
-WINDOW = Change("window", "a", "b")
-GROUP = Change("group", "of-17", "of-16", along="version")
+REVERT = Change(("class",), "small", "large", Class.ONLINE, Queue.CANCEL)
+PORT = Change(("port",), 5433, 5432, Class.LOCKOUT)
+MAJOR = Change(("version",), "17", "16.4", Class.LOSS, Queue.OPEN)
+WINDOW = Change(("window",), "a", "b")
+GROUP = Change(("group",), "of-17", "of-16", along=("version",))
 BUSY = replace(STORAGE, veto=("CloudBusy", "being optimized"))
-OLDER = Change("version", "15", "16.4", Class.LOSS, Queue.OPEN, ("InvalidValue", "no downgrade"))
+OLDER = Change(("version",), "15", "16.4", Class.LOSS, Queue.OPEN, ("InvalidValue", "no downgrade"))
 
 
 @dataclass(frozen=True)
@@ -182,4 +182,4 @@ def test_what_showed_beside_a_difference_is_forgotten() -> None:
     sent, plan = Sent(), Update((WINDOW, STORAGE))
     sent.note(plan, NOW)
     sent.sift(Update((STORAGE,)), (STORAGE,), NOW, SETTLE)
-    assert list(sent.tries) == ["storage"]
+    assert list(sent.tries) == [("storage",)]

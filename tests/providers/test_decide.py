@@ -43,11 +43,11 @@ OURS = Owner("home", "uid-1", "claim-1", "team", "orders", "db")
 FORMER = replace(OURS, identity="uid-0")
 STRANGER = Owner("elsewhere", "uid-9", "claim-9")
 GRACE = timedelta(seconds=60)
-SIZE = Change("size", 5, 3)
-ONLINE = Change("limit", 5, 3)
-RESTART = Change("class", "large", "small", Class.RESTART)
-LOCKOUT = Change("port", 5433, 5432, Class.LOCKOUT)
-LOSS = Change("backups", 0, 7, Class.LOSS)
+SIZE = Change(("size",), 5, 3)
+ONLINE = Change(("limit",), 5, 3)
+RESTART = Change(("class",), "large", "small", Class.RESTART)
+LOCKOUT = Change(("port",), 5433, 5432, Class.LOCKOUT)
+LOSS = Change(("backups",), 0, 7, Class.LOSS)
 CONVERGED = Converged(1, "spec-1", "seen-1", 1)
 
 
@@ -63,7 +63,8 @@ DELETING = Lifecycle(deleting=True, held=True, policy=Policy.DELETE)
 
 def scene(observation: Any, marks: Marks = MARKED, **changed: Any) -> Scene[Spec]:
     """Build a scene; names of Desired, Lifecycle, Bounds and Scene may be changed."""
-    lifecycle = {key: changed.pop(key) for key in ("deleting", "held", "policy", "paused") if key in changed}
+    of_lifecycle = ("deleting", "held", "policy", "paused", "withheld")
+    lifecycle = {key: changed.pop(key) for key in of_lifecycle if key in changed}
     desired = {
         key: changed.pop(key)
         for key in ("consent", "observe_only", "correct_drift", "apply_now", "spec_hash")
@@ -263,6 +264,10 @@ ROWS: dict[str, Row] = {
     ),
     "without a word nothing absent is let go": row(scene(GONE, LONG_GONE, deleting=True, policy=None), Wait),
     "detach touches nothing": row(scene(there(), deleting=True, policy=Policy.DETACH), Release, mark=False),
+    "a word beyond the resource's own policy destroys nothing": row(
+        scene(there(), deleting=True, withheld="x"), Refuse, reason="HeldDeletion"
+    ),
+    "and holds up nothing that is gone": row(scene(GONE, LONG_GONE, deleting=True, withheld="x"), Finish),
     "orphan is marked released": row(scene(there(), deleting=True, policy=Policy.ORPHAN), Release, mark=True),
     "delete destroys": row(scene(there(), deleting=True), Destroy, policy=Policy.DELETE),
     "snapshot keeps": row(scene(there(), deleting=True, policy=Policy.SNAPSHOT), Destroy, policy=Policy.SNAPSHOT),
@@ -301,6 +306,29 @@ ROWS: dict[str, Row] = {
     "our own deletion needs no grace": row(scene(GONE, deleting=True, delete_intended=True), Finish),
     "our own deletion is finished": row(
         scene(Absent(remains=True), deleting=True, delete_intended=True), Destroy, policy=Policy.DELETE
+    ),
+    "what others took away is not let go under Snapshot without a backup": row(
+        scene(GONE, LONG_GONE, deleting=True, policy=Policy.SNAPSHOT), Refuse, reason="BackupImpossible"
+    ),
+    "what others took away goes under Snapshot where a backup is seen": row(
+        scene(GONE, LONG_GONE, deleting=True, policy=Policy.SNAPSHOT, backup="b"), Finish
+    ),
+    "our own deletion under Snapshot lets nothing go without its backup": row(
+        scene(GONE, deleting=True, policy=Policy.SNAPSHOT, delete_intended=True), Refuse, reason="BackupImpossible"
+    ),
+    "where backups take their time the final one is waited for": row(
+        scene(GONE, LONG_GONE, deleting=True, policy=Policy.SNAPSHOT, delete_intended=True, eventual=True),
+        Wait,
+        reason="Deleting",
+    ),
+    "a retirement that was cut off is finished before its backup is looked for": row(
+        scene(Absent(remains=True), deleting=True, policy=Policy.SNAPSHOT, delete_intended=True), Destroy
+    ),
+    "what was never Ready is let go under Snapshot": row(
+        scene(GONE, FRESH, deleting=True, policy=Policy.SNAPSHOT), Finish
+    ),
+    "a kind without data is let go under Snapshot": row(
+        scene(GONE, LONG_GONE, deleting=True, policy=Policy.SNAPSHOT, stateful=False), Finish
     ),
     "an orphan's logins stay": row(scene(Absent(remains=True), LONG_GONE, deleting=True, policy=Policy.ORPHAN), Finish),
 }

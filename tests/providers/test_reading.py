@@ -41,6 +41,19 @@ def test_a_word_counts_for_its_own_uid_alone(word: str, policy: Policy | None) -
     assert reading.word_of(obj({P + "teardown": word})) is policy
 
 
+@pytest.mark.parametrize("own", [Policy.ORPHAN, Policy.SNAPSHOT, Policy.DELETE])
+@pytest.mark.parametrize("word", [None, Policy.DETACH, Policy.ORPHAN, Policy.SNAPSHOT, Policy.DELETE])
+def test_a_word_destroys_no_more_than_the_resources_own_policy_asks_for(word: Policy | None, own: Policy) -> None:
+    agreed = {
+        (Policy.SNAPSHOT, Policy.SNAPSHOT),
+        (Policy.SNAPSHOT, Policy.DELETE),
+        (Policy.DELETE, Policy.DELETE),
+    }
+    destroys = word in (Policy.SNAPSHOT, Policy.DELETE)
+
+    assert bool(reading.withheld(word, own)) is (destroys and (word, own) not in agreed)
+
+
 @pytest.mark.parametrize(
     ("value", "is_paused"),
     [

@@ -278,6 +278,26 @@ async def test_a_refusal_is_told_with_its_reason() -> None:
     assert "intent" not in obj["status"]
 
 
+async def test_an_adopted_databases_lost_password_is_told_without_a_resync() -> None:
+    world = World(ToyCloud())
+    world.ask()
+    await world.settle()
+    (toy,) = world.cloud.toys.values()
+    # As the end of a namespace takes both along.
+    for place in (("toys", Key("team", "db")), ("secrets", Key("team", "db-credentials"))):
+        world.kube.objects.pop(place)
+    await world.step()
+    world.ask()
+    await world.step()
+    assert world.reason("Stalled") == "PredecessorFound"
+
+    world.annotate(adopt=toy.incarnation)
+    await world.settle()
+
+    assert world.reason("Stalled") == "PasswordUnknown"
+    assert world.cloud.calls == ["create", "adopt"]
+
+
 async def test_a_strangers_database_under_our_name_is_not_touched() -> None:
     world = World(ToyCloud())
     world.ask()

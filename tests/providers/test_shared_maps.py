@@ -46,7 +46,7 @@ CASES = (
 def test_row(case: Case) -> None:
     found = diff(Model(tags=case.want), Model(tags=case.have), ignore=case.ignore, applied=case.applied)
 
-    assert tuple((one.path, one.want) for one in found) == case.changes
+    assert tuple((one.shown, one.want) for one in found) == case.changes
 
 
 def test_keys_are_those_of_maps_that_others_write_as_well() -> None:

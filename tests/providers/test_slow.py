@@ -49,7 +49,7 @@ class LateCloud(ToyCloud):
     ) -> Operation | None:
         if not self.deaf:
             return await super().update(target, observed, changes, fence)
-        self.calls.append(f"update {[change.path for change in changes]}")
+        self.calls.append(f"update {[change.shown for change in changes]}")
         return None
 
     async def set_password(

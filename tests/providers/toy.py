@@ -119,13 +119,13 @@ class ToyCloud:
     ) -> Operation | None:
         fence.check()
         self._fails("update", done=False)
-        self.calls.append(f"update {[change.path for change in changes]}")
+        self.calls.append(f"update {[change.shown for change in changes]}")
         toy = self.toys[target.name]
         assert toy.incarnation == observed.incarnation
         toy.size, toy.busy, toy.owner = target.spec.size, self.slow, target.owner
         for change in changes:
-            if change.path.startswith("tags."):
-                key = change.path.removeprefix("tags.")
+            if change.path[0] == "tags":
+                key = change.path[1]
                 toy.tags.pop(key, None)
                 toy.tags |= {} if change.want is None else {key: str(change.want)}
         self._fails("update", done=True)
@@ -169,6 +169,7 @@ class ToyCloud:
         self.toys[target.name].released = True
 
     async def backup_of(self, target: Target[ToyParameters]) -> str:
+        self._fails("backup_of", done=False)
         return f"backup-of-{target.name}" if f"backup {target.name}" in self.calls else ""
 
     async def delete(
@@ -237,7 +238,7 @@ def provider_of(cloud: ToyCloud) -> Provider[ToyParameters, ToyConfig]:
         hash_of=lambda _spec, _name: "",
         logins=lambda target: (f"app_{target.hash}_a", f"app_{target.hash}_b"),
         guarded=lambda target, observed: (
-            () if target.owner.owns(observed.owner) else (Change("owner", "ours", "nobody's"),)
+            () if target.owner.owns(observed.owner) else (Change(("owner",), "ours", "nobody's"),)
         ),
         classify=lambda change, _observed: replace(change, kind=Class.ONLINE),
         login_versions=lambda observed: dict(cloud.toys[observed.name].passwords),

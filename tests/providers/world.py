@@ -102,9 +102,10 @@ class MemoryKube:
         del stored["metadata"]["finalizers"][int(operations[-1]["path"].rpartition("/")[2])]
         return self._store(resource, stored)
 
-    async def delete(self, resource: Resource, key: Key, *, uid: str) -> None:
+    async def delete(self, resource: Resource, key: Key, *, uid: str, resource_version: str) -> None:
         self.writes.append(f"delete {resource.plural}")
-        assert self.objects[resource.plural, key]["metadata"]["uid"] == uid
+        stored = self.objects[resource.plural, key]["metadata"]
+        assert (stored["uid"], stored["resourceVersion"]) == (uid, resource_version)
         del self.objects[resource.plural, key]
 
 
@@ -138,7 +139,7 @@ class World:
         self.events = EventRecorder(port, controller="toy", instance=process)
         around: Around[Any, Any] = Around(self.store, self.events, gatherer, effects)
         self.reconcile = Reconciler(provider, port, accounts, settings, around)
-        if kube is None:
+        if not self.kube.objects:
             self.kube.put(CONFIGS, {
                 "metadata": {"name": "default", "generation": 1},
                 "spec": {"allowedNamespaces": {"selector": {}}},

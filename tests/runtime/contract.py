@@ -40,7 +40,7 @@ async def what_is_absent_is_not_found(kube: Kube, namespace: str) -> None:
     with pytest.raises(NotFound):
         await kube.get(CONFIG_MAPS, Key(namespace, "never"))
     with pytest.raises(NotFound):
-        await kube.delete(CONFIG_MAPS, Key(namespace, "never"), uid=NO_UID)
+        await kube.delete(CONFIG_MAPS, Key(namespace, "never"), uid=NO_UID, resource_version="1")
     absent = thing(namespace, "never")
     absent["metadata"] |= {"uid": NO_UID, "resourceVersion": "1"}
     with pytest.raises(NotFound):
@@ -60,11 +60,21 @@ async def a_replacement_wants_the_version_that_is_stored(kube: Kube, namespace: 
 async def a_deletion_means_one_object(kube: Kube, namespace: str) -> None:
     first = await kube.create(CONFIG_MAPS, thing(namespace, "a"), manager="m")
     with pytest.raises(WriteConflict):
-        await kube.delete(CONFIG_MAPS, key_of(first), uid=NO_UID)
-    await kube.delete(CONFIG_MAPS, key_of(first), uid=uid_of(first))
+        await kube.delete(CONFIG_MAPS, key_of(first), uid=NO_UID, resource_version=version_of(first))
+    left = await kube.delete(CONFIG_MAPS, key_of(first), uid=uid_of(first), resource_version=version_of(first))
     second = await kube.create(CONFIG_MAPS, thing(namespace, "a"), manager="m")
 
+    assert left is None
     assert uid_of(second) != uid_of(first)
+
+
+async def a_deletion_wants_the_version_that_is_stored(kube: Kube, namespace: str) -> None:
+    first = await kube.create(CONFIG_MAPS, thing(namespace, "a"), manager="m")
+    second = await kube.replace(CONFIG_MAPS, {**first, "data": {"x": "1"}}, manager="m")
+    with pytest.raises(WriteConflict):
+        await kube.delete(CONFIG_MAPS, key_of(first), uid=uid_of(first), resource_version=version_of(first))
+
+    assert version_of(await kube.get(CONFIG_MAPS, key_of(first))) == version_of(second)
 
 
 async def pages_together_are_the_whole_at_one_version(kube: Kube, namespace: str) -> None:
@@ -89,7 +99,7 @@ async def a_watch_tells_all_that_came_after_a_list_in_order(kube: Kube, namespac
     listed = await kube.list_page(CONFIG_MAPS, selection)
     first = await kube.create(CONFIG_MAPS, thing(namespace, "a"), manager="m")
     second = await kube.replace(CONFIG_MAPS, {**first, "data": {"x": "1"}}, manager="m")
-    await kube.delete(CONFIG_MAPS, key_of(first), uid=uid_of(first))
+    await kube.delete(CONFIG_MAPS, key_of(first), uid=uid_of(first), resource_version=version_of(second))
     events: list[WatchEvent] = []
     stream: Any = kube.watch(
         CONFIG_MAPS, selection, resource_version=listed.resource_version, timeout=timedelta(seconds=60)
@@ -112,6 +122,7 @@ CONTRACT: Final[tuple[Clause, ...]] = (
     what_is_absent_is_not_found,
     a_replacement_wants_the_version_that_is_stored,
     a_deletion_means_one_object,
+    a_deletion_wants_the_version_that_is_stored,
     pages_together_are_the_whole_at_one_version,
     a_watch_tells_all_that_came_after_a_list_in_order,
 )

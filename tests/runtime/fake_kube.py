@@ -69,6 +69,8 @@ class FakeKube:
     dials: list[Dial] = field(default_factory=list)
     writes: list[tuple[str, str]] = field(default_factory=list)
     refuse_writes: ApiError | None = None
+    reviews: list[Object] = field(default_factory=list)
+    denied: set[tuple[str, str]] = field(default_factory=set)
     compacted: int = 0
 
     def __post_init__(self) -> None:
@@ -136,6 +138,12 @@ class FakeKube:
         fresh = {**obj["metadata"], "uid": f"uid-{next(self._uids)}", "generation": 1}
         return self._store(resource, {**deepcopy(obj), "metadata": fresh}, "ADDED")
 
+    async def review(self, resource: Resource, spec: Object) -> Object:  # noqa: ARG002 - the port has it
+        await asyncio.sleep(0)
+        self.reviews.append(spec)
+        wanted = spec["resourceAttributes"]
+        return {"status": {"allowed": (wanted["resource"], wanted["verb"]) not in self.denied}}
+
     async def apply(
         self, resource: Resource, obj: Object, *, manager: str, force: bool = False, subresource: str = ""
     ) -> Object:
@@ -154,13 +162,15 @@ class FakeKube:
         raise NotImplementedError("the fake knows no patches")
 
     async def delete(
-        self, resource: Resource, key: Key, *, uid: str, resource_version: str = "", propagation: str = "Background"
-    ) -> None:
-        del resource_version, propagation
+        self, resource: Resource, key: Key, *, uid: str, resource_version: str, propagation: str = "Background"
+    ) -> Object | None:
+        del propagation
         await self._written("delete", resource)
-        if self._existing(resource, key)["metadata"]["uid"] != uid:
-            raise WriteConflict("uid precondition", status=409, reason="Conflict")
+        stored = self._existing(resource, key)["metadata"]
+        if (stored["uid"], stored["resourceVersion"]) != (uid, resource_version):
+            raise WriteConflict("precondition", status=409, reason="Conflict")
         self.remove(resource, key.name, namespace=key.namespace)
+        return None
 
     async def list_page(
         self, resource: Resource, selection: Selection, *, limit: int = 500, next_page: str = ""

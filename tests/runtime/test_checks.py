@@ -84,6 +84,31 @@ def test_an_api_server_that_is_away_makes_it_not_ready_and_never_dead() -> None:
     ]
 
 
+def test_an_api_server_restored_from_a_backup_makes_it_dead_and_a_restart_helps() -> None:
+    async def scene() -> list[Verdict]:
+        kube = FakeKube(version=5_000)
+        verdicts = []
+        for _ in range(2):
+            cache = cache_of(kube)
+            cache.informer(WIDGETS)
+            health = checks_of(cache, [Controller("widget", settle)])
+            running = asyncio.create_task(cache.run())
+            await asyncio.sleep(1)
+            verdicts.append(verdict(health))
+            kube.version = 1_000
+            kube.compact()
+            kube.put(WIDGETS, "new")
+            await asyncio.sleep(600)
+            verdicts.append(verdict(health))
+            running.cancel()
+            await asyncio.wait((running,))
+        return verdicts
+
+    well, dead = Verdict(live=True, ready=True), Verdict(live=False, ready=False)
+
+    assert run(scene()) == [well, dead, well, well]
+
+
 def test_requests_that_nothing_answers_make_it_not_ready_within_seconds_and_never_dead() -> None:
     async def scene(away: timedelta) -> Verdict:
         cache = cache_of(FakeKube())

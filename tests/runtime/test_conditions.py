@@ -212,3 +212,65 @@ DAEMON = {"desiredNumberScheduled": 3, "currentNumberScheduled": 3, "updatedNumb
 )
 def test_kstatus(case: KstatusCase) -> None:
     assert kstatus(case.obj) == case.expected
+
+
+# What other operators write, which no schema of ours holds.
+
+ODD_STATUSES: dict[str, Any] = {
+    "no map": "Running",
+    "a list": ["Ready"],
+    "conditions that are a text": {"conditions": "Ready"},
+    "conditions that are a map": {"conditions": {"Ready": "True"}},
+    "conditions that are texts": {"conditions": ["Ready"]},
+    "conditions without a type": {"conditions": [{"status": "True"}, None, 3]},
+    "a type that is no text": {"conditions": [{"type": ["Ready"], "status": "True"}]},
+    "a status that is no text": {"conditions": [{"type": "Ready", "status": True}]},
+    "a generation that is a text": {"observedGeneration": "one"},
+    "a generation that is true": {"observedGeneration": True},
+}
+
+
+@pytest.mark.parametrize("status", ODD_STATUSES.values(), ids=ODD_STATUSES)
+def test_an_odd_status_holds_no_condition_and_is_current(status: Any) -> None:
+    obj = {"metadata": {"generation": 1}, "status": status}
+
+    assert find(obj, "Ready") is None
+    assert not is_true(obj, "Ready")
+    assert kstatus(obj) == "Current"
+
+
+def test_a_condition_without_reason_and_message_has_both() -> None:
+    bare = {"type": "Ready", "status": "False"}
+
+    assert find({"status": {"conditions": [bare]}}, "Ready") == {**bare, "reason": "Unknown", "message": ""}
+
+
+def test_a_condition_in_odd_words_is_told_in_words_that_the_api_takes() -> None:
+    odd = {
+        "type": "Ready",
+        "status": "False",
+        "reason": "not ready: yet",
+        "message": "x" * 40_000,
+        "observedGeneration": "7",
+    }
+
+    found = find({"status": {"conditions": [odd, odd]}}, "Ready")
+
+    assert found is not None
+    assert (found["reason"], len(found["message"])) == ("Unknown", 2_000)
+    assert "observedGeneration" not in found
+
+
+def test_old_conditions_of_any_shape_are_written_anew() -> None:
+    merged = merge(["x", {"status": "True"}], [Condition("Ready", "True", "R", "m", 1)], NOW)  # type: ignore[list-item]  # odd on purpose
+
+    assert [each["type"] for each in merged] == ["Ready"]
+
+
+def test_a_message_is_cut_and_holds_nothing_that_a_terminal_obeys() -> None:
+    text = "a\x1b]0;title\x07b\n\x9b2Jc\u202edcba\u2066 é 日本" + "x" * 3_000
+
+    message = Condition("Ready", "False", "R", text, 1).message
+
+    assert message.startswith("a]0;titleb 2Jcdcba é 日本xxx")
+    assert len(message) == 2_000

@@ -1,6 +1,7 @@
 """The controller in virtual time: when a key is looked at, how often, and what trouble does to its neighbours."""
 
 import asyncio
+import itertools
 from collections import Counter
 from dataclasses import dataclass
 from datetime import timedelta
@@ -60,9 +61,10 @@ class PolicyCase:
         pytest.param(PolicyCase(Blocked("R", "x"), range(11, 14), (300, 330)), id="blocked is polled slowly"),
         pytest.param(PolicyCase(Terminal("R", "x"), range(11, 14), (300, 330)), id="terminal is polled slowly"),
         pytest.param(
-            PolicyCase(Conflict("x"), range(600, 615), (0, 0.01), 600), id="a conflict is tried again at once"
+            PolicyCase(Conflict("x"), range(14, 20), (0, 0.01)),
+            id="a conflict is tried again at once, and ever more rarely when it repeats",
         ),
-        pytest.param(PolicyCase(WriteConflict("x"), range(600, 615), (0, 0.01), 600), id="a write conflict too"),
+        pytest.param(PolicyCase(WriteConflict("x"), range(14, 20), (0, 0.01)), id="a write conflict too"),
     ],
 )
 def test_each_class_of_trouble_has_its_pace(case: PolicyCase) -> None:
@@ -158,6 +160,67 @@ def test_a_success_lets_the_next_failure_count_as_the_first() -> None:
 
     assert times[6] - times[5] >= 16
     assert 0.5 <= times[8] - times[7] <= 0.75
+
+
+def test_conflicts_that_repeat_grow_a_pause_of_their_own_until_a_success() -> None:
+    outcomes = iter([Conflict("x")] * 8 + [None] + [Conflict("x")] * 2)
+
+    async def mostly_conflicting(_: Key) -> Result:
+        if failure := next(outcomes, None):
+            raise failure
+        return Result(requeue_after=timedelta(seconds=100))
+
+    async def scene() -> tuple[list[float], list[object]]:
+        kube = FakeKube()
+        kube.put(WIDGETS, "w")
+        with capture_logs() as logs:
+            async with staged(mostly_conflicting, kube) as stage:
+                await asyncio.sleep(300)
+                return stage.times("w"), [line["failures"] for line in logs if line["event"] == "pass failed"]
+
+    times, failures = run(scene())
+    pauses = [later - sooner for sooner, later in itertools.pairwise(times)]
+
+    assert pauses[0] == pytest.approx(0, abs=0.01)
+    assert 0.05 <= pauses[1] <= 0.08
+    assert all(later > sooner for sooner, later in itertools.pairwise(pauses[:8]))
+    assert 3.2 <= pauses[7] <= 4.8
+    assert pauses[9] == pytest.approx(0, abs=0.01)
+    # A few are a part of life; what goes on is said.
+    assert failures == [5, 6, 7, 8]
+
+
+def test_a_failure_after_conflicts_counts_as_the_first_failure() -> None:
+    outcomes = iter([Conflict("x")] * 6 + [Transient("x")])
+
+    async def conflicting_then_failing(_: Key) -> Result:
+        if failure := next(outcomes, None):
+            raise failure
+        return SETTLED
+
+    async def scene() -> list[float]:
+        kube = FakeKube()
+        kube.put(WIDGETS, "w")
+        async with staged(conflicting_then_failing, kube) as stage:
+            await asyncio.sleep(300)
+            return stage.times("w")
+
+    times = run(scene())
+
+    assert 0.5 <= times[7] - times[6] <= 0.75
+
+
+def test_an_edit_ends_the_pause_after_conflicts() -> None:
+    async def scene() -> list[float]:
+        kube = FakeKube()
+        kube.put(WIDGETS, "w", spec={"n": 1})
+        async with staged(raising(Conflict("x")), kube) as stage:
+            await asyncio.sleep(100)
+            kube.put(WIDGETS, "w", spec={"n": 2})
+            await asyncio.sleep(1)
+            return stage.times("w")
+
+    assert any(at == pytest.approx(100, abs=0.1) for at in run(scene()))
 
 
 def test_an_edit_ends_a_pause() -> None:

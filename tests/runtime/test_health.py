@@ -1,4 +1,6 @@
 import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
 
 import pytest
 
@@ -36,6 +38,81 @@ async def test_each_path_has_its_answer(path: str, status: int, said: str) -> No
     assert code == status
     assert said in body
     assert strange == 404
+
+
+@dataclass
+class Served:
+    """A server on a free port, a clock of its own, and how often its checks were asked."""
+
+    now: float = 0.0
+    asked: int = 0
+    port: int = 0
+
+    def check(self) -> None:
+        self.asked += 1
+
+
+@pytest.fixture
+async def served() -> AsyncIterator[Served]:
+    made = Served()
+    health = Health(live={"counted": made.check}, ready={})
+    server = await serve_health(health, host="127.0.0.1", port=0, monotonic=lambda: made.now)
+    made.port = server.sockets[0].getsockname()[1]
+    yield made
+    server.close()
+    await server.wait_closed()
+
+
+async def test_metrics_are_computed_once_a_second_however_often_they_are_asked_for(served: Served) -> None:
+    request = b"GET /metrics HTTP/1.1\r\n\r\n"
+    answers = {(await asked(served.port, request))[1] for _ in range(20)}
+    assert served.asked == 1
+    assert len(answers) == 1
+
+    served.now += 1.0
+    await asked(served.port, request)
+    assert served.asked == 2
+
+
+async def test_a_probe_is_answered_however_many_idle_connections_there_are(served: Served) -> None:
+    idle = [await asyncio.open_connection("127.0.0.1", served.port) for _ in range(100)]
+
+    code, _ = await asked(served.port, b"GET /healthz HTTP/1.1\r\n\r\n")
+
+    # The oldest gave way: 32 places, one of which the probe had.
+    ends = await asyncio.gather(*(_end(reader) for reader, _ in idle[:69]))
+    assert code == 200
+    assert ends == [True] * 69
+    assert not any(reader.at_eof() for reader, _ in idle[69:])
+    for _, writer in idle:
+        writer.close()
+
+
+async def test_an_idle_connection_and_one_that_takes_no_answer_are_closed(served: Served) -> None:
+    idle, idle_writer = await asyncio.open_connection("127.0.0.1", served.port)
+    begun, begun_writer = await asyncio.open_connection("127.0.0.1", served.port)
+    begun_writer.write(b"GET /metrics HTTP/1.1\r\n")
+
+    assert await _end(idle)
+    assert await _end(begun)
+    idle_writer.close()
+    begun_writer.close()
+
+
+async def test_a_line_without_an_end_is_not_kept(served: Served) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", served.port)
+    writer.write(b"GET /" + b"a" * 100_000)
+
+    assert await _end(reader)
+    writer.close()
+
+
+async def _end(reader: asyncio.StreamReader) -> bool:
+    """Wait until the server has closed a connection without an answer."""
+    try:
+        return await asyncio.wait_for(reader.read(), 60.0) == b""
+    except ConnectionError:
+        return True
 
 
 def test_metrics_have_the_names_that_dashboards_ask_for() -> None:

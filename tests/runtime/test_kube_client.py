@@ -1,7 +1,7 @@
 """The client against servers that answer badly or not at all, and against credentials that rotate."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -14,10 +14,12 @@ from runtime.errors import ApiError, Forbidden, NoAnswer, NotLeading
 from runtime.kube import Selection
 from runtime.kube_client import KubeClient
 from runtime.kube_session import SessionSource
-from runtime.objects import CONFIG_MAPS, SECRETS, Key
+from runtime.objects import CONFIG_MAPS, SECRETS, Key, Object
+from runtime.preconditions import patch_tests
 from tests.runtime.virtual_clock import VirtualClock
 
 KEY = Key("ns", "a")
+READ: Object = {"metadata": {"name": "a", "namespace": "ns", "uid": "u", "resourceVersion": "7"}}
 EVERYTHING = Selection()
 HASTE = timedelta(milliseconds=200)
 PATIENCE = timedelta(seconds=20)
@@ -328,7 +330,7 @@ async def test_a_closed_fence_sends_no_write_and_lets_reads_pass(tmp_path: Path)
     async def writes(kube: KubeClient, may_write: Callable[[], bool]) -> str:
         fence.bind(may_write)
         try:
-            await kube.json_patch(CONFIG_MAPS, KEY, [], manager="m")
+            await kube.json_patch(CONFIG_MAPS, KEY, patch_tests(READ), manager="m")
         except NotLeading:
             return "not sent"
         return "sent"
@@ -341,6 +343,46 @@ async def test_a_closed_fence_sends_no_write_and_lets_reads_pass(tmp_path: Path)
         await kube.get(CONFIG_MAPS, KEY)
 
     assert (closed, late, free, methods) == ("not sent", "not sent", "sent", ["PATCH", "GET"])
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        pytest.param(lambda kube: kube.apply(CONFIG_MAPS, {"metadata": {"name": "a"}}, manager="m"), id="apply"),
+        pytest.param(
+            lambda kube: kube.apply(CONFIG_MAPS, {"metadata": {"name": "a", "uid": "u"}}, manager="m"),
+            id="an apply without a version",
+        ),
+        pytest.param(
+            lambda kube: kube.apply(CONFIG_MAPS, {"metadata": {"name": "a", "resourceVersion": "7"}}, manager="m"),
+            id="an apply without a uid",
+        ),
+        pytest.param(lambda kube: kube.replace(CONFIG_MAPS, {"metadata": {"name": "a"}}, manager="m"), id="PUT"),
+        pytest.param(lambda kube: kube.json_patch(CONFIG_MAPS, KEY, patch_tests(READ)[:1], manager="m"), id="patch"),
+        pytest.param(
+            lambda kube: kube.json_patch(CONFIG_MAPS, KEY, patch_tests({"metadata": {}}), manager="m"),
+            id="a patch that tests nothing",
+        ),
+        pytest.param(lambda kube: kube.delete(CONFIG_MAPS, KEY, uid="u", resource_version=""), id="deletion"),
+    ],
+)
+async def test_a_controllers_write_that_names_no_version_is_not_sent(
+    tmp_path: Path, write: Callable[[KubeClient], Awaitable[object]]
+) -> None:
+    methods: list[str] = []
+
+    async def behind_a_fence(kube: KubeClient) -> None:
+        fence.bind(lambda: True)
+        await write(kube)
+
+    async with (
+        server(lambda request, _writer: methods.append(request)) as port,
+        client(tmp_path, port) as kube,
+    ):
+        with pytest.raises(ValueError, match="names no uid and resourceVersion"):
+            await asyncio.create_task(behind_a_fence(kube))
+
+    assert methods == []
 
 
 async def test_a_request_that_is_unanswered_when_the_lease_ends_is_an_answer_that_never_came(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from runtime.errors import (
     Invalid,
     NamespaceTerminating,
     NotFound,
+    NotGranted,
     TooManyRequests,
     Unavailable,
     WriteConflict,
@@ -34,6 +35,10 @@ class AnswerCase:
     expected: type[ApiError]
 
 
+NOT_GRANTED = (
+    'secrets "x" is forbidden: User "system:serviceaccount:a:b" cannot get resource "secrets" in API group "" in the'
+    ' namespace "shop"'
+)
 FIELD = {"reason": "FieldManagerConflict", "message": 'conflict with "kubectl"', "field": ".spec.size"}
 TERMINATING = {"reason": "NamespaceTerminating", "message": "ns is being terminated", "field": "metadata.namespace"}
 
@@ -44,6 +49,11 @@ TERMINATING = {"reason": "NamespaceTerminating", "message": "ns is being termina
         pytest.param(AnswerCase(400, status("BadRequest"), Invalid), id="400"),
         pytest.param(AnswerCase(401, status("Unauthorized"), Forbidden), id="401"),
         pytest.param(AnswerCase(403, status("Forbidden"), Forbidden), id="403"),
+        pytest.param(AnswerCase(403, status("Forbidden", message=NOT_GRANTED), NotGranted), id="403 by the authorizer"),
+        pytest.param(
+            AnswerCase(403, status("Forbidden", message='secrets "x" is forbidden: exceeded quota: q'), Forbidden),
+            id="403 by a quota",
+        ),
         pytest.param(
             AnswerCase(403, status("Forbidden", TERMINATING), NamespaceTerminating), id="namespace terminating"
         ),

@@ -148,6 +148,18 @@ async def test_a_broken_watch_goes_on_where_it_was_without_a_list() -> None:
     assert [dial.verb for dial in kube.dials].count("list") == 1
 
 
+async def test_after_a_silent_watch_it_lists_anew() -> None:
+    kube = FakeKube(watch_faults=deque([Fault.SILENT]))
+    async with informed(kube, VirtualClock()) as informer:
+        await informer.synced.wait()
+        kube.put(WIDGETS, "untold")
+        # The server has lost the event, and does not know that it has: no watch will bring it.
+        kube.history.clear()
+        await until(lambda: converged(kube, informer))
+
+    assert [dial.verb for dial in kube.dials][:3] == ["list", "watch", "list"]
+
+
 async def test_a_bookmark_spares_the_relist_after_a_compaction() -> None:
     kube = FakeKube(watch_faults=deque())
     clock = VirtualClock()
@@ -177,6 +189,41 @@ async def test_an_older_list_is_refused() -> None:
         await until(lambda: converged(kube, informer))
 
         assert int(informer.store.seen) > seen
+
+
+async def test_lists_that_stay_older_than_what_was_seen_are_noticed_after_three_minutes() -> None:
+    clock = VirtualClock()
+    kube = FakeKube(clock=clock.monotonic, watch_faults=deque())
+    kube.version = 5_000
+    async with informed(kube, clock, idle_s=60) as informer:
+        await informer.synced.wait()
+        # A backup of long ago takes the place of what is there.
+        kube.watch_faults.append(Fault.GONE)
+        kube.version = 1_000
+        kube.compact()
+        restored_at = clock.seconds
+        await until(lambda: informer.went_back)
+        noticed_at = clock.seconds
+        kube.version = 9_000
+        await until(lambda: not informer.went_back)
+
+    assert 180 <= noticed_at - restored_at < 300
+
+
+async def test_a_few_older_lists_are_no_restored_server() -> None:
+    clock = VirtualClock()
+    kube = FakeKube(clock=clock.monotonic, watch_faults=deque(), list_faults=deque())
+    async with informed(kube, clock, idle_s=60) as informer:
+        await informer.synced.wait()
+        for _ in range(3):
+            kube.list_faults.extend([Fault.OLD] * 4)
+            kube.watch_faults.append(Fault.GONE)
+            kube.compact()
+            kube.put(WIDGETS, f"w{len(kube.objects)}")
+            await until(lambda: converged(kube, informer))
+            clock.seconds += 200
+
+        assert not informer.went_back
 
 
 async def test_a_deletion_that_no_event_told_is_noticed_with_its_last_state() -> None:

@@ -21,6 +21,7 @@ from devcloud.certificates import authority_in
 from tests.support.api import JsonObject
 from tests.support.kinds import CONFIG_MAP, SECRET, Kind, is_ready
 from tests.support.processes import Program
+from tests.support.rds_control import headers_of
 from tests.support.system import System
 from tests.support.waiting import eventually
 
@@ -55,6 +56,7 @@ class Aws:
     url: str
     session: aiohttp.ClientSession
     simulator: Program
+    control_token: str = field(repr=False)
     secret_key: str = field(repr=False)
     person_key: str = field(repr=False)
 
@@ -66,7 +68,8 @@ class Aws:
 
     async def control(self, method: str, path: str, body: object = None) -> Any:
         """Call the simulator's own door, e.g. `("POST", "instances/fl-x", {"vanish": True})`; return its JSON."""
-        async with self.session.request(method, f"{self.url}/_control/{path}", json=body) as answer:
+        headers = headers_of(self.control_token)
+        async with self.session.request(method, f"{self.url}/_control/{path}", json=body, headers=headers) as answer:
             text = await answer.text()
             assert answer.status < 400, f"{method} {path}: {answer.status} {text}"
             return await answer.json(content_type=None) if text else None
@@ -242,9 +245,12 @@ async def simulated_rds(system: System, *, real: bool = True) -> AsyncIterator[A
     databases.mkdir(mode=0o700)
     authority = authority_in(databases, "rds-ca").pem.decode()
     (folder / "key").write_text(secret_key)
+    control_token = secrets.token_urlsafe(30)
+    (folder / "control-token").write_text(control_token)
     arguments = (
         *("devcloud.aws", f"--listen={host}:{_PORT}", f"--account={ACCOUNT}", f"--access-key={ACCESS_KEY}"),
         *(f"--secret-key-file={folder / 'key'}", f"--durations={DURATIONS:g}"),
+        f"--control-token-file={folder / 'control-token'}",
     )
     kept = (f"--state={folder / 'state.json'}", f"--databases={databases}", f"--octet={system.lease.octet}")
     simulator = Program((*arguments, *(kept if real else ())), log=folder / "simulator.log")
@@ -256,6 +262,7 @@ async def simulated_rds(system: System, *, real: bool = True) -> AsyncIterator[A
             url=f"http://{host}:{_PORT}",
             session=session,
             simulator=simulator,
+            control_token=control_token,
             secret_key=secret_key,
             person_key=secrets.token_urlsafe(30),
         )
@@ -281,6 +288,7 @@ async def _tell(aws: Aws, authority: str) -> None:
     await system.kubectl.run(
         "apply", "--server-side", "--kustomize", str(_ROOT / "deploy" / "kustomize" / "clouds" / "aws")
     )
+    system.clouds.append("aws")
     key = {"aws_access_key_id": ACCESS_KEY, "aws_secret_access_key": aws.secret_key}
     await system.create(SECRET, SECRET.new(NAMESPACE, KEY_SECRET, stringData=key))
     await system.create(SECRET, SECRET.new(NAMESPACE, CA_SECRET, stringData={"ca.crt": authority}))

@@ -8,7 +8,7 @@ from tests.support.crash import COMPOSER, PROVIDER
 from tests.support.crash_run import CrashRun
 from tests.support.end_state import end_states
 from tests.support.home import Home, claim, furnish
-from tests.support.kinds import CLAIM, NAMESPACE
+from tests.support.kinds import CLAIM
 
 
 class OnPremRun(CrashRun):
@@ -31,7 +31,7 @@ class OnPremRun(CrashRun):
         return "db"
 
     async def make(self, scope: str) -> None:
-        await self.rig.system.create(NAMESPACE, NAMESPACE.new("", scope))
+        await self.rig.system.namespaced(scope)
         await self.rig.system.create(CLAIM, claim(scope, self.name_of(scope), deletionPolicy="Delete"))
 
     async def end_states(self, scopes: Sequence[str]) -> Mapping[str, object]:

@@ -27,7 +27,6 @@ from tests.support.crash_run import CrashRun
 from tests.support.end_state import name_in, object_state, secret_state
 from tests.support.gate import Effect, Gate, Moment
 from tests.support.kinds import CLAIM, SECRET, claim, is_ready
-from tests.support.kinds import NAMESPACE as NAMESPACES
 from tests.support.kube_proxy import Relay
 
 _HOST = "127.0.0.1"
@@ -96,9 +95,7 @@ class RdsRun(CrashRun):
 
     async def make(self, scope: str) -> None:
         system = self.rig.system
-        labelled = NAMESPACES.new("", scope)
-        labelled["metadata"]["labels"] = {"cloud": "aws"}
-        await system.create(NAMESPACES, labelled)
+        await system.namespaced(scope, cloud="aws")
         await system.create(CLAIM, claim(scope, scope, deletionPolicy="Snapshot"))
 
     def edit(self) -> JsonObject:

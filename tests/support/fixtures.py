@@ -29,7 +29,7 @@ ASSETS = Assets(crds=_ROOT / "crds", compositions=_ROOT / "compositions", deploy
 _APISERVER_FIXTURES = frozenset({"plane", "api", "namespace", "audit", "system"})
 _POSTGRES_FIXTURES = frozenset({"postgres_server", "onprem_server", "onprem_front"})
 _RDS_FIXTURES = frozenset({"served", "simulator", "moto_port"})
-_WITH_SERVERS = tuple(_ROOT / "tests" / name for name in ("apiserver", "postgres", "system"))
+_WITH_SERVERS = tuple(_ROOT / "tests" / name for name in ("apiserver", "postgres", "security", "system"))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

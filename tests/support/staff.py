@@ -26,23 +26,24 @@ QUICK_LEASE = ("--lease-duration=3", "--lease-renew-deadline=2", "--lease-retry=
 
 @dataclass(slots=True)
 class Staff:
-    """Composer and provider at work, under short leases."""
+    """Composer and provider at work, by default under short leases."""
 
     system: System
     composer: Program
     provider: Program
+    flags: tuple[str, ...] = QUICK_LEASE
 
     async def stop_composer(self) -> None:
         assert await self.composer.terminate() == 0
 
     async def start_composer(self) -> None:
-        self.composer = await self.system.start_composer(*QUICK_LEASE)
+        self.composer = await self.system.start_composer(*self.flags)
 
     async def stop_provider(self) -> None:
         assert await self.provider.terminate() == 0
 
     async def start_provider(self) -> None:
-        self.provider = await self.system.start_provider(*QUICK_LEASE)
+        self.provider = await self.system.start_provider(*self.flags)
 
     async def stop(self) -> None:
         await asyncio.gather(self.stop_composer(), self.stop_provider())
@@ -62,13 +63,14 @@ class Staff:
         await self.complete()
 
 
-async def employ(system: System) -> Staff:
-    """Start both processes, on a server whose brake does not bite."""
+async def employ(system: System, *flags: str) -> Staff:
+    """Start both processes, on a server whose brake does not bite; `flags` stand for those of short leases."""
     # A test module destroys more databases in an hour than a platform does.
     limits = {"spec": {"limits": {"destroysPerHour": 1000}}}
     await system.api.merge(PROVIDER_CONFIG.path("", "default"), limits)
-    composer, provider = await asyncio.gather(system.start_composer(*QUICK_LEASE), system.start_provider(*QUICK_LEASE))
-    return Staff(system, composer, provider)
+    chosen = flags or QUICK_LEASE
+    composer, provider = await asyncio.gather(system.start_composer(*chosen), system.start_provider(*chosen))
+    return Staff(system, composer, provider, chosen)
 
 
 async def give_to_a_stranger(system: System, path: str, stranger: JsonObject = STRANGER) -> None:

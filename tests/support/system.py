@@ -43,6 +43,7 @@ from tests.support.kinds import (
     Kind,
     condition,
 )
+from tests.support.prepared import prepare
 from tests.support.processes import Program
 from tests.support.sql_log import SqlLog
 from tests.support.waiting import eventually
@@ -67,6 +68,7 @@ class System:
     folder: Path
     lease: addresses.Lease
     server: OnPremServer
+    clouds: list[str] = field(default_factory=lambda: ["onprem"])
     started: list[Program] = field(default_factory=list)
     ports: dict[str, int] = field(default_factory=dict)
 
@@ -194,10 +196,8 @@ class System:
         return await self.logs_in_by(await self.binding(namespace, claim_name))
 
     async def logs_in_by(self, found: Mapping[str, str]) -> bool:
-        """Tell whether the content of a connection Secret logs in."""
         try:
-            async with await self.login_by(found) as connection:
-                await connection.execute("SELECT 1")
+            await (await self.login_by(found)).close()
         except psycopg.OperationalError:
             return False
         return True
@@ -248,18 +248,20 @@ class System:
     @asynccontextmanager
     async def namespace(self, **labels: str) -> AsyncIterator[str]:
         name = f"test-{secrets.token_hex(4)}"
-        obj = NAMESPACE.new("", name)
-        obj["metadata"]["labels"] = labels
-        await self.create(NAMESPACE, obj)
+        await self.namespaced(name, **labels)
         try:
             yield name
         finally:
             with contextlib.suppress(ApiError):
                 await self.api.delete(NAMESPACE.path("", name))
 
-    async def namespaced(self, name: str) -> None:
-        """Make a namespace of that name, which stays."""
-        await self.create(NAMESPACE, NAMESPACE.new("", name))
+    async def namespaced(self, name: str, **labels: str) -> None:
+        """Make a namespace of that name, prepared for claims, which stays."""
+        await self.create(NAMESPACE, {**NAMESPACE.new("", name), "metadata": {"name": name, "labels": labels}})
+        await prepare(self.api, name, *self.clouds)
+
+    def admin_login(self) -> dict[str, str]:
+        return {"username": self.server.username, "password": self.server.password, "host": self.server.host}
 
     async def connection_limit(self, database: str) -> int:
         """Return what the server itself says of a database."""
@@ -336,8 +338,7 @@ async def _configure(system: System) -> None:
         "fairlead-system", "fairlead-installation", data={"id": secrets.token_hex(8), "clusterUid": cluster_uid}
     )
     await system.create(CONFIG_MAP, installation)
-    login = {"username": system.server.username, "password": system.server.password}
-    await system.create(SECRET, SECRET.new("fairlead-onprem", ADMIN_SECRET, stringData=login))
+    await system.create(SECRET, SECRET.new("fairlead-onprem", ADMIN_SECRET, stringData=system.admin_login()))
     await system.create(PROVIDER_CONFIG, system.provider_config("default"))
     await system.kubectl.run("apply", "--server-side", "--filename", str(_ROOT / "compositions"))
 

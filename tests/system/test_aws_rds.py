@@ -1,6 +1,7 @@
 """An RDSInstance over the wire: made, changed, let go, taken away, all by the provider's own process."""
 
 import asyncio
+import hashlib
 
 import pytest
 
@@ -131,12 +132,97 @@ async def a_lost_instance_is_told_and_not_made_anew(orders: Instance) -> None:
     assert await orders.changes(since) == []
 
 
+async def a_renamed_instance_is_named_and_never_let_go(orders: Instance) -> None:
+    await orders.create(deletionPolicy="Snapshot")
+    name, since = await orders.external(), await orders.aws.mark()
+    await orders.aws.person(
+        "modify_db_instance", DBInstanceIdentifier=name, NewDBInstanceIdentifier="by-hand", ApplyImmediately=True
+    )
+    renamed = await orders.until("DatabaseRenamed")
+    assert "is called by-hand now" in condition(renamed, "Synced")["message"]
+    assert condition(renamed, "Ready")["status"] == "False"
+
+    # It goes on under the name that it has now, where the platform says so.
+    await orders.annotate(**{"external-name": "by-hand"})
+    await orders.until()
+    await orders.aws.person(
+        "modify_db_instance", DBInstanceIdentifier="by-hand", NewDBInstanceIdentifier="again", ApplyImmediately=True
+    )
+    await orders.until("DatabaseRenamed")
+    await orders.system.api.delete(RDS_INSTANCE.path(orders.namespace, orders.name))
+    held = await orders.until("DatabaseRenamed")
+    assert "is called again now" in condition(held, "Synced")["message"]
+    looks = await orders.looks(since)
+    await eventually(lambda: _looked_at_more(orders, since, len(looks) + 2), "it was looked at twice more", limit_s=180)
+    assert await orders.aws.instance("again") is not None
+    assert await orders.changes(since) == []
+
+    await orders.aws.person(
+        "modify_db_instance", DBInstanceIdentifier="again", NewDBInstanceIdentifier="by-hand", ApplyImmediately=True
+    )
+    await orders.aws.until_gone("by-hand", limit_s=180)
+    await orders.system.api.until_gone(RDS_INSTANCE.path(orders.namespace, orders.name))
+
+
+async def _looked_at_more(orders: Instance, since: int, times: int) -> bool:
+    return len([one for one in await orders.aws.calls(since) if one["identifier"] == "by-hand"]) >= times
+
+
+async def a_final_snapshots_name_that_anothers_has_is_passed_over(orders: Instance) -> None:
+    other = Instance(orders.aws, orders.namespace, f"{orders.name}-other")
+    await asyncio.gather(orders.create(deletionPolicy="Snapshot"), other.create())
+    name, incarnation = await orders.external(), (await orders.wire())["DbiResourceId"]
+    taken = f"fl-final-{name}-{hashlib.sha256(incarnation.encode()).hexdigest()[:8]}"
+    await orders.aws.person(
+        "create_db_snapshot", DBSnapshotIdentifier=taken, DBInstanceIdentifier=await other.external()
+    )
+    await other.until_wire(lambda one: one["DBInstanceStatus"] == "available")
+    since = await orders.aws.mark()
+
+    await orders.system.delete(RDS_INSTANCE, orders.namespace, orders.name)
+
+    assert actions(await orders.changes(since)) == ["DeleteDBInstance", "DeleteDBInstance"]
+    listed = (await orders.aws.person("describe_db_snapshots", DBInstanceIdentifier=name))["DBSnapshots"]
+    finals = [one["DBSnapshotIdentifier"] for one in listed if one["SnapshotType"] == "manual"]
+    assert finals == [f"{taken}-2"]
+
+
+async def a_backup_of_a_former_namespace_is_restored_with_consent_alone(orders: Instance) -> None:
+    await orders.create(deletionPolicy="Snapshot", forProvider={"deleteAutomatedBackups": True})
+    async with await orders.login() as connection:
+        await connection.execute("CREATE TABLE canary AS SELECT 'of the former tenant' AS word")
+    name, since = await orders.external(), await orders.aws.mark()
+    await orders.system.delete(RDS_INSTANCE, orders.namespace, orders.name)
+    listed = (await orders.aws.person("describe_db_snapshots", DBInstanceIdentifier=name))["DBSnapshots"]
+    (final,) = (one for one in listed if one["SnapshotType"] == "manual")
+    uid = (await orders.system.api.get(f"/api/v1/namespaces/{orders.namespace}"))["metadata"]["uid"]
+    assert {"Key": "fairlead-namespace-uid", "Value": uid} in final["TagList"]
+    # The namespace was another one of that name when the snapshot was taken.
+    former = [{"Key": "fairlead-namespace-uid", "Value": "another-uid"}]
+    await orders.aws.person("add_tags_to_resource", ResourceName=final["DBSnapshotArn"], Tags=former)
+
+    heir = Instance(orders.aws, orders.namespace, f"{orders.name}-heir")
+    by_claim = {"restoreFrom": {"pointInTime": {"sourceClaim": orders.name}}}
+    await heir.system.create(RDS_INSTANCE, instance(heir.namespace, heir.name, forProvider=by_claim))
+    told = await heir.until_told("AdoptionRefused")
+    consent = f"restoreFrom={final['DBSnapshotIdentifier']}"
+    assert f"fairlead.dev/consent={consent}" in told
+    assert await heir.changes(since) == []
+
+    await heir.annotate(consent=consent)
+    restored = await heir.until()
+    assert restored["status"]["usedConsents"] == [consent]
+    async with await heir.login() as connection:
+        cursor = await connection.execute("SELECT word FROM canary")
+        assert await cursor.fetchall() == [("of the former tenant",)]
+
+
 async def drift_is_put_back_by_its_class(orders: Instance) -> None:
     await orders.create(forProvider={"preferredBackupWindow": "03:00-04:00", "publiclyAccessible": False})
     name, since = await orders.external(), await orders.aws.mark()
     await orders.aws.strike(name, set={"PreferredBackupWindow": "05:00-06:00", "TagList": []})
     await orders.aws.until(name, lambda one: one["PreferredBackupWindow"] == "03:00-04:00")
-    await orders.aws.until(name, lambda one: len(one["TagList"]) == 6)
+    await orders.aws.until(name, lambda one: len(one["TagList"]) == 7)
     await orders.until()
     assert sorted(actions(await orders.changes(since))) == ["AddTagsToResource", "ModifyDBInstance"]
 
@@ -244,6 +330,9 @@ LIVES = (
     a_deletion_leaves_a_final_snapshot_that_holds_the_data,
     a_failed_instance_is_kept_until_its_loss_is_agreed,
     a_lost_instance_is_told_and_not_made_anew,
+    a_renamed_instance_is_named_and_never_let_go,
+    a_final_snapshots_name_that_anothers_has_is_passed_over,
+    a_backup_of_a_former_namespace_is_restored_with_consent_alone,
     drift_is_put_back_by_its_class,
     a_tag_that_the_spec_drops_goes_and_others_stay,
     what_a_person_queued_is_not_flushed,

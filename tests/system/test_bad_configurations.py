@@ -56,6 +56,12 @@ _CONFIGS: dict[str, Config] = {
     "no Secret": Config("CredentialsMissing", ("Secret",), secret=None),
     "a Secret without a password": Config("CredentialsMissing", ("password",), secret={"password": None}),
     "a Secret without a username": Config("CredentialsMissing", ("username",), secret={"username": None}),
+    "a Secret without a host": Config(
+        "CredentialsMissing", ("kubectl --namespace fairlead-onprem patch secret",), secret={"host": None}
+    ),
+    "a Secret for another host": Config(
+        "EndpointNotAllowed", ("nothing was sent",), secret={"host": "pg1.example.org"}
+    ),
     "an empty password": Config(
         "CredentialsMissing", ("password",), secret={"password": ""}, also=frozenset({"CredentialsInvalid"})
     ),
@@ -72,7 +78,7 @@ _CONFIGS: dict[str, Config] = {
 @asynccontextmanager
 async def _config(system: System, name: str, case: Config) -> AsyncIterator[None]:
     """Have a ProviderConfig for the length of a block, with an administrator's Secret of its own."""
-    login = {"username": system.server.username, "password": system.server.password, **(case.secret or {})}
+    login = {**system.admin_login(), **(case.secret or {})}
     if case.secret is not None:
         data = {key: value for key, value in login.items() if value is not None}
         await system.create(SECRET, SECRET.new("fairlead-onprem", f"admin-{name}", stringData=data))
@@ -154,6 +160,9 @@ async def test_one_destroy_too_many_within_an_hour_is_braked_also_after_a_restar
         for name in ("one", "two"):
             await serving.create(DATABASE, database(namespace, name, config=namespace))
             await serving.until(DATABASE, namespace, name, is_ready)
+            # What was made within the hour does not count.
+            old = {"status": {"madeAt": "2020-01-01T00:00:00Z"}}
+            await serving.api.merge(f"{DATABASE.path(namespace, name)}/status", old)
         await serving.delete(DATABASE, namespace, "one")
         mark = serving.sql.mark()
         await serving.api.delete(DATABASE.path(namespace, "two"))

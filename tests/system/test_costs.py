@@ -122,6 +122,10 @@ async def test_somebodys_label_costs_nothing(warm: System, namespace: str) -> No
 
 async def test_a_deletion_costs_four_writes_and_its_provider_three_and_one(warm: System, namespace: str) -> None:
     await _born(warm, namespace, deletionPolicy="Delete")
+    (child,) = await warm.children(namespace, "shop")
+    old = {"status": {"madeAt": "2020-01-01T00:00:00Z"}}
+    await warm.api.merge(f"{DATABASE.path(namespace, child['metadata']['name'])}/status", old)
+    await warm.at_rest()
 
     async def act() -> None:
         await warm.delete(CLAIM, namespace, "shop")

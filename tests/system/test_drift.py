@@ -203,7 +203,8 @@ async def test_consent_to_start_empty_makes_the_database_anew(sweeping: System, 
     lost = await sweeping.until(DATABASE, namespace, name, in_trouble("DatabaseLost"))
     incarnation = lost["metadata"]["annotations"]["fairlead.dev/incarnation"]
 
-    wrong = {"fairlead.dev/consent": f"recreate={int(incarnation) + 1}"}
+    oid, _, random = incarnation.partition("-")
+    wrong = {"fairlead.dev/consent": f"recreate={int(oid) + 1}-{random}, recreate={oid}"}
     await sweeping.edit(DATABASE, namespace, name, {"metadata": {"annotations": wrong}})
     await sweeping.at_rest(for_s=2.0)
     assert not await _exists(sweeping, database)

@@ -196,8 +196,7 @@ async def test_an_uninstall_destroys_nothing_and_a_new_install_goes_on(staff: St
     await system.create(
         CONFIG_MAP, CONFIG_MAP.new("fairlead-system", "fairlead-installation", data=installation["data"])
     )
-    login = {"username": system.server.username, "password": system.server.password}
-    await system.create(SECRET, SECRET.new("fairlead-onprem", ADMIN_SECRET, stringData=login))
+    await system.create(SECRET, SECRET.new("fairlead-onprem", ADMIN_SECRET, stringData=system.admin_login()))
     await staff.complete()
 
     await until_gone(system, doomed.path)

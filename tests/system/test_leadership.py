@@ -1,4 +1,4 @@
-"""Of two processes one acts: no mutating request of the one that lost the Lease falls among those of its successor."""
+"""Of two processes one acts: no write of the one that lost the Lease lands on what its successor has written."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import asyncio
 import base64
 import contextlib
 import itertools
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import msgspec
 import pytest
@@ -18,6 +20,7 @@ import pytest_asyncio
 from tests.support.audit import WRITES, AuditLog, Match, Request
 from tests.support.home import claim
 from tests.support.kinds import CLAIM, is_ready
+from tests.support.late_line import LateLine
 from tests.support.processes import Program
 from tests.support.system import COMPOSER, PROVIDER, System, free_port
 from tests.support.waiting import eventually
@@ -59,10 +62,13 @@ class Candidate:
     credential: str
 
     @staticmethod
-    async def start(system: System, role: Role, name: str, *more: str) -> Candidate:
+    async def start(system: System, role: Role, name: str, *more: str, line: LateLine | None = None) -> Candidate:
         shared = await system.plane.service_account_kubeconfig(role.namespace, role.account)
         kubeconfig = shared.with_name(f"{shared.name}.{name}")
-        kubeconfig.write_bytes(shared.read_bytes())
+        document = msgspec.json.decode(shared.read_bytes())
+        if line:
+            document["clusters"][0]["cluster"]["server"] = f"https://127.0.0.1:{line.port}"
+        kubeconfig.write_bytes(msgspec.json.encode(document))
         port = free_port()
         flags = ("--kubeconfig", str(kubeconfig), "--namespace", role.namespace, "--health-port", str(port))
         program = Program((*role.module, *flags, *more), log=system.folder / f"{role.account}-{name}.log")
@@ -81,16 +87,23 @@ async def _nobody_stays(system: System) -> AsyncIterator[None]:
             await program.kill9()
 
 
+@pytest_asyncio.fixture(loop_scope="module")
+async def line(system: System) -> AsyncIterator[LateLine]:
+    """A line to the API server that can hold back what is sent."""
+    made = LateLine(urlsplit(system.plane.server).port or 443)
+    await made.start()
+    yield made
+    await made.close()
+
+
 @pytest.mark.parametrize("role", _ROLES.values(), ids=_ROLES.keys())
-async def test_a_frozen_or_killed_leader_never_acts_beside_its_successor(
+async def test_a_frozen_or_killed_leader_never_writes_over_its_successor(
     system: System, namespace: str, role: Role
 ) -> None:
-    other = _ROLES["provider" if role is _ROLES["composer"] else "composer"]
-    await Candidate.start(system, other, f"beside-{role.account}", "--no-elect")
+    await _start_other(system, role)
     first = await Candidate.start(system, role, "first", *_LEASE)
     await _until_held(system, role)
     second = await Candidate.start(system, role, "second", *_LEASE)
-    names = {first.credential: "first", second.credential: "second"}
     audit = system.audit()
 
     async with _load(system, namespace):
@@ -99,29 +112,107 @@ async def test_a_frozen_or_killed_leader_never_acts_beside_its_successor(
         await _until_acts(audit, role, second)
         first.program.thaw()
         await _until_acts(audit, role, second)
+        third = first
         if await _has_ended(system, role, first):
-            first = await Candidate.start(system, role, "again", *_LEASE)
-            names[first.credential] = "first"
+            third = await Candidate.start(system, role, "again", *_LEASE)
+        # The first may lead once more from here on: what it writes then is not late.
+        earlier = _acts(audit, role, third)
+        thawed = Late.after(_acts(audit, role, first), _acts(audit, role, second))
         await second.program.kill9()
-        await _until_acts(audit, role, first)
+        await _until_acts(audit, role, third)
 
-    terms = _terms(_acts(audit, role), names)
-    assert [name for name, _requests in terms] == ["first", "second", "first"], _told(terms)
+    killed = Late.after(_acts(audit, role, second), _acts(audit, role, third)[len(earlier) :])
+    assert (thawed.over_the_successor, killed.over_the_successor) == ([], [])
+
+
+@pytest.mark.parametrize("role", _ROLES.values(), ids=_ROLES.keys())
+async def test_what_a_lost_leader_had_sent_is_refused_once_its_successor_has_written(
+    system: System, namespace: str, role: Role, line: LateLine
+) -> None:
+    await _start_other(system, role)
+    first = await Candidate.start(system, role, "held-back", *_LEASE, line=line)
+    await _until_held(system, role)
+    second = await Candidate.start(system, role, "successor", *_LEASE)
+    audit = system.audit()
+
+    async with _load(system, namespace) as load:
+        await _until_acts(audit, role, first)
+        line.hold()
+        await _until_acts(audit, role, second)
+        # By then the successor has finished all that was under way.
+        await load.until_each_is_done_again()
+        sent = len(_acts(audit, role, first))
+        await line.deliver()
+        await _until_answered(audit, role, first, sent)
+
+    late = Late.after(_acts(audit, role, first)[sent:], _acts(audit, role, second))
+    assert late.over_the_successor == []
+    assert late.refused, "nothing was under way when the line was held: the test has shown nothing"
+
+
+@dataclass(frozen=True, slots=True)
+class Late:
+    """The writes of a former leader that reached the API server after its successor's first accepted one.
+
+    One on an object that the successor has not written yet is as if it had come before: whoever writes next has to
+    read it first. So is an Event, which is written once and never read by us.
+    """
+
+    over_the_successor: list[Request]
+    accepted_elsewhere: list[Request]
+    refused: list[Request]
+
+    @staticmethod
+    def after(former: list[Request], successor: list[Request]) -> Late:
+        theirs = [act for act in successor if _is_accepted(act)]
+        late = [act for act in former if theirs and act.received_at > theirs[0].received_at]
+        written: dict[tuple[str, str, str, str], str] = {}
+        for act in theirs:
+            written.setdefault(_object(act), act.received_at)
+        accepted = [act for act in late if _is_accepted(act)]
+        over = [act for act in accepted if written.get(_object(act), act.received_at) < act.received_at]
+        elsewhere = [act for act in accepted if act not in over]
+        return Late(over, elsewhere, [act for act in late if not _is_accepted(act)])
+
+
+def _is_accepted(act: Request) -> bool:
+    return 200 <= act.code < 300
+
+
+def _object(act: Request) -> tuple[str, str, str, str]:
+    return act.group, act.resource, act.namespace, act.name
+
+
+@dataclass(slots=True)
+class Load:
+    """Claims that are made without end; `done` counts those that became ready, by their series."""
+
+    done: Counter[int]
+
+    async def until_each_is_done_again(self) -> None:
+        before = self.done.copy()
+
+        async def is_done() -> bool:
+            return all(self.done[number] > before[number] for number in range(_LOAD_AT_ONCE))
+
+        await eventually(is_done, "a claim of each series becomes ready", limit_s=120.0)
 
 
 @asynccontextmanager
-async def _load(system: System, namespace: str) -> AsyncIterator[None]:
+async def _load(system: System, namespace: str) -> AsyncIterator[Load]:
     """Have claims made and changed all the while, so that who leads always has something to write."""
+    load = Load(Counter())
 
     async def one(number: int) -> None:
         for step in itertools.count():
             name = f"load{number}x{step}"
             await system.create(CLAIM, claim(namespace, name, deletionPolicy="Orphan"))
             await system.until(CLAIM, namespace, name, is_ready, limit_s=120.0)
+            load.done[number] += 1
 
     tasks = [asyncio.create_task(one(number)) for number in range(_LOAD_AT_ONCE)]
     try:
-        yield
+        yield load
         for task in tasks:
             assert not task.done() or task.exception() is None, task.exception()
     finally:
@@ -131,15 +222,36 @@ async def _load(system: System, namespace: str) -> AsyncIterator[None]:
             await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def _acts(audit: AuditLog, role: Role) -> list[Request]:
-    return sorted(audit.requests(Match(user=role.user, verbs=WRITES)), key=lambda one: one.received_at)
+async def _start_other(system: System, role: Role) -> None:
+    """Start the process of the other kind, which the whole system needs, without a rival."""
+    other = _ROLES["provider" if role is _ROLES["composer"] else "composer"]
+    await Candidate.start(system, other, f"beside-{role.account}", "--no-elect")
+
+
+def _acts(audit: AuditLog, role: Role, candidate: Candidate | None = None) -> list[Request]:
+    """Return the writes of a kind of process, or of one process, in the order in which they came."""
+    acts = audit.requests(Match(user=role.user, verbs=WRITES))
+    chosen = (act for act in acts if candidate is None or act.credential == candidate.credential)
+    return sorted(chosen, key=lambda act: act.received_at)
+
+
+async def _until_answered(audit: AuditLog, role: Role, candidate: Candidate, sent: int) -> None:
+    """Wait until what was held back of a process has arrived: more than `sent` writes, and then no more."""
+    counts = [sent]
+
+    async def is_quiet() -> bool:
+        counts.append(len(_acts(audit, role, candidate)))
+        await asyncio.sleep(0.5)
+        return sent < counts[-1] == counts[-2]
+
+    await eventually(is_quiet, "what was held back is answered")
 
 
 async def _until_acts(audit: AuditLog, role: Role, candidate: Candidate) -> None:
     """Wait until a process has written something several times more."""
 
     def count() -> int:
-        return sum(one.credential == candidate.credential for one in _acts(audit, role))
+        return len(_acts(audit, role, candidate))
 
     before = count()
 
@@ -168,20 +280,6 @@ async def _until_held(system: System, role: Role) -> None:
         return lease is not None and bool(lease["spec"].get("holderIdentity"))
 
     await eventually(held, f"{role.lease} is held")
-
-
-def _terms(acts: list[Request], names: dict[str, str]) -> list[tuple[str, list[Request]]]:
-    """Group consecutive requests by who sent them."""
-    grouped = itertools.groupby(acts, key=lambda one: str(names.get(one.credential, one.credential)))
-    return [(name, list(requests)) for name, requests in grouped]
-
-
-def _told(terms: list[tuple[str, list[Request]]]) -> str:
-    return "\n".join(
-        f"{name}: {len(requests)} from {requests[0].received_at} ({requests[0].verb} {requests[0].resource}) "
-        f"to {requests[-1].received_at}"
-        for name, requests in terms
-    )
 
 
 def _credential(kubeconfig: Path) -> str:

@@ -8,9 +8,20 @@ import pytest
 
 from tests.support.api import ApiError, JsonObject
 from tests.support.home import Home, claim, move_in, poke, until_gone
-from tests.support.kinds import CLAIM, DATABASE, SECRET, Kind, is_ready
+from tests.support.kinds import (
+    CLAIM,
+    COMPOSITION,
+    CRD,
+    DATABASE,
+    SECRET,
+    Kind,
+    composition,
+    condition,
+    in_trouble,
+    is_ready,
+)
 from tests.support.staff import Staff, give_to_a_stranger, is_deleting, unless_gone
-from tests.support.system import System
+from tests.support.system import System, allow_composer
 from tests.support.waiting import eventually
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
@@ -78,6 +89,22 @@ async def test_a_child_taken_by_the_collector_comes_back_with_its_database(staff
     await home.untouched()
 
 
+async def test_the_child_of_a_claim_removed_by_force_is_let_go_of_although_another_claim_has_the_name(
+    staff: Staff, namespace: str
+) -> None:
+    system = staff.system
+    home = await move_in(system, claim(namespace, "forced", deletionPolicy="Delete"))
+    child = await home.child()
+    async with staff.away():
+        await system.api.merge(home.path, {"metadata": {"finalizers": []}})
+        await _delete_for_good(system, home.path)
+        await system.create(CLAIM, claim(namespace, "forced", deletionPolicy="Delete"))
+
+    await until_gone(system, DATABASE.path(namespace, child["metadata"]["name"]))
+    await home.until_stalled("PredecessorFound")
+    await home.untouched()
+
+
 @pytest.mark.parametrize("suffix", ["connection", "credentials"])
 async def test_a_secret_taken_by_the_collector_comes_back_with_the_password(
     staff: Staff, namespace: str, suffix: str
@@ -112,6 +139,55 @@ async def test_both_secrets_lost_leave_the_database_alone_and_say_so(staff: Staf
 
     await staff.system.api.merge(home.path, {"spec": {"passwordRotation": {"token": "after-the-loss"}}})
     await home.until_home()
+
+
+# What says that a kind holds data is lost
+
+
+_SETTINGS: JsonObject = {"name": "settings", "template": {"apiVersion": "v1", "kind": "ConfigMap", "data": {}}}
+
+
+async def test_a_database_is_kept_although_its_crd_does_not_say_any_more_that_it_holds_data(
+    staff: Staff, namespace: str
+) -> None:
+    system, name = staff.system, f"{namespace}-c"
+    await allow_composer(system, "", "configmaps")
+    await system.create(COMPOSITION, _with_database(name))
+    home = await move_in(system, claim(namespace, "label", compositionRef={"name": name}))
+    try:
+        await _label_kind(system, None)
+        await system.api.merge(COMPOSITION.path("", name), {"spec": {"connection": None, "resources": [_SETTINGS]}})
+
+        held = await home.until_stalled("HeldDeletion")
+        assert "holds data" in condition(held, "Stalled")["message"]
+        await home.untouched()
+
+        # The label says the contrary, and what the claim remembered is lost: the provider is the second wall.
+        async with staff.away():
+            await _label_kind(system, "false")
+            await _wipe(system, CLAIM, await system.api.get(home.path), "status")
+        child = await home.child()
+        told = await system.until(DATABASE, namespace, child["metadata"]["name"], in_trouble("HeldDeletion"))
+        message = condition(told, "Synced")["message"]
+        assert "the claim's word is Delete" in message
+        assert "spec.deletionPolicy of this resource is Orphan" in message
+        await home.untouched()
+    finally:
+        await _label_kind(system, "true")
+    await home.delete()
+    await home.untouched()
+    await system.api.delete(COMPOSITION.path("", name))
+
+
+def _with_database(name: str) -> JsonObject:
+    texts = {key: f"{{{{ claim.spec.{key} }}}}" for key in ("databaseName", "username", "version")}
+    template = {"apiVersion": DATABASE.api_version, "kind": DATABASE.kind, "spec": {"forProvider": texts}}
+    return composition(name, {"name": "database", "template": template}, _SETTINGS, connection={"from": "database"})
+
+
+async def _label_kind(system: System, value: str | None) -> None:
+    name = f"{DATABASE.plural}.{DATABASE.group}"
+    await system.api.merge(CRD.path("", name), {"metadata": {"labels": {"fairlead.dev/stateful": value}}})
 
 
 # What is remembered is wiped

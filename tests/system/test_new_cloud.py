@@ -8,6 +8,7 @@ from devcloud.install import until_served
 from tests.support import new_cloud
 from tests.support.audit import Match
 from tests.support.kinds import CLAIM, SECRET, Kind, claim, is_ready
+from tests.support.prepared import prepare
 from tests.support.processes import Program
 from tests.support.system import ADMIN_SECRET, COMPOSER, System, free_port
 
@@ -18,7 +19,7 @@ _CONFIG = Kind(f"{_CLOUD}.fairlead.dev", "v1alpha1", "ProviderConfig", "provider
 _NAMESPACE = f"fairlead-{_CLOUD}"
 
 
-async def _install(system: System, root: Path) -> None:
+async def _install(system: System, root: Path, namespace: str) -> None:
     crds = tuple((root / "crds").glob(f"{_CLOUD}.*.yaml"))
     deploy = root / "deploy" / "kustomize" / "clouds" / _CLOUD
     await system.kubectl.run("apply", "--server-side", *(f"--filename={path}" for path in crds))
@@ -27,10 +28,10 @@ async def _install(system: System, root: Path) -> None:
     await system.kubectl.run(
         "apply", "--server-side", f"--filename={root / 'compositions' / f'postgres-{_CLOUD}.yaml'}"
     )
-    login = {"username": system.server.username, "password": system.server.password}
-    await system.create(SECRET, SECRET.new(_NAMESPACE, ADMIN_SECRET, stringData=login))
+    await system.create(SECRET, SECRET.new(_NAMESPACE, ADMIN_SECRET, stringData=system.admin_login()))
     config = system.provider_config("default")
     await system.create(_CONFIG, _CONFIG.new("", "default", spec=config["spec"]))
+    await prepare(system.api, namespace, _CLOUD, deploy=root / "deploy")
 
 
 async def _start_provider(system: System, root: Path) -> Program:
@@ -50,7 +51,7 @@ async def _start_provider(system: System, root: Path) -> Program:
 async def test_a_claim_is_served_by_the_new_cloud(system: System, namespace: str, tmp_path: Path) -> None:
     root = new_cloud.copy_checkout(tmp_path)
     new_cloud.add_cloud(root)
-    await _install(system, root)
+    await _install(system, root, namespace)
     await system.start_composer()
     await _start_provider(system, root)
     await system.until(_CONFIG, "", "default", is_ready)

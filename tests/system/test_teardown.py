@@ -165,7 +165,7 @@ async def test_a_namespace_deleted_leaves_the_database_and_a_returning_claim_fin
             await until_gone(system, NAMESPACE.path("", namespace))
             await home.untouched()
 
-            await system.create(NAMESPACE, NAMESPACE.new("", namespace))
+            await system.namespaced(namespace)
             await system.create(CLAIM, body)
             await home.until_stalled("PredecessorFound")
             await home.untouched()
@@ -184,15 +184,16 @@ async def test_a_returning_claim_adopts_its_predecessor_when_the_platform_says_s
     async with system.namespace() as namespace:
         body = claim(namespace, "adopts", deletionPolicy="Delete")
         home = await move_in(system, body)
+        incarnation = (await home.child())["metadata"]["annotations"]["fairlead.dev/incarnation"]
         await system.api.delete(NAMESPACE.path("", namespace))
         await until_gone(system, NAMESPACE.path("", namespace))
-        await system.create(NAMESPACE, NAMESPACE.new("", namespace))
+        await system.namespaced(namespace)
         await system.create(CLAIM, body)
         await home.until_stalled("PredecessorFound")
 
         await system.api.merge(PROVIDER_CONFIG.path("", "default"), {"spec": {"allowAdoption": True}})
         child = DATABASE.path(namespace, (await home.child())["metadata"]["name"])
-        await system.api.merge(child, {"metadata": {"annotations": {"fairlead.dev/adopt": home.oid}}})
+        await system.api.merge(child, {"metadata": {"annotations": {"fairlead.dev/adopt": incarnation}}})
         # The password went with the namespace's Secrets.
         await home.until_stalled("PasswordUnknown")
         await system.api.merge(home.path, {"spec": {"passwordRotation": {"token": "adopted"}}})

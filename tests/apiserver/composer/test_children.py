@@ -12,6 +12,7 @@ from tests.support.api import JsonObject
 from tests.support.audit import WRITES, Match
 from tests.support.kinds import (
     CLAIM,
+    CLUSTER_ROLE,
     COMPOSITION,
     CONFIG_MAP,
     DATABASE,
@@ -290,13 +291,34 @@ async def test_an_asked_pass_at_rest_writes_only_its_echo(composing: System, nam
 
 async def test_a_kind_that_the_composer_may_not_read_is_named(composing: System, namespace: str) -> None:
     service = {"name": "front", "template": {"apiVersion": "v1", "kind": "Service", "spec": {"ports": [{"port": 1}]}}}
-    async with composing.composition(composition(f"{namespace}-c", service)) as name:
-        await composing.create(CLAIM, claim(namespace, "blind", compositionRef={"name": name}))
-        told = await composing.until(CLAIM, namespace, "blind", in_trouble("KindNotAllowed"))
-        assert "Service" in condition(told, "Synced")["message"]
-        await allow_composer(composing, "", "services")
-        await composing.until(CLAIM, namespace, "blind", is_ready)
-        await composing.delete(CLAIM, namespace, "blind")
+    name = f"{namespace}-c"
+    await composing.create(COMPOSITION, composition(name, service))
+    refused = await composing.until(COMPOSITION, "", name, in_trouble("KindNotAllowed"))
+    said = condition(refused, "Ready")["message"]
+    assert "may not get, list, watch, create, patch, delete services (Service)" in said
+    assert "fairlead.dev/aggregate-to-composer" in said
+    await composing.create(CLAIM, claim(namespace, "blind", compositionRef={"name": name}))
+    told = await composing.until(CLAIM, namespace, "blind", in_trouble("KindNotAllowed"))
+    assert "Service" in condition(told, "Synced")["message"]
+    # Nothing was made, so nothing is in the way of its end.
+    await composing.create(CLAIM, claim(namespace, "regretted", compositionRef={"name": name}))
+    await composing.until(CLAIM, namespace, "regretted", in_trouble("KindNotAllowed"))
+    await composing.delete(CLAIM, namespace, "regretted")
+
+    await allow_composer(composing, "", "services")
+    await composing.until(COMPOSITION, "", name, is_ready, limit_s=120)
+    await composing.until(CLAIM, namespace, "blind", is_ready, limit_s=120)
+
+    # The right is taken away: a person who asks is told, and the claim keeps what it has.
+    await composing.api.delete(CLUSTER_ROLE.path("", "composer-services"))
+    token = {"metadata": {"annotations": {"fairlead.dev/reconcile-requested-at": "1"}}}
+    await composing.api.merge(COMPOSITION.path("", name), token)
+    await composing.until(COMPOSITION, "", name, in_trouble("KindNotAllowed"), limit_s=120)
+    assert len(await composing.children(namespace, "blind")) == 1
+    await allow_composer(composing, "", "services")
+    await composing.until(COMPOSITION, "", name, is_ready, limit_s=120)
+    await composing.delete(CLAIM, namespace, "blind")
+    await composing.api.delete(COMPOSITION.path("", name))
 
 
 async def test_a_stranger_that_took_a_lost_childs_name_is_left_alone(composing: System, namespace: str) -> None:
@@ -339,47 +361,3 @@ async def test_a_child_whose_claim_was_removed_by_force_is_let_go_of(composing: 
 
     assert await eventually(spoken, "the word") == f"{child['metadata']['uid']}/Detach"
     await composing.api.merge(path, {"metadata": {"finalizers": None}})
-
-
-async def test_foreign_children_with_data_go_in_waves_when_told_and_stay_when_not(
-    composing: System, namespace: str
-) -> None:
-    """Foreground deletion has the collector take all dependents at once: what holds data is none of its business."""
-    first, second = _settings("first", stateful=True), _settings("second", stateful=True, dependsOn=["first"])
-    made = composition(f"{namespace}-c", first, second)
-    async with composing.composition(made) as name:
-        for policy in ("Delete", "Orphan"):
-            body = {"deletionPolicy": policy, "compositionRef": {"name": name}}
-            await _ready(composing, namespace, policy.lower(), **body)
-        children = {policy: await _by_resource(composing, namespace, policy) for policy in ("delete", "orphan")}
-        for child in (each for found in children.values() for each in found.values()):
-            assert child["metadata"]["finalizers"] == ["fairlead.dev/teardown"]
-            assert "ownerReferences" not in child["metadata"]
-        kept, going = children["delete"]["first"], children["delete"]["second"]
-        held_by = {"metadata": {"finalizers": ["fairlead.dev/teardown", "example.org/hold"]}}
-        await composing.api.merge(CONFIG_MAP.path(namespace, going["metadata"]["name"]), held_by)
-
-        for policy in children:
-            await composing.api.delete(CLAIM.path(namespace, policy), propagation="Foreground")
-
-        await composing.api.until_gone(CLAIM.path(namespace, "orphan"))
-        for child in children["orphan"].values():
-            left = await composing.api.get(CONFIG_MAP.path(namespace, child["metadata"]["name"]))
-            assert left["data"] == {"size": "small"}
-            assert "finalizers" not in left["metadata"]
-            assert "fairlead.dev/claim" not in left["metadata"].get("labels", {})
-        held = await composing.until(CLAIM, namespace, "delete", in_trouble("DeleteBlocked"))
-        said = condition(held, "Synced")["message"]
-        assert f"ConfigMap {going['metadata']['name']} is held by finalizer example.org/hold since 20" in said
-        waits = await composing.api.get(CONFIG_MAP.path(namespace, kept["metadata"]["name"]))
-        assert "deletionTimestamp" not in waits["metadata"]
-
-        released = {"metadata": {"finalizers": None}}
-        await composing.api.merge(CONFIG_MAP.path(namespace, going["metadata"]["name"]), released)
-        await composing.api.until_gone(CLAIM.path(namespace, "delete"))
-        assert await composing.api.find(CONFIG_MAP.path(namespace, kept["metadata"]["name"])) is None
-
-
-async def _by_resource(system: System, namespace: str, name: str) -> dict[str, JsonObject]:
-    found = await system.children(namespace, name)
-    return {child["metadata"]["annotations"]["fairlead.dev/resource"]: child for child in found}

@@ -183,8 +183,9 @@ async def test_fairlead_render_gives_the_very_bytes_that_the_composer_sends(
     changed["spec"]["parameters"] = {"work_mem": "1GB", "jit": "off"}
     (applied,) = [one.body for one in sent if one.method == "APPLY" and one.namespace == namespace]
     body = msgspec.json.decode(applied)
-    # An apply that must not make the object anew names the one it means.
+    # An apply that must not make the object anew names the one it means, at the version that was seen.
     uid = body["metadata"].pop("uid")
+    assert body["metadata"].pop("resourceVersion")
 
     assert [msgspec.json.encode(body)] == await _render(tmp_path, changed, file, composing)
     assert {child["metadata"]["uid"] for child in await composing.children(namespace, "by-cpu")} == {uid}

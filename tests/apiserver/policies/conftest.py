@@ -22,10 +22,10 @@ metadata: {name: test-all-of-our-kinds}
 rules:
 - apiGroups: [database.fairlead.dev, onprem.fairlead.dev, fairlead.dev]
   resources: [postgresqlinstances, postgresqlinstances/status, postgresdatabases, postgresdatabases/status,
-    providerconfigs, providerconfigs/status, compositions, compositions/status]
+    providerconfigs, providerconfigs/status, compositions, compositions/status, compositionrevisions]
   verbs: ["*"]
 - apiGroups: [""]
-  resources: [namespaces, secrets]
+  resources: [namespaces, namespaces/status, namespaces/finalize, secrets]
   verbs: ["*"]
 ---
 apiVersion: rbac.authorization.k8s.io/v1

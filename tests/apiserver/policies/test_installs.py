@@ -77,3 +77,23 @@ async def test_a_pod_of_ours_meets_the_restricted_standard(base: Plane, api: Api
         await api.create(f"/api/v1/namespaces/{namespace}/pods", loose, dryRun="All")
 
     assert accepted["spec"]["serviceAccountName"] == name
+
+
+@pytest.mark.parametrize("scope", ["claim-namespace", "all-namespaces"])
+@pytest.mark.parametrize("cloud", ["", "clouds/aws/"])
+async def test_a_prepared_namespace_lets_in_the_composer_and_one_clouds_provider(
+    base: Plane, scope: str, cloud: str
+) -> None:
+    folder = KUSTOMIZE / f"{cloud}{scope}"
+    answer = await base.kubectl.run(
+        *("apply", "--namespace=default", "--server-side", "--dry-run=server", "--output=json"),
+        *("--kustomize", str(folder)),
+    )
+    items = msgspec.json.decode(answer)["items"]
+
+    accounts = {each["subjects"][0]["name"] for each in items}
+    assert accounts == {"fairlead-composer", f"fairlead-provider-{'aws' if cloud else 'onprem'}"}
+    wanted = "RoleBinding" if scope == "claim-namespace" else "ClusterRoleBinding"
+    assert {each["kind"] for each in items} == {wanted}
+    namespaces = {each["metadata"].get("namespace") for each in items}
+    assert namespaces == ({"default"} if wanted == "RoleBinding" else {None})

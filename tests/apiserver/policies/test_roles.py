@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 
 import pytest
 
-from tests.support.api import Api
+from devcloud.plane import Plane
+from tests.support.api import Api, connect
+from tests.support.kinds import NAMESPACE
+from tests.support.prepared import prepare
 
 COMPOSER = "system:serviceaccount:fairlead-system:fairlead-composer"
 ONPREM = "system:serviceaccount:fairlead-onprem:fairlead-provider-onprem"
@@ -19,6 +23,7 @@ class Case:
     verbs: str
     resource: str
     namespace: str = "shop"
+    name: str = "some-name"
 
 
 MAY = (
@@ -35,7 +40,8 @@ MAY = (
         "get list watch create patch delete",
         "onprem.fairlead.dev/postgresdatabases",
     ),
-    Case("the composer uses Secrets by name", COMPOSER, "get create update delete", "/secrets"),
+    Case("the composer uses a prepared namespace's Secrets by name", COMPOSER, "get create update delete", "/secrets"),
+    Case("the composer reads a prepared namespace's ConfigMaps by name", COMPOSER, "get", "/configmaps"),
     Case(
         "the composer writes revisions",
         COMPOSER,
@@ -43,12 +49,22 @@ MAY = (
         "fairlead.dev/compositionrevisions",
         "",
     ),
+    Case("the composer makes its Lease", COMPOSER, "create", "coordination.k8s.io/leases", "fairlead-system"),
     Case(
         "the composer holds its Lease",
         COMPOSER,
-        "get watch create update",
+        "get watch update",
         "coordination.k8s.io/leases",
         "fairlead-system",
+        "fairlead-composer",
+    ),
+    Case(
+        "the provider holds its Lease",
+        ONPREM,
+        "get watch update",
+        "coordination.k8s.io/leases",
+        "fairlead-onprem",
+        "fairlead-provider-onprem",
     ),
     Case("the composer reads its environments", COMPOSER, "get list watch", "/configmaps", "fairlead-system"),
     Case("the provider marks its resources", ONPREM, "get list watch patch", "onprem.fairlead.dev/postgresdatabases"),
@@ -60,17 +76,36 @@ MAY = (
         "onprem.fairlead.dev/providerconfigs",
         "",
     ),
-    Case("the provider uses Secrets by name", ONPREM, "get create update delete", "/secrets"),
+    Case("the provider uses a prepared namespace's Secrets by name", ONPREM, "get create update delete", "/secrets"),
     Case(
         "the provider watches the Secrets of its own namespace",
         ONPREM,
-        "get list watch create update",
+        "get list watch create",
         "/secrets",
         "fairlead-onprem",
     ),
 )
 
 MAY_NOT = (
+    Case(
+        "the composer holds no other Lease of its namespace",
+        COMPOSER,
+        "get list watch update patch delete",
+        "coordination.k8s.io/leases",
+        "fairlead-system",
+    ),
+    Case(
+        "the provider changes no Secret of its namespace", ONPREM, "update patch delete", "/secrets", "fairlead-onprem"
+    ),
+    Case(
+        "the composer reads no status by itself",
+        COMPOSER,
+        "get update",
+        "database.fairlead.dev/postgresqlinstances/status",
+    ),
+    Case(
+        "the provider reads no status by itself", ONPREM, "get update", "onprem.fairlead.dev/postgresdatabases/status"
+    ),
     Case(
         "the composer makes and deletes no claims",
         COMPOSER,
@@ -83,6 +118,9 @@ MAY_NOT = (
         "patch update",
         "onprem.fairlead.dev/postgresdatabases/status",
     ),
+    Case("the composer uses no other namespace's Secrets", COMPOSER, "get create update delete", "/secrets", "default"),
+    Case("the composer reads no other namespace's ConfigMaps", COMPOSER, "get", "/configmaps", "default"),
+    Case("the provider uses no other namespace's Secrets", ONPREM, "get create update delete", "/secrets", "default"),
     Case("the composer cannot list Secrets", COMPOSER, "list watch deletecollection patch", "/secrets"),
     Case("the composer cannot list its own namespace's Secrets", COMPOSER, "list watch", "/secrets", "fairlead-system"),
     Case("the composer knows no ProviderConfig", COMPOSER, "get list patch", "onprem.fairlead.dev/providerconfigs", ""),
@@ -116,13 +154,26 @@ MAY_NOT = (
 )
 
 
-@pytest.mark.usefixtures("base")
+@pytest.fixture(scope="module")
+def shop(base: Plane) -> str:
+    """A namespace that is prepared for claims of one cloud."""
+
+    async def make() -> None:
+        async with connect(base.kubeconfig) as api:
+            await api.apply(NAMESPACE.path("", "shop"), NAMESPACE.new("", "shop"))
+            await prepare(api, "shop", "onprem")
+
+    asyncio.run(make())
+    return "shop"
+
+
+@pytest.mark.usefixtures("shop")
 @pytest.mark.parametrize("case", MAY, ids=lambda case: case.id)
 async def test_an_account_may_do_its_work(api: Api, case: Case) -> None:
     assert await answers(api, case) == dict.fromkeys(case.verbs.split(), True)
 
 
-@pytest.mark.usefixtures("base")
+@pytest.mark.usefixtures("shop")
 @pytest.mark.parametrize("case", MAY_NOT, ids=lambda case: case.id)
 async def test_an_account_may_do_no_more(api: Api, case: Case) -> None:
     assert await answers(api, case) == dict.fromkeys(case.verbs.split(), False)
@@ -139,7 +190,8 @@ async def answers(api: Api, case: Case) -> dict[str, bool]:
             "resource": plural,
             "subresource": subresource,
             "namespace": case.namespace,
-            "name": "" if verb in {"list", "watch", "create", "deletecollection"} else "some-name",
+            # A watch of one object by a field selector names it, too.
+            "name": "" if verb in {"list", "create", "deletecollection"} else case.name,
         }
         found[verb] = await is_allowed(api, case.who, asked)
     return found

@@ -92,14 +92,15 @@ CASES = (
         "a developer passes no object off as a child",
         DEVELOPER,
         CHILD,
-        {"claim-name": "x", "resource": "db", "key": "a", "composition": "c"},
-        refused="composition, fairlead.dev/claim-name, fairlead.dev/resource, fairlead.dev/key",
+        {"claim-name": "x", "resource": "db", "key": "a", "composition": "c", "stateful": "false", "depends-on": "x"},
+        refused="composition, fairlead.dev/claim-name, fairlead.dev/resource, fairlead.dev/key, fairlead.dev/stateful,"
+        " fairlead.dev/depends-on",
     ),
     Case(
         "the composer names the claim",
         COMPOSER,
         CHILD,
-        {"claim-name": "x", "resource": "db", "key": "", "composition": "c"},
+        {"claim-name": "x", "resource": "db", "key": "", "composition": "c", "stateful": "true", "depends-on": "x"},
     ),
     Case(
         "a developer changes no claim label",

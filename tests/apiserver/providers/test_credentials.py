@@ -8,6 +8,7 @@ import pytest
 
 from providers.passwords import Login
 from tests.apiserver.providers.actions import kept, login, made, poke, ready, refused
+from tests.support.api import ApiError
 from tests.support.kinds import DATABASE, SECRET, condition, database, in_trouble, is_ready
 from tests.support.system import System
 
@@ -104,3 +105,13 @@ async def test_no_password_is_in_the_servers_log_or_in_ours(system: System, name
     for program in system.started:
         assert password not in program.text()
     assert password not in str(await poke(system, namespace, "secret"))
+
+
+@pytest.mark.parametrize("name", ["../alice/app-connection", "x?y#z", "a/b", "%2e%2e", "Upper", "a..b", "-a", "a\n"])
+async def test_a_reference_to_what_can_be_no_secret_is_refused_at_the_door(
+    system: System, namespace: str, name: str
+) -> None:
+    reference = {"name": name, "key": "it"}
+
+    with pytest.raises(ApiError, match=r"passwordSecretRef\.name"):
+        await system.create(DATABASE, database(namespace, "odd", passwordSecretRef=reference))

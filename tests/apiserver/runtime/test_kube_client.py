@@ -27,12 +27,14 @@ from runtime.objects import (
     Key,
     Object,
     Resource,
+    deleting,
     finalizers_of,
     key_of,
     loads,
     uid_of,
     version_of,
 )
+from runtime.preconditions import apply_metadata
 from runtime.status import write_status
 from tests.runtime.fake_kube import WIDGETS
 
@@ -116,17 +118,30 @@ async def test_a_patch_that_makes_nonsense_is_invalid_and_no_conflict(kube: Kube
 async def test_a_deletion_names_the_object_it_means(kube: KubeClient, namespace: str) -> None:
     obj = await kube.create(CONFIG_MAPS, config_map(namespace, "a"), manager="one")
     with pytest.raises(WriteConflict):
-        await kube.delete(CONFIG_MAPS, key_of(obj), uid=NO_UID)
-    await kube.delete(CONFIG_MAPS, key_of(obj), uid=uid_of(obj))
+        await kube.delete(CONFIG_MAPS, key_of(obj), uid=NO_UID, resource_version=version_of(obj))
+    await kube.delete(CONFIG_MAPS, key_of(obj), uid=uid_of(obj), resource_version=version_of(obj))
     with pytest.raises(NotFound):
-        await kube.delete(CONFIG_MAPS, key_of(obj), uid=uid_of(obj))
+        await kube.delete(CONFIG_MAPS, key_of(obj), uid=uid_of(obj), resource_version=version_of(obj))
+
+
+async def test_a_deletion_that_finalizers_hold_gives_the_object_at_its_new_version(
+    kube: KubeClient, namespace: str
+) -> None:
+    body = config_map(namespace, "a", metadata={"finalizers": ["example.dev/hold"]})
+    obj = await kube.create(CONFIG_MAPS, body, manager="one")
+    left = await kube.delete(CONFIG_MAPS, key_of(obj), uid=uid_of(obj), resource_version=version_of(obj))
+
+    assert left is not None
+    assert deleting(left)
+    assert version_of(left) == version_of(await kube.get(CONFIG_MAPS, key_of(obj))) != version_of(obj)
+    await kube.json_patch(CONFIG_MAPS, key_of(obj), removal(left, "example.dev/hold"), manager="one")
 
 
 async def test_births_in_a_dying_namespace_end_quietly(kube: KubeClient, namespace: str) -> None:
     held = config_map(namespace, "held", metadata={"finalizers": ["example.dev/hold"]})
     held = await kube.create(CONFIG_MAPS, held, manager="one")
     alive = await kube.get(NAMESPACES, Key("", namespace))
-    await kube.delete(NAMESPACES, Key("", namespace), uid=uid_of(alive))
+    await kube.delete(NAMESPACES, Key("", namespace), uid=uid_of(alive), resource_version=version_of(alive))
     try:
         with pytest.raises(NamespaceTerminating):
             await kube.create(CONFIG_MAPS, config_map(namespace, "late"), manager="one")
@@ -161,8 +176,8 @@ async def test_a_token_that_is_nonsense_is_refused(kube: KubeClient, namespace: 
 
 async def test_a_watch_tells_every_change_and_ends_at_its_time(kube: KubeClient, namespace: str) -> None:
     first = await kube.create(CONFIG_MAPS, config_map(namespace, "a"), manager="one")
-    await kube.apply(CONFIG_MAPS, config_map(namespace, "a", data={"x": "1"}), manager="two")
-    await kube.delete(CONFIG_MAPS, key_of(first), uid=uid_of(first))
+    second = await kube.apply(CONFIG_MAPS, config_map(namespace, "a", data={"x": "1"}), manager="two")
+    await kube.delete(CONFIG_MAPS, key_of(first), uid=uid_of(first), resource_version=version_of(second))
     selection = Selection(namespace=namespace, fields="metadata.name=a")
     version = version_of(first)
     told = [
@@ -203,6 +218,35 @@ async def test_a_status_that_means_another_object_is_a_conflict(kube: KubeClient
     assert (answer or {})["status"] == {"phase": "Ready"}
     assert (answer or {})["metadata"]["generation"] == stored["metadata"]["generation"]
     assert again is None
+
+
+@pytest.mark.usefixtures("widgets")
+async def test_a_status_is_written_over_an_edit_of_the_spec_and_never_over_another_status(
+    kube: KubeClient, namespace: str
+) -> None:
+    read = await kube.create(WIDGETS, widget(namespace, "w", spec={"size": 1}), manager="one")
+    await kube.apply(WIDGETS, widget(namespace, "w", spec={"size": 2}), manager="person", force=True)
+    answer = await write_status(kube, WIDGETS, read, {"phase": "Ready"}, manager="one/status")
+    with pytest.raises(WriteConflict):
+        await write_status(kube, WIDGETS, read, {"phase": "Old"}, manager="one/status")
+    stored = await kube.get(WIDGETS, key_of(read))
+
+    assert (answer or {})["spec"] == stored["spec"] == {"size": 2}
+    assert stored["status"] == {"phase": "Ready"}
+
+
+@pytest.mark.usefixtures("widgets")
+async def test_an_apply_at_another_version_is_a_conflict_of_writes(kube: KubeClient, namespace: str) -> None:
+    read = await kube.create(WIDGETS, widget(namespace, "w", spec={"size": 1}), manager="one")
+    await kube.apply(WIDGETS, widget(namespace, "w", spec={"size": 2}), manager="person", force=True)
+    for force in (False, True):
+        late = widget(namespace, "w", spec={"size": 2}, metadata=apply_metadata(read))
+        with pytest.raises(WriteConflict):
+            await kube.apply(WIDGETS, late, manager="one", force=force)
+    now = await kube.get(WIDGETS, key_of(read))
+    rival = widget(namespace, "w", spec={"size": 3}, metadata=apply_metadata(now))
+    with pytest.raises(ApplyConflict):
+        await kube.apply(WIDGETS, rival, manager="one")
 
 
 @pytest.mark.usefixtures("widgets")

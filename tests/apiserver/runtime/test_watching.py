@@ -12,7 +12,7 @@ from runtime.backoff import Backoff
 from runtime.cache import Cache, Informer
 from runtime.kube import Selection
 from runtime.kube_client import KubeClient
-from runtime.objects import CONFIG_MAPS, Key, uid_of
+from runtime.objects import CONFIG_MAPS, Key, uid_of, version_of
 from runtime.reflector import Timing
 from tests.apiserver.runtime.test_kube_client import config_map
 from tests.runtime.tcp_proxy import Line, TcpProxy
@@ -51,7 +51,7 @@ async def test_what_happened_behind_a_broken_line_is_caught_up(
     proxy, kubeconfig = await lines()
     async with informed(kubeconfig, namespace) as informer:
         await proxy.become(line)
-        await kube.delete(CONFIG_MAPS, Key(namespace, "goes"), uid=uid_of(goes))
+        await kube.delete(CONFIG_MAPS, Key(namespace, "goes"), uid=uid_of(goes), resource_version=version_of(goes))
         comes = await kube.create(CONFIG_MAPS, config_map(namespace, "comes", metadata=labelled), manager="m")
         again = await kube.create(CONFIG_MAPS, config_map(namespace, "goes", metadata=labelled), manager="m")
         await proxy.become(Line.OPEN)

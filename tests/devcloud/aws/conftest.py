@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import time
-import urllib.request
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +15,7 @@ from botocore.exceptions import ClientError
 from devcloud.aws.dataplane import Address, Database, NoDatabases
 from devcloud.aws.server import Options, Served, running
 from devcloud.errors import DevcloudError
+from tests.support.rds_control import control
 
 REGION = "eu-west-1"
 PASSWORD = "Sufficient-1"
@@ -47,13 +46,7 @@ class Cloud:
 
     def control(self, method: str, path: str, body: Any = None) -> Any:
         """Make a control call."""
-        request = urllib.request.Request(  # noqa: S310 - our own server's
-            f"{self.served.url}/_control/{path}",
-            method=method,
-            data=None if body is None else json.dumps(body).encode(),
-        )
-        with urllib.request.urlopen(request, timeout=60) as reply:  # noqa: S310 - as above
-            return json.load(reply)
+        return control(self.served, method, path, body)
 
     def create(self, name: str = "db-1", **changed: Any) -> dict[str, Any]:
         """Create an instance; a value of None leaves a parameter out."""

@@ -140,7 +140,7 @@ def test_a_web_identity_is_told_by_its_subject(cloud: Cloud) -> None:
 
 def test_a_pod_gets_the_providers_role(cloud: Cloud) -> None:
     request = urllib.request.Request(  # noqa: S310 - our own server's
-        f"{cloud.served.url}/_eks/v1/credentials", headers={"Authorization": "a pod's token"}
+        f"{cloud.served.url}/_eks/v1/credentials", headers={"Authorization": cloud.served.pod_token}
     )
     with urllib.request.urlopen(request, timeout=60) as reply:  # noqa: S310 - as above
         found = json.load(reply)

@@ -150,7 +150,7 @@ async def _an_instance_lives(cloud: RdsInstances) -> None:
 
     edited = replace(target, spec=msgspec.structs.replace(INSTANCE, backup_retention_period=9, allocated_storage=30))
     changes = tuple(PROVIDER.classify(change, found) for change in diff(edited.spec, found.spec))
-    assert [change.path for change in changes] == ["allocatedStorage", "backupRetentionPeriod"]
+    assert [change.shown for change in changes] == ["allocatedStorage", "backupRetentionPeriod"]
     await cloud.update(edited, found, changes, _fence())
     found = await _seen(cloud, edited)
     assert diff(edited.spec, found.spec) == ()

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import time
-import urllib.request
 from dataclasses import replace
 from typing import Any
 
@@ -23,6 +21,7 @@ from providers.identity import Owner
 from providers.managed import Absent, Change, Observed, Present, diff
 from providers.plan import Policy
 from runtime.errors import Blocked, Terminal
+from tests.support.rds_control import control
 
 SUBNETS = tuple(f"subnet-0a1b2c3d4e5f6000{zone}" for zone in "abc")
 OTHER_NETWORK = ("subnet-0a1b2c3d4e5f6001a", "subnet-0a1b2c3d4e5f6001b")
@@ -35,8 +34,7 @@ def _fence() -> Fence:
 
 
 def _sent(simulator: Served) -> list[str]:
-    with urllib.request.urlopen(f"{simulator.url}/_control/audit?since=0", timeout=60) as answer:  # noqa: S310 - loop-back
-        return [call["action"] for call in json.load(answer) if call["mutating"]]
+    return [call["action"] for call in control(simulator, "GET", "audit?since=0") if call["mutating"]]
 
 
 def _subnet_group(name: str, subnets: tuple[str, ...] = SUBNETS[:2], **fields: Any) -> Target[DBSubnetGroupParameters]:
@@ -82,7 +80,7 @@ async def test_a_subnet_group_is_made_changed_and_deleted(account: AwsAccount, s
 
     grown = _subnet_group("fl-orders", SUBNETS, db_subnet_group_description="of orders", tags={"team": "sales"})
     found, changes = await _subnets_of(cloud, grown)
-    assert [change.path for change in changes] == ["dbSubnetGroupDescription", "subnetIds", "tags.team"]
+    assert [change.shown for change in changes] == ["dbSubnetGroupDescription", "subnetIds", "tags.team"]
     await cloud.update(grown, found, changes, _fence())
     found, changes = await _subnets_of(cloud, grown)
     assert changes == ()
@@ -95,7 +93,7 @@ async def test_a_subnet_group_is_made_changed_and_deleted(account: AwsAccount, s
     bare = _subnet_group("fl-orders", SUBNETS, db_subnet_group_description="of orders")
     found, _ = await _subnets_of(cloud, bare)
     changes = diff(bare.spec, found.spec, applied={"tags": ("team",)})
-    assert [(change.path, change.want) for change in changes] == [("tags.team", None)]
+    assert [(change.shown, change.want) for change in changes] == [("tags.team", None)]
     await cloud.update(bare, found, changes, _fence())
     found, _ = await _subnets_of(cloud, bare)
     assert found.spec.tags == {"theirs": "x"}
@@ -124,7 +122,7 @@ async def test_a_lost_tag_is_put_back(account: AwsAccount) -> None:
 
     found, changes = await _subnets_of(cloud, wanted)
     assert found.owner is None
-    assert [change.path for change in changes] == ["tags.fairlead-claim"]
+    assert [change.shown for change in changes] == ["tags.fairlead-claim"]
     await cloud.update(wanted, found, changes, _fence())
     assert (await _subnets_of(cloud, wanted))[1] == ()
 
@@ -157,7 +155,7 @@ async def test_a_parameter_group_is_made_changed_and_deleted(account: AwsAccount
     await cloud.create(wanted, NOBODY, _fence())
     edited = _parameter_group("fl-orders", {"work_mem": "32MB", "max_connections": "200", "jit": "off"})
     found, changes = await _parameters_of(cloud, edited)
-    assert [(change.path, change.want, change.have) for change in changes] == [
+    assert [(change.shown, change.want, change.have) for change in changes] == [
         ("parameters.jit", "off", None),
         ("parameters.log_connections", None, "1"),
         ("parameters.statement_timeout", None, "120000"),

@@ -6,7 +6,6 @@ import base64
 import json
 import os
 import time
-import urllib.request
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from devcloud.aws.server import Served
 from providers.aws.account import AwsAccount, connect
 from providers.aws.config import ProviderConfigSpec
 from runtime.errors import Terminal
+from tests.support.rds_control import control
 
 ACCOUNT = "123456789012"
 ROLE = f"arn:aws:iam::{ACCOUNT}:role/fairlead-provider"
@@ -34,10 +34,7 @@ def _keys(simulator: Served) -> dict[str, dict[str, str]]:
 
 
 def _control(simulator: Served, path: str, body: object = None) -> Any:
-    data = None if body is None else json.dumps(body).encode()
-    request = urllib.request.Request(f"{simulator.url}/_control/{path}", data=data)  # noqa: S310 - loop-back
-    with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310 - as above
-        return json.load(answer)
+    return control(simulator, "GET" if body is None else "POST", path, body)
 
 
 def _token(*, until: float) -> str:
@@ -63,11 +60,12 @@ async def _principal(simulator: Served, account: AwsAccount) -> str:
 @pytest.fixture(autouse=True)
 def _pod(simulator: Served, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """What EKS puts into a Pod, for both ways at once."""
-    token = tmp_path / "token"
+    token, pods = tmp_path / "token", tmp_path / "pods-token"
+    pods.write_text(simulator.pod_token)
     monkeypatch.setenv("AWS_ROLE_ARN", ROLE)
     monkeypatch.setenv("AWS_WEB_IDENTITY_TOKEN_FILE", str(token))
     monkeypatch.setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", f"{simulator.url}/_eks/v1/credentials")
-    monkeypatch.setenv("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", str(token))
+    monkeypatch.setenv("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", str(pods))
     _project(until=time.time() + 3600)
 
 

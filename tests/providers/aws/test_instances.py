@@ -3,22 +3,32 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import urllib.request
+import hashlib
+import time
+from dataclasses import replace
+from typing import Any
+
+import pytest
 
 from devcloud.aws.server import Served
 from providers.aws.account import AwsAccount
+from providers.aws.models import RDSInstanceParameters
 from providers.aws.names import tags_of
-from providers.aws.rds import RdsInstances
+from providers.aws.rds import RdsInstances, Seen
+from providers.cloud import Credential, Fence, Target
 from providers.identity import Owner
+from providers.managed import Absent, Present
+from providers.plan import Policy
+from runtime.errors import Blocked, Terminal
+from tests.support.rds_control import control
+from tests.support.waiting import eventually
 
 OURS = Owner("home", "uid-2", "0123456789abcdef", "shop", "orders", "instance")
 FORMER = Owner("home", "uid-1", "0123456789abcdef", "shop", "orders", "instance")
 
 
 def _lists(simulator: Served) -> int:
-    with urllib.request.urlopen(f"{simulator.url}/_control/audit?since=0", timeout=60) as answer:  # noqa: S310 - loop-back
-        calls = json.load(answer)
+    calls = control(simulator, "GET", "audit?since=0")
     return sum(call["action"] == "DescribeDBInstances" and not call["identifier"] for call in calls)
 
 
@@ -35,3 +45,94 @@ async def test_births_side_by_side_search_one_list(account: AwsAccount, simulato
     expected = ("fl-former", made["DBInstance"]["DbiResourceId"], FORMER)
     assert [[(one.name, one.incarnation, one.owner) for one in each] for each in found] == [[expected]] * 8
     assert _lists(simulator) - before == 1
+
+
+SPEC = RDSInstanceParameters(db_instance_class="db.t4g.micro", allocated_storage=20, master_username="app")
+
+
+def _fence() -> Fence:
+    return Fence(until=time.monotonic() + 60, leads=lambda: True, monotonic=time.monotonic)
+
+
+def _calls(simulator: Served, action: str) -> int:
+    return sum(call["action"] == action for call in control(simulator, "GET", "audit?since=0"))
+
+
+async def _made(account: AwsAccount, name: str) -> tuple[RdsInstances, Target[RDSInstanceParameters], Seen]:
+    """Make an instance and return it as it is once it is available, with a target that has recorded it."""
+    cloud, target = RdsInstances(account), Target(name, SPEC, replace(OURS, claim=name), "hash")
+    await cloud.create(target, Credential("app", "Sufficient-1"), _fence())
+    return await _available(cloud, target)
+
+
+async def _available(
+    cloud: RdsInstances, target: Target[RDSInstanceParameters]
+) -> tuple[RdsInstances, Target[RDSInstanceParameters], Seen]:
+    async def available() -> Seen | None:
+        seen = await cloud.observe(target)
+        return seen.observed if isinstance(seen, Present) and seen.observed.state == "available" else None
+
+    observed = await eventually(available, f"{target.name} is available")
+    return cloud, replace(target, incarnation=observed.incarnation), observed
+
+
+async def test_an_instance_that_was_renamed_is_never_absent(account: AwsAccount) -> None:
+    cloud, target, _ = await _made(account, "fl-before")
+    renaming: dict[str, Any] = {
+        "DBInstanceIdentifier": "fl-before",
+        "NewDBInstanceIdentifier": "fl-after",
+        "ApplyImmediately": True,
+    }
+    await account.call("modify_db_instance", "rename it", **renaming)
+    following = replace(target, name="fl-after")
+    await _available(cloud, replace(following, incarnation=""))
+
+    for leaving in (False, True):
+        with pytest.raises(Blocked, match="is called fl-after now") as caught:
+            await cloud.observe(replace(target, leaving=leaving))
+        assert caught.value.reason == "DatabaseRenamed"
+        assert "fairlead.dev/external-name=fl-after" in caught.value.message
+    assert isinstance(await cloud.observe(following), Present)
+
+
+async def test_absence_is_believed_of_the_right_account_alone(account: AwsAccount) -> None:
+    cloud = RdsInstances(account)
+    recorded = Target("fl-nobody", SPEC, OURS, "hash", incarnation="db-NOBODY")
+    assert await cloud.observe(recorded) == Absent()
+
+    account.id = "999999999999"
+    with pytest.raises(Terminal) as caught:
+        await cloud.observe(recorded)
+    assert caught.value.reason == "AccountChanged"
+
+
+@pytest.mark.parametrize("others", [1, 5])
+async def test_a_final_snapshots_name_that_anothers_has_is_passed_over(
+    account: AwsAccount, simulator: Served, others: int
+) -> None:
+    await _made(account, f"fl-other-{others}")
+    cloud, target, seen = await _made(account, f"fl-ending-{others}")
+    stem = f"fl-final-{target.name}-{hashlib.sha256(seen.incarnation.encode()).hexdigest()[:8]}"
+    for number in range(others):
+        name = stem if number == 0 else f"{stem}-{number + 1}"
+        await account.call(
+            "create_db_snapshot", "take it", DBSnapshotIdentifier=name, DBInstanceIdentifier=f"fl-other-{others}"
+        )
+        await eventually(lambda: _snapshot_is_there(account, f"fl-other-{others}"), "the snapshot is available")
+    before = _calls(simulator, "DeleteDBInstance")
+
+    if others == 5:
+        with pytest.raises(Blocked, match="finalDBSnapshotIdentifierPrefix") as caught:
+            await cloud.delete(target, seen, Policy.SNAPSHOT, _fence())
+        assert caught.value.reason == "BackupImpossible"
+        assert isinstance(await cloud.observe(target), Present)
+    else:
+        await cloud.delete(target, seen, Policy.SNAPSHOT, _fence())
+        leaving = replace(target, leaving=True)
+        assert await eventually(lambda: cloud.backup_of(leaving), "its final snapshot is there") == f"{stem}-2"
+    assert _calls(simulator, "DeleteDBInstance") - before == (5 if others == 5 else 2)
+
+
+async def _snapshot_is_there(account: AwsAccount, name: str) -> bool:
+    answer = await account.call("describe_db_snapshots", "look", DBInstanceIdentifier=name)
+    return all(one["Status"] == "available" for one in answer["DBSnapshots"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
+from devcloud.aws.server import Served
 from providers.aws.account import AwsAccount
 from providers.aws.models import RDSInstanceParameters
 from providers.aws.rds import RdsInstances
@@ -12,6 +13,7 @@ from providers.cloud import Credential, Fence, Target
 from providers.identity import Owner
 from providers.managed import Present
 from providers.sweep import ExternalStore
+from tests.support.rds_control import control
 from tests.support.waiting import eventually
 
 NAME = "fl-looked-at"
@@ -64,3 +66,22 @@ async def test_a_list_wakes_by_what_the_last_look_saw(account: AwsAccount) -> No
     assert not await lists.wake()
     await cloud.observe(neighbour)
     assert not await lists.wake()
+
+
+async def test_a_list_says_whose_everything_is_that_was_let_go_included(account: AwsAccount, simulator: Served) -> None:
+    cloud, owner = RdsInstances(account), replace(OURS, claim="fedcba9876543210", namespace_uid="shop-uid")
+    target = Target("fl-let-go", SPEC, owner, "hash")
+    fence = Fence(until=time.monotonic() + 60, leads=lambda: True, monotonic=time.monotonic)
+    await cloud.create(target, Credential("app", "Sufficient-1"), fence)
+    seen = await cloud.observe(target)
+    assert isinstance(seen, Present)
+    await cloud.release(target, seen.observed, fence)
+
+    assert (await cloud.observe_all()).owners["fl-let-go"] == owner
+    control(simulator, "POST", "behaviour", {"list_without_tags": ["*"]})
+    try:
+        # An answer without tags says nothing about owners: what was known stays.
+        assert (await cloud.observe_all()).owners["fl-let-go"] == owner
+        assert "fl-let-go" not in (await RdsInstances(account).observe_all()).owners
+    finally:
+        control(simulator, "POST", "behaviour", {"list_without_tags": []})

@@ -18,9 +18,9 @@ from providers.identity import Owner
 from runtime.errors import Blocked, Terminal
 from tests.support.waiting import eventually
 
-OURS = Owner("home", "uid-1", "0123456789abcdef", "shop", "orders", "instance")
+OURS = Owner("home", "uid-1", "0123456789abcdef", "shop", "orders", "instance", "shop-uid")
 TIME = "2026-11-20T12:00:00Z"
-Resolve = Callable[[RestoreFrom], Awaitable[RestoreFrom | None]]
+Resolve = Callable[..., Awaitable[RestoreFrom | None]]
 
 
 async def _instance(account: AwsAccount, name: str, owner: Owner) -> str:
@@ -47,12 +47,12 @@ async def _gone(account: AwsAccount, name: str, **parameters: Any) -> None:
 
 @pytest.fixture
 def resolve(account: AwsAccount) -> Resolve:
-    async def of(source: RestoreFrom) -> RestoreFrom | None:
+    async def of(source: RestoreFrom, *agreed: str) -> RestoreFrom | None:
         spec = RDSInstanceParameters(
             db_instance_class="db.t4g.micro", allocated_storage=20, master_username="app", restore_from=source
         )
         owner = replace(OURS, identity="uid-2", claim="fedcba9876543210", name="new")
-        return (await resolved(account, Target("fl-new", spec, owner, "hash"))).spec.restore_from
+        return (await resolved(account, Target("fl-new", spec, owner, "hash", agreed=agreed))).spec.restore_from
 
     return of
 
@@ -107,7 +107,9 @@ async def test_of_a_final_snapshot_and_backups_that_end_earlier_the_snapshot_has
 
 
 async def test_another_namespaces_data_need_the_platforms_word(account: AwsAccount, resolve: Resolve) -> None:
-    theirs = await _instance(account, "fl-theirs", replace(OURS, namespace="bank", name="money"))
+    theirs = await _instance(
+        account, "fl-theirs", replace(OURS, namespace="bank", name="money", namespace_uid="bank-uid")
+    )
     by_name = RestoreFrom(point_in_time=PointInTime(source_db_instance_identifier="fl-theirs"))
 
     with pytest.raises(Blocked, match="claim money"):
@@ -146,3 +148,43 @@ async def test_a_login_that_a_restore_would_not_keep_is_refused(account: AwsAcco
         await resolved(account, Target("fl-new", spec, OURS, "hash"))
 
     assert caught.value.reason == "InvalidValue"
+
+
+@pytest.mark.parametrize("uid", ["former-uid", ""], ids=["of a former namespace", "of before the tag"])
+async def test_a_namespaces_name_is_not_its_owner(account: AwsAccount, resolve: Resolve, uid: str) -> None:
+    name = f"recycled-{uid or 'none'}"
+    born = await _instance(account, f"fl-{name}", replace(OURS, name=name, namespace_uid=uid))
+    for source in (_claim(name), _incarnation(born)):
+        with pytest.raises(Terminal, match=f"consent=restoreFrom={born}") as caught:
+            await resolve(source)
+        assert caught.value.reason == "AdoptionRefused"
+    assert await resolve(_claim(name), born) == _incarnation(born)
+
+    final = {"FinalDBSnapshotIdentifier": f"final-{name}", "SkipFinalSnapshot": False}
+    await _gone(account, f"fl-{name}", **final, DeleteAutomatedBackups=True)
+    await eventually(lambda: _is_available(account, f"final-{name}"), "the final snapshot is available")
+    kept = RestoreFrom(db_snapshot_identifier=f"final-{name}")
+    for source in (_claim(name), kept):
+        with pytest.raises(Terminal, match=f"consent=restoreFrom=final-{name}"):
+            await resolve(source)
+        assert await resolve(source, f"final-{name}") == kept
+    # For a backup that is named by itself the ProviderConfig may agree; a claim's name names no backup.
+    account.config = msgspec.structs.replace(account.config, allow_adoption=True)
+    assert await resolve(kept) == kept
+    with pytest.raises(Terminal, match="another one, or not recorded"):
+        await resolve(_claim(name))
+
+
+async def test_what_is_proven_to_be_of_the_namespace_goes_before_what_is_newer(
+    account: AwsAccount, resolve: Resolve
+) -> None:
+    born = await _instance(account, "fl-mine", replace(OURS, name="both-of-one-name"))
+    await _gone(account, "fl-mine", SkipFinalSnapshot=True, DeleteAutomatedBackups=False)
+    await _instance(account, "fl-former", replace(OURS, name="both-of-one-name", namespace_uid="former-uid"))
+
+    assert await resolve(_claim("both-of-one-name")) == _incarnation(born)
+
+
+async def _is_available(account: AwsAccount, snapshot: str) -> bool:
+    answer = await account.call("describe_db_snapshots", "look", DBSnapshotIdentifier=snapshot)
+    return bool(answer["DBSnapshots"][0]["Status"] == "available")

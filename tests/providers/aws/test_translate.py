@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,11 +12,11 @@ import pytest
 from providers.aws import PROVIDER, states
 from providers.aws.birth import refuse_database
 from providers.aws.changes import request
-from providers.aws.final import name_for, stem_of
+from providers.aws.final import names_for, stem_of
 from providers.aws.listing import mark_of, tags_mark
 from providers.aws.models import RDSInstanceParameters, RDSInstanceSpec, RestoreFrom
 from providers.aws.names import tags_of
-from providers.aws.translate import login_versions, observed
+from providers.aws.translate import guarded, login_versions, observed
 from providers.cloud import Target
 from providers.identity import Owner
 from providers.managed import Change, Class, Phase, Queue
@@ -129,6 +129,14 @@ ROWS = {
     "a reverted edit leaves the queue": Row(
         {}, waiting(DBInstanceClass="db.m7g.large"), path="dbInstanceClass", queue=Queue.CANCEL
     ),
+    "growth that somebody queued is not taken back": Row({"allocated_storage": 100}, waiting(AllocatedStorage=200)),
+    "a version that waits and is the wanted one stays": Row({"engine_version": "16"}, waiting(EngineVersion="16.8")),
+    "a version that waits and is not the wanted one leaves the queue": Row(
+        {"engine_version": "16.4"}, waiting(EngineVersion="17.1"), path="engineVersion", queue=Queue.CANCEL
+    ),
+    "what waits in other letters stays": Row(
+        {"db_subnet_group_name": "orders-net"}, waiting(DBSubnetGroupName="Orders-Net")
+    ),
     "what is not managed may wait": Row({}, waiting(MultiAZ=True, LicenseModel="x")),
     "a window in other letters": Row({"preferred_maintenance_window": "Sun:05:00-Sun:06:00"}),
     "groups in another order": Row({"vpc_security_group_ids": ("sg-b", "sg-a")}),
@@ -160,11 +168,11 @@ ROWS = {
 def test_the_group_of_another_major_version_goes_along_with_the_upgrade() -> None:
     asked = {"engine_version": "17", "allow_major_version_upgrade": True, "db_parameter_group_name": "of-17"}
 
-    upgraded = {one.path: one.along for one in changes(asked, {})}
-    alike = {one.path: one.along for one in changes({"db_parameter_group_name": "another"}, {})}
+    upgraded = {one.shown: one.along for one in changes(asked, {})}
+    alike = {one.shown: one.along for one in changes({"db_parameter_group_name": "another"}, {})}
 
-    assert upgraded == {"engineVersion": "", "dbParameterGroupName": "engineVersion"}
-    assert alike == {"dbParameterGroupName": ""}
+    assert upgraded == {"engineVersion": (), "dbParameterGroupName": ("engineVersion",)}
+    assert alike == {"dbParameterGroupName": ()}
 
 
 @pytest.mark.parametrize("row", ROWS.values(), ids=ROWS)
@@ -174,13 +182,13 @@ def test_what_differs_and_how_it_changes(row: Row) -> None:
         assert found == ()
         return
     assert [
-        (one.path, one.kind, one.queue, one.veto[0] if one.veto is not None else "") for one in found
+        (one.shown, one.kind, one.queue, one.veto[0] if one.veto is not None else "") for one in found
     ] == [(row.path, row.kind, row.queue, row.veto)]  # fmt: skip
 
 
 def test_lost_tags_of_ours_are_drift_and_tags_of_others_are_not() -> None:
     found = changes({}, {}, {key: value for key, value in TAGS.items() if key != "fairlead-claim"} | {"mine": "x"})
-    assert [(one.path, one.want) for one in found] == [("tags.fairlead-claim", OWNER.claim)]
+    assert [(one.shown, one.want) for one in found] == [("tags.fairlead-claim", OWNER.claim)]
     seen = observed(ANSWER, {"fairlead-claim": OWNER.claim}, target())
     assert seen.owner is None
 
@@ -249,33 +257,33 @@ def modification(spec: dict[str, Any], answer: dict[str, Any], *changed: Change)
 
 
 def test_what_is_due_and_what_waits_go_in_one_request_that_never_takes_what_waits_along() -> None:
-    storage = Change("allocatedStorage", 200, 100, Class.ONLINE, Queue.OPEN)
-    window = Change("preferredBackupWindow", "a", "b")
-    later = Change("dbInstanceClass", "big", "small", Class.RESTART, Queue.OPEN, deferred=True)
+    storage = Change(("allocatedStorage",), 200, 100, Class.ONLINE, Queue.OPEN)
+    window = Change(("preferredBackupWindow",), "a", "b")
+    later = Change(("dbInstanceClass",), "big", "small", Class.RESTART, Queue.OPEN, deferred=True)
     due = {"ApplyImmediately": True, "AllocatedStorage": 200, "PreferredBackupWindow": "a"}
     assert modification({}, {}, storage, window) == due
     assert modification({}, {}, storage, window, later) == due
     assert modification({}, {}, window, later) == {
         "ApplyImmediately": False, "PreferredBackupWindow": "a", "DBInstanceClass": "big",
     }  # fmt: skip
-    revert = Change("dbInstanceClass", "small", "big", Class.ONLINE, Queue.CANCEL)
+    revert = Change(("dbInstanceClass",), "small", "big", Class.ONLINE, Queue.CANCEL)
     assert modification({}, {}, revert) == {"ApplyImmediately": False, "DBInstanceClass": "small"}
-    assert modification({}, {}, Change("tags.team", "red", None)) == {}
+    assert modification({}, {}, Change(("tags", "team"), "red", None)) == {}
 
 
 def test_what_rds_wants_together_goes_together() -> None:
-    storage = Change("allocatedStorage", 500, 400, Class.ONLINE, Queue.OPEN)
+    storage = Change(("allocatedStorage",), 500, 400, Class.ONLINE, Queue.OPEN)
     large = {"AllocatedStorage": 400, "Iops": 12_000}
     assert modification({}, large, storage)["Iops"] == 12_000
     assert "Iops" not in modification({}, {}, storage)
-    rate = Change("iops", 13_000, 12_000, Class.ONLINE, Queue.OPEN)
+    rate = Change(("iops",), 13_000, 12_000, Class.ONLINE, Queue.OPEN)
     assert modification({"allocated_storage": 300}, large, rate)["AllocatedStorage"] == 400
     role = {"monitoring_interval": 60, "monitoring_role_arn": "arn:role"}
-    assert modification(role, {}, Change("monitoringInterval", 60, 0))["MonitoringRoleArn"] == "arn:role"
-    major = Change("engineVersion", "17", "16.4", Class.LOSS, Queue.OPEN)
+    assert modification(role, {}, Change(("monitoringInterval",), 60, 0))["MonitoringRoleArn"] == "arn:role"
+    major = Change(("engineVersion",), "17", "16.4", Class.LOSS, Queue.OPEN)
     spec = {"engine_version": "17", "allow_major_version_upgrade": True}
     assert modification(spec, {}, major)["AllowMajorVersionUpgrade"] is True
-    logs = Change("enableCloudwatchLogsExports", ("postgresql",), ("upgrade",))
+    logs = Change(("enableCloudwatchLogsExports",), ("postgresql",), ("upgrade",))
     assert modification({}, {}, logs)["CloudwatchLogsExportConfiguration"] == {
         "EnableLogTypes": ["postgresql"], "DisableLogTypes": ["upgrade"],
     }  # fmt: skip
@@ -284,9 +292,9 @@ def test_what_rds_wants_together_goes_together() -> None:
 def test_final_snapshots_are_named_by_incarnation_and_never_twice() -> None:
     stem = stem_of("fl-orders-aaaaaaaaaa", "db-ONE", None)
     assert stem == stem_of("fl-orders-aaaaaaaaaa", "db-ONE", None) != stem_of("fl-orders-aaaaaaaaaa", "db-TWO", None)
-    assert name_for(stem, ()) == stem
-    assert name_for(stem, (stem, f"{stem}-2")) == f"{stem}-3"
-    assert len(name_for(stem_of("x" * 63, "db-ONE", "p" * 250), ("a",))) <= 255
+    assert names_for(stem, ())[:2] == (stem, f"{stem}-2")
+    assert names_for(stem, (stem, f"{stem}-2"))[:2] == (f"{stem}-3", f"{stem}-4")
+    assert all(len(name) <= 255 for name in names_for(stem_of("x" * 63, "db-ONE", "p" * 250), ("a",)))
     assert "--" not in stem_of("fl-a", "db-ONE", "mine-")
 
 
@@ -304,3 +312,15 @@ def test_a_database_that_a_restore_did_not_bring_is_refused_and_no_other_answer_
     refuse_database(target(), "app", "3D000")
     with pytest.raises(Terminal, match="has no database app"):
         refuse_database(target(restore_from=source), "app", "3D000")
+
+
+def test_an_instance_of_before_gets_its_namespaces_uid_by_one_change() -> None:
+    wanted = replace(target(), owner=replace(OWNER, namespace_uid="team-uid"))
+
+    (change,) = guarded(wanted, observed(ANSWER, TAGS, wanted))
+
+    assert (change.shown, change.want, change.have) == ("tags.fairlead-namespace-uid", "team-uid", None)
+    tagged = {**TAGS, "fairlead-namespace-uid": "team-uid"}
+    assert guarded(wanted, observed(ANSWER, tagged, wanted)) == ()
+    # Where the Namespace is not known yet nothing is taken for a difference.
+    assert guarded(target(), observed(ANSWER, tagged, target())) == ()

@@ -5,17 +5,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import msgspec
 import pytest
 
+from providers.cloud import Target
+from providers.identity import Owner
 from providers.managed import Change
 from providers.onprem.facts import Database, Facts, Grant, Inside, Membership, Role, Row, Wanted, broken_rules
-from providers.onprem.models import Offers, PostgresDatabaseParameters, ProviderConfigSpec, SecretReference
+from providers.onprem.models import PostgresDatabaseParameters
 from providers.onprem.names import Names, hash_in, literal, names_of, quoted, retired_name
-from providers.onprem.objections import objection
-from providers.onprem.statements import SETTABLE, statements
+from providers.onprem.statements import (
+    SETTABLE,
+    password_statements,
+    retirement,
+    shut_logins,
+    statements,
+)
+from providers.onprem.translate import wanted
 
 DB = "orders_abcdefghij"
 A, B = "app_abcdefghij_a", "app_abcdefghij_b"
@@ -168,8 +175,8 @@ BREACHES: dict[str, Breach] = {
 def test_a_breach_is_found_and_mended(case: Breach) -> None:
     found = broken_rules(WANTED, case.facts)
 
-    assert case.path in {change.path for change in found}
-    mended = [one.sql for one in statements([change for change in found if change.path == case.path], WANTED)]
+    assert case.path in {change.shown for change in found}
+    mended = [one.sql for one in statements([change for change in found if change.shown == case.path], WANTED)]
     assert (not case.mended_by and case.path.startswith("ownership")) or any(case.mended_by in one for one in mended)
 
 
@@ -200,15 +207,85 @@ def test_what_nobody_could_see_breaks_no_rule() -> None:
 
 def test_what_closes_comes_before_what_opens() -> None:
     changes = (
-        Change("database.allowConnections", want=True, have=False),
-        Change("grants.PUBLIC.CONNECT", None, "granted"),
-        Change(f"roles.{A}", "present", None),
+        Change(("database", "allowConnections"), want=True, have=False),
+        Change(("grants", "PUBLIC", "CONNECT"), None, "granted"),
+        Change(("roles", A), "present", None),
     )
 
     found = [one.sql for one in statements(changes, WANTED)]
 
     assert found[0].startswith("REVOKE")
     assert "ALLOW_CONNECTIONS" in found[-1]
+
+
+IDLE_B = facts(
+    roles=(role(DB, login=False), role(A), role(B)),
+    memberships=(*MEMBERSHIPS, Membership(DB, B, False, True, True, "admin")),
+)
+
+
+def test_an_unexpected_login_is_switched_off_and_leaves_the_owner_role() -> None:
+    found = broken_rules(WANTED, IDLE_B)
+
+    assert [one.sql for one in statements(found, WANTED)] == [
+        f'ALTER ROLE "{B}" NOLOGIN PASSWORD NULL',
+        f'REVOKE "{DB}" FROM "{B}" GRANTED BY "admin"',
+    ]
+    assert shut_logins(found, WANTED.names) == (B,)
+
+
+def test_an_unexpected_login_without_membership_is_given_none() -> None:
+    found = broken_rules(WANTED, facts(roles=(role(DB, login=False), role(A), role(B))))
+
+    assert {change.path for change in found} == {("roles", B, "login")}
+
+
+@pytest.mark.parametrize("published", [A, "", "elsewhere_a"])
+def test_a_published_login_that_is_not_by_rule_switches_no_other_off(published: str) -> None:
+    wanted_ = wanted(Target(DB, spec(), Owner("home", "uid", "claim"), "abcdefghij", active=published))
+
+    assert wanted_.active == (A if published == A else "")
+    assert broken_rules(wanted_, GOOD) == ()
+
+
+STRANGER = "neighbour_abcdefghij_b"
+NEVER: dict[str, Change] = {
+    "a neighbour's login made": Change(("roles", STRANGER), "present", None),
+    "a neighbour's login switched on": Change(("roles", STRANGER, "login"), want=True, have=False),
+    "a neighbour's settings": Change(("roles", f"{STRANGER}.settings"), "present", None),
+    "a neighbour in the owner role": Change(("members", DB, STRANGER), "granted", None),
+    "its own login in a neighbour's role": Change(("members", "neighbour", A), "granted", None),
+    "a login that is neither published nor in its grace switched on": Change(
+        ("roles", B, "login"), want=True, have=False
+    ),
+    "such a login in the owner role": Change(("members", DB, B), "granted", None),
+    "an owner role that logs in": Change(("roles", DB, "login"), want=True, have=False),
+    **{
+        f"a login with {right}": Change(("roles", A, right), want=True, have=False)
+        for right in ("superuser", "createdb", "createrole", "replication", "bypassrls")
+    },
+    "an attribute in a name": Change(("roles", f"{A}.createrole"), "present", None),
+}
+
+
+@pytest.mark.parametrize("change", NEVER.values(), ids=NEVER.keys())
+def test_what_is_never_given_has_no_statement(change: Change) -> None:
+    with pytest.raises(ValueError, match=r"never|no role"):
+        statements([change], WANTED)
+
+
+def test_a_missing_login_that_is_not_published_is_made_without_login() -> None:
+    found = statements([Change(("roles", B), "present", None)], WANTED)
+
+    assert found[0].sql == f'CREATE ROLE "{B}" NOLOGIN'
+
+
+@pytest.mark.parametrize("name", [STRANGER, f"{A}.createrole", DB, "postgres", ""])
+def test_a_password_goes_to_no_role_but_its_own_logins(name: str) -> None:
+    with pytest.raises(ValueError, match="no login of database"):
+        password_statements(name, "SCRAM-SHA-256$...", WANTED)
+    with pytest.raises(ValueError, match="no login of database"):
+        retirement(name, WANTED.names)
 
 
 @pytest.mark.parametrize("evil", ['a"; DROP DATABASE x; --', "a'; --", "a\\", 'a"b"'])
@@ -248,93 +325,3 @@ def test_a_retired_name_fits_whatever_name_a_person_gave(given: str) -> None:
 
     assert kept.startswith(f"retired_20261121_{given[:20]}")
     assert len(kept) <= 63
-
-
-def config(**offers: object) -> ProviderConfigSpec:
-    given = msgspec.convert(offers, Offers)
-    return ProviderConfigSpec(
-        host="db.example", admin_secret_ref=SecretReference("a"), extensions=("vector",), offers=given
-    )
-
-
-@pytest.mark.parametrize(
-    ("asked", "reason", "word"),
-    [
-        ({"version": "16"}, "", ""),
-        ({"version": "17"}, "UnsupportedVersion", "16"),
-        ({"extensions": ["vector"]}, "", ""),
-        ({"extensions": ["plpython3u"]}, "InvalidValue", "plpython3u"),
-        ({"parameters": {"work_mem": "1MB"}}, "", ""),
-        ({"parameters": {"search_path": "x"}}, "InvalidValue", "search_path"),
-        ({"parameters": {"session_preload_libraries": "x"}}, "InvalidValue", "session_preload_libraries"),
-    ],
-)
-def test_what_a_server_cannot_serve_is_named(asked: dict[str, object], reason: str, word: str) -> None:
-    found = objection(spec(**asked), 16, config())
-
-    assert (found[0] if found else "") == reason
-    assert word in (found[1] if found else "")
-
-
-def test_the_page_lists_what_may_be_set() -> None:
-    page = (Path(__file__).resolve().parents[3] / "docs" / "onprem.md").read_text(encoding="utf-8")
-
-    assert [name for name in sorted(SETTABLE) if f"`{name}`" not in page] == []
-
-
-def test_a_misspelt_parameter_has_its_near_names() -> None:
-    found = objection(spec(parameters={"work_men": "1MB"}), 16, config())
-
-    assert found is not None
-    assert "work_mem" in found[1]
-    assert len(found[1]) <= 400
-
-
-@dataclass(frozen=True)
-class Promise:
-    """Requirements, what the server offers, and words of the refusal; none where it is met."""
-
-    required: dict[str, object]
-    offers: dict[str, object]
-    says: tuple[str, ...] = ()
-
-
-PROMISES: dict[str, Promise] = {
-    "nothing required": Promise({}, {}),
-    "what a claim has by default": Promise({"highAvailability": False, "publicAccess": False}, {}),
-    "a standby that nobody told of": Promise({"highAvailability": True}, {}, ("highAvailability", "leave it out")),
-    "a standby": Promise({"highAvailability": True}, {"highAvailability": True}),
-    "backups that nobody told of": Promise({"backupRetentionDays": 14}, {}, ("backup.retentionDays 14", "no backups")),
-    "backups for longer": Promise({"backupRetentionDays": 14}, {"backupRetentionDays": 7}, ("7 days",)),
-    "backups for as long": Promise({"backupRetentionDays": 14}, {"backupRetentionDays": 14}),
-    "an hour that nobody told of": Promise({"backupStartTime": "02:30"}, {}, ("backup.startTime 02:30",)),
-    "another hour": Promise({"backupStartTime": "02:30"}, {"backupStartTime": "04:00"}, ("at 04:00",)),
-    "the server's hour": Promise({"backupStartTime": "02:30"}, {"backupStartTime": "02:30"}),
-    "storage that nobody bounds": Promise({"storageGiB": 100}, {}),
-    "storage that fits": Promise({"storageGiB": 100}, {"storageGiB": 100}),
-    "storage beyond the disk": Promise({"storageGiB": 101}, {"storageGiB": 100}, ("storageGiB 101", "100 at most")),
-    "the internet": Promise({"publicAccess": True}, {}, ("network.public", "publicAccess")),
-    "a server on the internet": Promise({"publicAccess": True}, {"publicAccess": True}),
-    "networks that nobody told of": Promise({"allowedCIDRs": ["10.0.0.0/8"]}, {}, ("network.allowedCIDRs",)),
-    "fewer networks than it is open to": Promise(
-        {"allowedCIDRs": ["10.0.0.0/8"]}, {"allowedCIDRs": ("10.0.0.0/8", "192.168.0.0/16")}, ("192.168.0.0/16",)
-    ),
-    "no network at all": Promise({"allowedCIDRs": []}, {"allowedCIDRs": ("10.0.0.0/8",)}, ("10.0.0.0/8",)),
-    "its own networks": Promise(
-        {"allowedCIDRs": ["192.168.0.0/16", "10.0.0.0/8"]}, {"allowedCIDRs": ("10.0.0.0/8", "192.168.0.0/16")}
-    ),
-    "a backup to start from": Promise({"restoreFrom": "orders-before"}, {}, ("orders-before", "fairlead.dev/adopt")),
-    "several at once": Promise(
-        {"highAvailability": True, "backupRetentionDays": 7}, {}, ("highAvailability", "; nor backup.retentionDays")
-    ),
-}
-
-
-@pytest.mark.parametrize("case", PROMISES.values(), ids=PROMISES.keys())
-def test_what_the_server_does_not_offer_is_refused_and_never_looks_granted(case: Promise) -> None:
-    found = objection(spec(requirements=case.required), 16, config(**case.offers))
-
-    assert (found is None) == (not case.says)
-    if found is not None:
-        assert found[0] == "InvalidValue"
-        assert [word for word in case.says if word not in found[1]] == []

@@ -1,0 +1,282 @@
+"""A fleet is never moved by accident: deleted revisions, freezes, tenants and fences, on a real API server."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.support.api import JsonObject
+from tests.support.kinds import (
+    CLAIM,
+    COMPOSITION,
+    CONFIG_MAP,
+    NAMESPACE,
+    SECRET,
+    Kind,
+    claim,
+    composition,
+    condition,
+    in_trouble,
+    is_ready,
+    trouble,
+)
+from tests.support.system import System
+from tests.support.waiting import eventually
+
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
+
+REVISION = Kind("fairlead.dev", "v1alpha1", "CompositionRevision", "compositionrevisions", namespaced=False)
+CLAIMS = ("one", "two", "three", "four")
+_PAUSED = "fairlead.dev/paused"
+
+
+def _config(value: str, *, key: str = "value", **fields: Any) -> JsonObject:
+    """Return a resource; a key with a blank is what only the API server refuses."""
+    return {"name": "settings", "template": {"apiVersion": "v1", "kind": "ConfigMap", "data": {key: value}}, **fields}
+
+
+def _waves(*waves: str, **rules: Any) -> JsonObject:
+    return {"waves": list(waves), "soakSeconds": 0, **rules}
+
+
+async def _claims(system: System, namespace: str, name: str, *claims: str) -> None:
+    await system.until(COMPOSITION, "", name, is_ready)
+    for each in claims:
+        await system.create(CLAIM, claim(namespace, each, compositionRef={"name": name}))
+    for each in claims:
+        await system.until(CLAIM, namespace, each, is_ready)
+
+
+async def _change(system: System, body: JsonObject) -> None:
+    await system.api.merge(COMPOSITION.path("", body["metadata"]["name"]), {"spec": body["spec"]})
+
+
+async def _revision(system: System, name: str) -> str:
+    return str((await system.api.get(COMPOSITION.path("", name)))["status"]["revision"])
+
+
+async def _rollout(system: System, revision: str) -> JsonObject:
+    return dict((await system.api.get(REVISION.path("", revision)))["status"]["rollout"])
+
+
+async def _values(system: System, namespace: str) -> list[str]:
+    """Return what the claims' children hold, in order."""
+    found = await system.api.items(CONFIG_MAP.path(namespace))
+    return sorted(
+        str(value)
+        for child in found
+        if "fairlead.dev/claim" in child["metadata"].get("labels", {})
+        for value in child.get("data", {}).values()
+    )
+
+
+async def _until_values(system: System, namespace: str, *values: str) -> None:
+    async def holds() -> bool:
+        return await _values(system, namespace) == sorted(values)
+
+    await eventually(holds, f"children with {values}")
+
+
+async def _gone(system: System, revision: str) -> None:
+    async def is_gone() -> bool:
+        return await system.api.find(REVISION.path("", revision)) is None
+
+    await eventually(is_gone, f"{revision} is gone")
+
+
+async def _annotate(system: System, namespace: str, name: str, **annotations: str | None) -> None:
+    await system.edit(CLAIM, namespace, name, {"metadata": {"annotations": annotations}})
+
+
+def _is_halted(obj: JsonObject) -> bool:
+    return trouble(obj) == "RolloutHalted"
+
+
+async def test_a_deleted_revision_waits_for_the_claims_that_use_it_and_moves_none(
+    composing: System, namespace: str
+) -> None:
+    rules = _waves("1", "100%", progressDeadlineSeconds=1)
+    async with composing.composition(composition(f"{namespace}-c", _config("a"), rollout=rules)) as name:
+        await _claims(composing, namespace, name, *CLAIMS)
+        first = await _revision(composing, name)
+        await _change(composing, composition(name, _config("b", readyWhen="{{ false }}"), rollout=rules))
+        await composing.until(COMPOSITION, "", name, _is_halted)
+        await _until_values(composing, namespace, "a", "a", "a", "b")
+
+        await composing.api.delete(REVISION.path("", first))
+        await composing.at_rest(for_s=1.0)
+
+        assert await _values(composing, namespace) == ["a", "a", "a", "b"]
+        held = await composing.until(REVISION, "", first, in_trouble("InUse"))
+        assert "4 claims use it, are pinned to it or may go back to it" in condition(held, "Stalled")["message"]
+        # A new claim takes none that is halted.
+        await composing.create(CLAIM, claim(namespace, "five", compositionRef={"name": name}))
+        await _until_values(composing, namespace, "a", "a", "a", "a", "b")
+
+        await _change(composing, composition(name, _config("c"), rollout=rules))
+        await _until_values(composing, namespace, *"ccccc")
+        await composing.until(COMPOSITION, "", name, is_ready)
+        await _gone(composing, first)
+        for each in (*CLAIMS, "five"):
+            await composing.delete(CLAIM, namespace, each)
+        last = await _revision(composing, name)
+        await composing.delete(COMPOSITION, "", name)
+        # A revision outlives its Composition, and can be taken away then, too.
+        await composing.delete(REVISION, "", last)
+
+
+async def test_claims_whose_revision_was_removed_by_force_stay_as_they_are_and_go_by_waves(
+    composing: System, namespace: str
+) -> None:
+    rules = _waves("1", "100%", progressDeadlineSeconds=1)
+    async with composing.composition(composition(f"{namespace}-c", _config("a"), rollout=rules)) as name:
+        await _claims(composing, namespace, name, *CLAIMS)
+        first = await _revision(composing, name)
+        await _change(composing, composition(name, _config("b", readyWhen="{{ false }}"), rollout=rules))
+        await composing.until(COMPOSITION, "", name, _is_halted)
+        await composing.api.delete(REVISION.path("", first))
+        await composing.until(REVISION, "", first, in_trouble("InUse"))
+        await composing.api.merge(REVISION.path("", first), {"metadata": {"finalizers": None}})
+        await _gone(composing, first)
+
+        for each in CLAIMS:
+            told = await composing.until(
+                CLAIM,
+                namespace,
+                each,
+                lambda obj: trouble(obj) in ("RevisionNotFound", "ChildNotReady") or is_ready(obj),
+            )
+            if trouble(told) == "RevisionNotFound":
+                assert f"revision {first}, which this claim uses, is gone" in condition(told, "Synced")["message"]
+                assert condition(told, "Ready")["status"] == "True"
+        await composing.at_rest(for_s=1.0)
+        assert await _values(composing, namespace) == ["a", "a", "a", "b"]
+
+        await _change(composing, composition(name, _config("c", key="no key"), rollout=rules))
+        await composing.until(COMPOSITION, "", name, _is_halted)
+        assert (await _rollout(composing, await _revision(composing, name)))["updated"] == 1
+        assert await _values(composing, namespace) == ["a", "a", "a", "b"]
+        await _change(composing, composition(name, _config("d"), rollout=rules))
+        await _until_values(composing, namespace, *"dddd")
+        for each in CLAIMS:
+            await composing.delete(CLAIM, namespace, each)
+
+
+async def test_a_revision_published_in_a_freeze_goes_by_waves_when_the_freeze_ends(
+    composing: System, namespace: str
+) -> None:
+    rules = _waves("1", "50%", "100%")
+    async with composing.composition(composition(f"{namespace}-c", _config("a"), rollout=rules)) as name:
+        await _claims(composing, namespace, name, *CLAIMS)
+        for each in CLAIMS:
+            await _annotate(composing, namespace, each, **{_PAUSED: "true"})
+            await composing.until(CLAIM, namespace, each, in_trouble("Paused"))
+        await _change(composing, composition(name, _config("b", key="no key"), rollout=rules))
+        told = await composing.until(COMPOSITION, "", name, in_trouble("RollingOut"))
+        revision = await _revision(composing, name)
+
+        assert "0 of 4 claims have it; 4 paused claims have not got it" in condition(told, "Synced")["message"]
+        for each in CLAIMS:
+            await _annotate(composing, namespace, each, **{_PAUSED: None})
+        halted = await composing.until(COMPOSITION, "", name, _is_halted)
+        await composing.at_rest(for_s=1.0)
+
+        assert "InvalidValue" in condition(halted, "Stalled")["message"]
+        state = await _rollout(composing, revision)
+        assert (state["phase"], state["wave"], state["updated"]) == ("Halted", 1, 1)
+        assert await _values(composing, namespace) == ["a", "a", "a", "a"]
+        for each in CLAIMS:
+            await composing.delete(CLAIM, namespace, each)
+
+
+async def test_one_tenant_neither_halts_nor_rolls_back_the_rollout_of_all(composing: System, namespace: str) -> None:
+    rules = _waves("50%", "100%", onFailure="Rollback", soakSeconds=15)
+    connection = {
+        "type": "redis",
+        "host": "h",
+        "secretRef": {"resource": "settings", "name": "given", "keys": {"password": "password"}},
+    }
+
+    def of(value: str) -> JsonObject:
+        return composition(f"{namespace}-c", _config(value), rollout=rules, connection=connection)
+
+    await composing.create(SECRET, SECRET.new(namespace, "given", stringData={"password": "p"}))
+    await composing.create(SECRET, SECRET.new(namespace, "mine", stringData={"a": "b"}))
+    async with composing.composition(of("a")) as name:
+        await _claims(composing, namespace, name, *CLAIMS)
+        await _change(composing, of("b"))
+        await _until_values(composing, namespace, "a", "a", "b", "b")
+        revision = await _revision(composing, name)
+        taken = [
+            each
+            for each in CLAIMS
+            if (await composing.api.get(CLAIM.path(namespace, each)))["status"]["composition"]["revision"] == revision
+        ]
+        # By an edit of the claim, and by another Secret under the name of its own.
+        await composing.edit(CLAIM, namespace, taken[0], {"spec": {"connectionSecretName": "mine"}})
+        await composing.api.delete(SECRET.path(namespace, f"{taken[1]}-connection"))
+        await composing.create(SECRET, SECRET.new(namespace, f"{taken[1]}-connection", stringData={"a": "b"}))
+        await composing.ask_for_a_pass(CLAIM, namespace, taken[1])
+        for each in taken:
+            await composing.until(CLAIM, namespace, each, in_trouble("SecretNotOwned"))
+
+        await _until_values(composing, namespace, *"bbbb")
+        done = await composing.until(COMPOSITION, "", name, is_ready)
+        state = await _rollout(composing, done["status"]["revision"])
+        assert (done["status"]["revision"], state["phase"], state.get("failed", 0)) == (revision, "Finished", 0)
+        for each in CLAIMS:
+            await composing.delete(CLAIM, namespace, each)
+
+
+async def test_a_developers_reason_that_the_revision_itself_brings_halts_it(composing: System, namespace: str) -> None:
+    rules = _waves("1", "100%")
+    async with composing.composition(composition(f"{namespace}-c", _config("a"), rollout=rules)) as name:
+        await _claims(composing, namespace, name, *CLAIMS)
+        fewer = composition(name, _config("a"), rollout=rules, deletionPolicies=["Delete"])
+        await _change(composing, fewer)
+
+        halted = await composing.until(COMPOSITION, "", name, _is_halted)
+
+        assert "UnsupportedPolicy" in condition(halted, "Stalled")["message"]
+        assert (await _rollout(composing, await _revision(composing, name)))["updated"] == 1
+        for each in CLAIMS:
+            await composing.delete(CLAIM, namespace, each)
+
+
+async def test_a_composition_is_for_the_namespaces_that_it_says(composing: System, namespace: str) -> None:
+    team = {"namespaceSelector": {"matchLabels": {"team": namespace}}}
+    async with composing.composition(composition(f"{namespace}-c", _config("a"), appliesTo=team)) as name:
+        await composing.until(COMPOSITION, "", name, is_ready)
+        await composing.create(CLAIM, claim(namespace, "named", compositionRef={"name": name}))
+        refused = await composing.until(CLAIM, namespace, "named", in_trouble("CompositionNotFound"))
+        # The same words as for one that is not there.
+        text = condition(refused, "Synced")["message"]
+        assert text.startswith(f"there is no Composition '{name}' for this kind")
+        assert name not in text.partition("known:")[2]
+
+        await composing.edit(NAMESPACE, "", namespace, {"metadata": {"labels": {"team": namespace}}})
+        made = await composing.until(CLAIM, namespace, "named", is_ready)
+        old = made["status"]["composition"]["revision"]
+
+        # A living claim keeps it, follows it, and says so; another one does not get it.
+        await _change(
+            composing, composition(name, _config("b"), appliesTo=team, allowedNamespaces={"names": ["other"]})
+        )
+        await _until_values(composing, namespace, "b")
+        told = await composing.until(CLAIM, namespace, "named", in_trouble("NotAllowed"))
+        assert condition(told, "Ready")["status"] == "True"
+        assert not condition(told, "Stalled")
+        await composing.create(CLAIM, claim(namespace, "new", compositionRef={"name": name}))
+        await composing.until(CLAIM, namespace, "new", in_trouble("CompositionNotFound"))
+        # Nor does it go back to an old revision.
+        await composing.edit(CLAIM, namespace, "named", {"spec": {"compositionRevisionRef": {"name": old}}})
+        await composing.until(
+            CLAIM, namespace, "named", lambda obj: condition(obj, "Stalled").get("reason") == "NotAllowed"
+        )
+        assert await _values(composing, namespace) == ["b"]
+
+        await _change(composing, composition(name, _config("b"), allowedNamespaces={"names": [namespace]}))
+        await _until_values(composing, namespace, "a", "b")
+        for each in ("named", "new"):
+            await composing.delete(CLAIM, namespace, each)

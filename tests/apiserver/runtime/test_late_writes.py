@@ -1,0 +1,301 @@
+"""A write that was held back on its way is refused once another process has written the object.
+
+The late process's line keeps what it sends; the successor writes the same object meanwhile; then the line delivers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from composer import names
+from composer.act import Actor
+from composer.decide import Annotate, Apply, LetGo, Release, Remove, Step
+from composer.secrets import Publisher
+from composer.view import Known
+from devcloud.plane import Plane
+from providers import credentials, reading
+from providers.outcome import Outcome
+from providers.passwords import Kept
+from providers.writing import Writing
+from runtime.errors import WriteConflict
+from runtime.kube_client import KubeClient
+from runtime.objects import CONFIG_MAPS, SECRETS, Object, annotations_of, deleting, key_of, labels_of, uid_of
+from runtime.status import write_status
+from runtime.store import Store
+from tests.apiserver.runtime.test_kube_client import config_map, widget
+from tests.composer import factories
+from tests.runtime.fake_kube import WIDGETS
+from tests.runtime.tcp_proxy import through
+from tests.support.late_line import LateLine
+from tests.support.waiting import eventually
+
+MANAGER = factories.view().manager
+WORD = "child/Detach"
+
+
+@dataclass
+class LateKube:
+    """The late process's client: from its first call of `verb` on, its line keeps what it sends."""
+
+    kube: KubeClient
+    line: LateLine
+    verb: str = ""
+    sent: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self.kube, name)
+
+        async def call(*args: Any, **options: Any) -> Any:
+            if name == self.verb and not self.sent.is_set():
+                self.line.hold()
+                self.sent.set()
+            return await method(*args, **options)
+
+        return call
+
+
+@pytest.fixture
+async def late(plane: Plane, kube: KubeClient, tmp_path: Path) -> AsyncIterator[LateKube]:
+    del kube
+    line = LateLine(urlsplit(plane.server).port or 443)
+    await line.start()
+    client = await KubeClient.connect(user_agent="late", kubeconfig=through(plane.kubeconfig, line.port, tmp_path))
+    yield LateKube(client, line)
+    await client.close()
+    await line.close()
+
+
+async def delivered_late(
+    late: LateKube, verb: str, write: Callable[[], Awaitable[Any]], successor: Callable[[], Awaitable[Any]]
+) -> Any:
+    """Let a write leave, the successor act, and the write arrive; return the error it ends with, or what it gives."""
+    late.verb = verb
+    writing = asyncio.ensure_future(write())
+    await asyncio.wait_for(late.sent.wait(), 60)
+
+    async def kept() -> bool:
+        return late.line.kept > 0
+
+    await eventually(kept, "the request is on its way")
+    await successor()
+    await late.line.deliver()
+    result = (await asyncio.gather(writing, return_exceptions=True))[0]
+    return result[0].error if isinstance(result, tuple) else result
+
+
+def child(namespace: str, **more: Any) -> Object:
+    """Return a child of the factories' claim."""
+    wanted = factories.desired(facts=factories.SETTINGS, spec={})
+    meta = {**wanted["metadata"], "namespace": namespace, **more.pop("metadata", {})}
+    return {**{name: value for name, value in wanted.items() if name != "spec"}, "metadata": meta, **more}
+
+
+async def act(late: LateKube, step: Step, live: Object, *, leaving: bool = False) -> Any:
+    """Carry out one step of the composer."""
+    port: Any = late
+    actor = Actor(port, now=lambda: datetime.now(UTC), remember=lambda _kind, _obj: None)
+    known = Known(step.entry, live, factories.SETTINGS)
+    return await actor.act(factories.view(known, of=factories.claim(deleted=leaving)), (step,))
+
+
+def applied(live: Object) -> Any:
+    return factories.entry(facts=factories.SETTINGS, uid=uid_of(live), name=key_of(live).name, applied=True)
+
+
+async def stored(kube: KubeClient, obj: Object) -> Object:
+    return await kube.get(CONFIG_MAPS, key_of(obj))
+
+
+async def test_a_late_apply_of_a_child_is_refused(kube: KubeClient, late: LateKube, namespace: str) -> None:
+    live = await kube.apply(CONFIG_MAPS, child(namespace, data={"x": "1"}), manager=MANAGER)
+    step = Apply(applied(live), factories.SETTINGS, child(namespace, data={"x": "late"}), live)
+
+    async def successor() -> None:
+        await kube.apply(CONFIG_MAPS, child(namespace, data={"x": "new"}), manager=MANAGER, force=True)
+
+    error = await delivered_late(late, "apply", lambda: act(late, step, live), successor)
+
+    assert isinstance(error, WriteConflict)
+    assert (await stored(kube, live))["data"] == {"x": "new"}
+
+
+async def test_a_late_apply_that_takes_a_field_back_is_refused(
+    kube: KubeClient, late: LateKube, namespace: str
+) -> None:
+    live = await kube.apply(CONFIG_MAPS, child(namespace, data={"x": "1"}), manager=MANAGER)
+    live = await kube.apply(CONFIG_MAPS, child(namespace, data={"x": "2"}), manager="rival", force=True)
+    step = Apply(applied(live), factories.SETTINGS, child(namespace, data={"x": "late"}), live)
+
+    async def successor() -> None:
+        await kube.apply(CONFIG_MAPS, child(namespace, data={"x": "new"}), manager=MANAGER, force=True)
+
+    error = await delivered_late(late, "apply", lambda: act(late, step, live), successor)
+
+    assert isinstance(error, WriteConflict)
+    assert (await stored(kube, live))["data"] == {"x": "new"}
+
+
+async def test_a_late_word_is_refused_after_the_successors_word(
+    kube: KubeClient, late: LateKube, namespace: str
+) -> None:
+    live = await kube.create(CONFIG_MAPS, child(namespace), manager=MANAGER)
+    step = Annotate(applied(live), factories.SETTINGS, live, {names.TEARDOWN: "child/Delete"})
+
+    async def successor() -> None:
+        await annotate(kube, live, WORD)
+
+    error = await delivered_late(late, "json_patch", lambda: act(late, step, live), successor)
+
+    assert isinstance(error, WriteConflict)
+    assert annotations_of(await stored(kube, live))[names.TEARDOWN] == WORD
+
+
+@pytest.mark.parametrize("leaving", [True, False], ids=["the claim goes", "the claim lives"])
+async def test_a_late_word_of_a_removal_is_refused_after_the_successors_word(
+    kube: KubeClient, late: LateKube, namespace: str, *, leaving: bool
+) -> None:
+    body = child(namespace, metadata={"finalizers": ["example.dev/provider"]})
+    live = await kube.create(CONFIG_MAPS, body, manager=MANAGER)
+    step = Remove(applied(live), factories.SETTINGS, live, "child/Delete", "it leaves the composition")
+
+    async def successor() -> None:
+        await annotate(kube, live, WORD)
+
+    error = await delivered_late(late, "json_patch", lambda: act(late, step, live, leaving=leaving), successor)
+
+    assert isinstance(error, WriteConflict)
+    assert annotations_of(await stored(kube, live))[names.TEARDOWN] == WORD
+
+
+async def test_a_late_deletion_of_a_child_is_refused(kube: KubeClient, late: LateKube, namespace: str) -> None:
+    live = await kube.apply(CONFIG_MAPS, child(namespace, data={"x": "1"}), manager=MANAGER)
+    step = Remove(applied(live), factories.SETTINGS, live, "", "it leaves the composition")
+
+    async def successor() -> None:
+        await kube.apply(CONFIG_MAPS, child(namespace, data={"x": "wanted again"}), manager=MANAGER, force=True)
+
+    error = await delivered_late(late, "delete", lambda: act(late, step, live), successor)
+
+    assert isinstance(error, WriteConflict)
+    assert not deleting(await stored(kube, live))
+
+
+async def test_a_late_release_of_a_foreign_child_is_refused(kube: KubeClient, late: LateKube, namespace: str) -> None:
+    live = await kube.create(CONFIG_MAPS, child(namespace), manager=MANAGER)
+    step = LetGo(applied(live), factories.SETTINGS, live)
+
+    async def successor() -> None:
+        await annotate(kube, live, WORD)
+
+    error = await delivered_late(late, "json_patch", lambda: act(late, step, live), successor)
+
+    assert isinstance(error, WriteConflict)
+    assert names.CLAIM_LABEL in labels_of(await stored(kube, live))
+
+
+async def test_a_late_removal_of_a_finalizer_is_refused(kube: KubeClient, late: LateKube, namespace: str) -> None:
+    body = child(namespace, metadata={"finalizers": [names.TEARDOWN_FINALIZER]})
+    live = await kube.create(CONFIG_MAPS, body, manager=MANAGER)
+    step = Release(applied(live), factories.SETTINGS, live)
+
+    async def successor() -> None:
+        await annotate(kube, live, WORD)
+
+    error = await delivered_late(late, "json_patch", lambda: act(late, step, live), successor)
+
+    assert isinstance(error, WriteConflict)
+    assert (await stored(kube, live))["metadata"]["finalizers"] == [names.TEARDOWN_FINALIZER]
+
+
+async def annotate(kube: KubeClient, live: Object, word: str) -> Object:
+    """Speak a word as the successor."""
+    body = config_map(key_of(live).namespace, key_of(live).name, metadata={"annotations": {names.TEARDOWN: word}})
+    return await kube.apply(CONFIG_MAPS, body, manager="successor", force=True)
+
+
+@pytest.mark.usefixtures("widgets")
+async def test_a_late_status_is_refused(kube: KubeClient, late: LateKube, namespace: str) -> None:
+    live = await kube.create(WIDGETS, widget(namespace, "w"), manager="one")
+
+    async def write() -> Object | None:
+        port: Any = late
+        return await write_status(port, WIDGETS, live, {"phase": "late"}, manager="one")
+
+    async def successor() -> None:
+        await write_status(kube, WIDGETS, live, {"phase": "new"}, manager="one")
+
+    error = await delivered_late(late, "json_patch", write, successor)
+
+    assert isinstance(error, WriteConflict)
+    assert (await kube.get(WIDGETS, key_of(live)))["status"] == {"phase": "new"}
+
+
+@pytest.mark.usefixtures("widgets")
+async def test_late_marks_of_a_provider_are_refused(kube: KubeClient, late: LateKube, namespace: str) -> None:
+    live = await kube.create(WIDGETS, widget(namespace, "w"), manager="one")
+    named: Any = SimpleNamespace(account=SimpleNamespace(id="account"), target=SimpleNamespace(name="late"))
+    provider: Any = SimpleNamespace(resource=WIDGETS)
+    settings: Any = SimpleNamespace(manager="provider")
+    port: Any = late
+    writing: Writing[Any, Any] = Writing(provider, port, settings, Store(WIDGETS), lambda: lambda _: True)
+    marks = {"annotations": {reading.EXTERNAL_NAME: "new"}}
+
+    async def successor() -> None:
+        await kube.apply(WIDGETS, widget(namespace, "w", metadata=marks), manager="provider", force=True)
+
+    outcome: Outcome[Any] = Outcome(obj=live, stored=None)
+    error = await delivered_late(late, "apply", lambda: writing.mark(named, outcome, incarnation=""), successor)
+
+    assert isinstance(error, WriteConflict)
+    assert annotations_of(await kube.get(WIDGETS, key_of(live)))[reading.EXTERNAL_NAME] == "new"
+
+
+async def test_a_late_deletion_of_credentials_is_refused(kube: KubeClient, late: LateKube, namespace: str) -> None:
+    owner = child(namespace, metadata={"name": "owner", "uid": "owner-uid"})
+    written = await credentials.write(kube, owner, Kept("old", "", "app", ""), None, manager="provider")
+    port: Any = late
+
+    async def successor() -> None:
+        await credentials.write(kube, owner, Kept("new", "", "app", ""), written, manager="provider")
+
+    error = await delivered_late(late, "delete", lambda: credentials.delete(port, owner, {}), successor)
+
+    assert isinstance(error, WriteConflict)
+    kept = await credentials.read(kube, owner)
+    assert kept is not None
+    assert kept.kept.current == "new"
+
+
+async def test_a_late_deletion_of_a_connection_secret_is_refused(
+    kube: KubeClient, late: LateKube, namespace: str
+) -> None:
+    meta = {"name": "orders-connection", "namespace": namespace, "labels": {names.CLAIM_LABEL: "claim-uid"}}
+    made = await kube.create(
+        SECRETS, {"apiVersion": "v1", "kind": "Secret", "type": _BINDING, "metadata": meta}, manager=MANAGER
+    )
+    port: Any = late
+    publisher = Publisher(port, monotonic=lambda: 0.0, manager=MANAGER)
+
+    async def successor() -> None:
+        await kube.replace(SECRETS, {**copy.deepcopy(made), "data": {"x": "bmV3"}}, manager=MANAGER)
+
+    async def disown() -> None:
+        await publisher.disown(key_of(made), "claim-uid", keep=False, collected_with="")
+
+    error = await delivered_late(late, "delete", disown, successor)
+
+    assert isinstance(error, WriteConflict)
+    assert (await kube.get(SECRETS, key_of(made)))["data"] == {"x": "bmV3"}
+
+
+_BINDING = "servicebinding.io/postgresql"

@@ -1,0 +1,43 @@
+"""Claims as a rollout of tests sees them, and how they follow it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+
+from composer.members import Member
+from composer.models import Rollout, RolloutStatus
+from composer.rollout import Course, is_included
+
+NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+MINUTE = timedelta(minutes=1)
+OLD, NEW = "c-old", "c-new"
+
+
+def rules(*waves: str, **fields: Any) -> Rollout:
+    return msgspec.convert({"waves": list(waves), "soakSeconds": 60, **fields}, Rollout)
+
+
+def course(rules: Rollout, *, resumed: bool = False) -> Course:
+    return Course(NEW, 2, rules, resumed)
+
+
+def members(count: int, **fields: Any) -> list[Member]:
+    return [Member(f"shop/{number}", f"{number:016x}", OLD, **fields) for number in range(count)]
+
+
+def moved(members: list[Member], state: RolloutStatus, **fields: Any) -> list[Member]:
+    """Let every claim follow as a claim does."""
+    return [
+        replace(each, revision=NEW, since=NOW, was_ready=each.is_well, **fields)
+        if each.revision != NEW and is_included(state, each.place, well=each.is_well, since=each.stands_since)
+        else each
+        for each in members
+    ]
+
+
+def on_new(members: list[Member]) -> list[str]:
+    return [each.name for each in members if each.revision == NEW]

@@ -1,0 +1,321 @@
+"""Whole passes over a claim: on which reads its words rest, and in which order it writes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+import pytest
+
+from composer import names
+from composer.act import Actor
+from composer.choose import Revision
+from composer.claims import ClaimReconciler, Tools
+from composer.decide import Create, Remove, Step
+from composer.gather import Cluster, Gatherer
+from composer.hashes import live_hash, sent_hash
+from composer.inventory import dump
+from composer.models import CompositionSpec
+from composer.outcomes import Outcome, after
+from composer.prepare import Prepared
+from composer.render import Rendered
+from composer.view import Known, View
+from composer.watches import claim_index
+from runtime.cache import Cache
+from runtime.errors import ApiError, Conflict, Invalid, Unavailable
+from runtime.events import EventRecorder
+from runtime.objects import Key, Object, Resource, annotations_of, key_of
+from tests.composer.factories import (
+    CLAIMS,
+    CONFIG_MAPS,
+    DATABASE,
+    DATABASES,
+    NOW,
+    SETTINGS,
+    child,
+    claim,
+    desired,
+    entry,
+    live,
+    rendered,
+    view,
+)
+from tests.runtime.fake_kube import FakeKube
+
+LIVING: Object = {"metadata": {"name": "shop", "labels": {}}}
+GOING: Object = {"metadata": {"name": "shop", "labels": {}, "deletionTimestamp": NOW}}
+WANTED = desired()
+LIVE = live(WANTED)
+SENT = entry(desired=sent_hash(WANTED), live=live_hash(LIVE, WANTED, None), applied=True)
+SETTLED = live(desired("settings", SETTINGS), uid="settings-uid")
+SETTLED_SENT = entry(
+    "settings",
+    SETTINGS,
+    uid="settings-uid",
+    desired=sent_hash(desired("settings", SETTINGS)),
+    live=live_hash(SETTLED, desired("settings", SETTINGS), None),
+    applied=True,
+)
+
+
+@dataclass
+class _Kube(FakeKube):
+    """Takes every write down; refuses creates when told to."""
+
+    written: list[tuple[str, str, Any]] = field(default_factory=list)
+    refusal: ApiError | None = None
+
+    def there(self, *objects: Object) -> None:
+        for each in objects:
+            resource = DATABASES if each["kind"] == DATABASES.kind else CONFIG_MAPS
+            self.objects[resource, key_of(each)] = each
+
+    async def create(self, resource: Resource, obj: Object, *, manager: str) -> Object:
+        self.written.append(("create", resource.kind, obj))
+        if self.refusal:
+            raise self.refusal
+        return await super().create(resource, obj, manager=manager)
+
+    async def apply(
+        self,
+        resource: Resource,
+        obj: Object,
+        *,
+        manager: str,  # noqa: ARG002 - the port has it
+        force: bool = False,  # noqa: ARG002 - as above
+        subresource: str = "",  # noqa: ARG002 - as above
+    ) -> Object:
+        self.written.append(("apply", resource.kind, obj))
+        stored = self.objects[resource, key_of(obj)]
+        annotations = {**annotations_of(stored), **annotations_of(obj)}
+        return {**stored, "metadata": {**stored["metadata"], "annotations": annotations}}
+
+    async def json_patch(
+        self,
+        resource: Resource,
+        key: Key,
+        operations: list[dict[str, Any]],
+        *,
+        manager: str,  # noqa: ARG002 - the port has it
+        subresource: str = "",
+    ) -> Object:
+        self.written.append((subresource or "patch", resource.kind, operations))
+        return self.objects.get((resource, key)) or claim()
+
+    async def delete(
+        self, resource: Resource, key: Key, *, uid: str, resource_version: str, propagation: str = "Background"
+    ) -> Object | None:
+        """Delete as the API server does while a finalizer holds the object."""
+        del uid, resource_version, propagation
+        self.written.append(("delete", resource.kind, None))
+        return self.objects.get((resource, key))
+
+    def words(self) -> list[str]:
+        """Return the teardown words that were written."""
+        path = "/metadata/annotations/fairlead.dev~1teardown"
+        patches = (operations for verb, _, operations in self.written if verb == "patch")
+        return [each["value"] for operations in patches for each in operations if each["path"] == path]
+
+    def verbs(self) -> list[str]:
+        return [f"{verb} {kind}" for verb, kind, _ in self.written]
+
+
+@dataclass
+class _Reads:
+    """What the caches have, and what the API server says."""
+
+    claims: Any
+    cached: View
+    asked: View | None
+
+    async def gather(self, _key: Key, *, more_kinds: Any) -> View:  # noqa: ARG002 - the port has it
+        return self.cached
+
+    async def gather_live(self, _view: View) -> View | None:
+        return self.asked
+
+    async def abandoned(self, _key: Key) -> tuple[Known, ...]:
+        return ()
+
+    async def unseen(self, _view: View) -> tuple[str, ...]:
+        return ()
+
+
+@dataclass
+class _Prepares:
+    """Renders what it is told."""
+
+    what: Rendered
+
+    def kinds(self, _claim: Object) -> frozenset[str]:
+        return frozenset()
+
+    def supported_policies(self, _view: View) -> tuple[str, ...]:
+        return ("Orphan", "Snapshot", "Delete")
+
+    async def prepare(self, seen: View) -> Prepared:
+        spec: dict[str, Any] = {
+            "compositeTypeRef": {"apiVersion": CLAIMS.api_version, "kind": CLAIMS.kind},
+            "deletionPolicies": ["Orphan", "Snapshot", "Delete"],
+            "resources": [],
+        }
+        read = msgspec.convert(spec, CompositionSpec)
+        return Prepared("c", Revision("c-1", 1, "c", spec, None), read, self.what, seen)
+
+
+async def _pass(cached: View, asked: View | None, what: Rendered, kube: _Kube) -> None:
+    claims = Cache(kube).informer(CLAIMS)
+    kube.objects[CLAIMS, cached.key] = cached.claim
+
+    def now() -> datetime:
+        return datetime(2026, 11, 21, 12, tzinfo=UTC)
+
+    tools: dict[str, Any] = {
+        "kube": kube,
+        "gatherer": _Reads(claims, cached, asked),
+        "preparer": _Prepares(what),
+        "actor": Actor(kube, now=now, remember=lambda _facts, _obj: None),
+        "publisher": None,
+        "events": EventRecorder(kube, controller="c", instance="i"),
+        "now": now,
+        "monotonic": lambda: 0.0,
+    }
+    await ClaimReconciler(Tools(**tools)).reconcile(cached.key)
+
+
+# Words
+
+
+async def test_the_word_of_a_teardown_rests_on_what_the_api_server_says_of_the_namespace() -> None:
+    known, owner, kube = Known(SENT, LIVE, DATABASE), claim(deleted=True, deletionPolicy="Delete"), _Kube()
+    kube.there(LIVE)
+
+    await _pass(view(known, of=owner, namespace=LIVING), view(known, of=owner, namespace=GOING), rendered(), kube)
+
+    assert kube.words() == ["child-uid/Detach"]
+
+
+async def test_the_word_for_what_leaves_the_composition_rests_on_what_the_api_server_says_of_the_namespace() -> None:
+    owner = claim(annotations={names.CONSENT: "database=child-uid"}, deletionPolicy="Delete")
+    known = (Known(SENT, LIVE, DATABASE), Known(SETTLED_SENT, SETTLED, SETTINGS))
+    what, kube = rendered(child(desired("settings", SETTINGS), "settings")), _Kube()
+    kube.there(LIVE, SETTLED)
+
+    await _pass(view(*known, of=owner, namespace=LIVING), view(*known, of=owner, namespace=GOING), what, kube)
+    assert kube.words() == []
+    assert "delete PostgresDatabase" not in kube.verbs()
+
+    await _pass(view(*known, of=owner, namespace=LIVING), view(*known, of=owner, namespace=LIVING), what, kube)
+    assert kube.words() == ["child-uid/Delete"]
+
+
+async def test_a_claim_that_is_another_by_now_decides_nothing_about_the_children_of_the_former() -> None:
+    kube = _Kube()
+    cluster = Cluster(kube, Cache(kube))
+    gatherer = Gatherer(cluster, cluster.informer(CLAIMS))
+    successor = claim(deleted=True)
+    successor["metadata"]["uid"] = "successor-uid"
+    kube.objects[CLAIMS, key_of(successor)] = successor
+
+    assert await gatherer.gather_live(view(of=claim(deleted=True))) is None
+
+
+async def test_no_word_is_written_on_another_object_of_the_name() -> None:
+    known, owner, kube = Known(SENT, LIVE, DATABASE), claim(deleted=True, deletionPolicy="Delete"), _Kube()
+    kube.there(live(WANTED, uid="strangers-uid"))
+
+    with pytest.raises(Conflict):
+        await _pass(view(known, of=owner), view(known, of=owner), rendered(), kube)
+
+    assert kube.words() == []
+    assert "delete PostgresDatabase" not in kube.verbs()
+
+
+# The order of a pass
+
+
+def _replaced() -> tuple[Step, ...]:
+    """A replacement that is made, and what it replaces."""
+    made = desired("fresh", SETTINGS)
+    goes = Remove(entry("settings", SETTINGS), SETTINGS, SETTLED, "", "not in the composition any more")
+    return Create(entry("fresh", SETTINGS, uid=""), SETTINGS, made), goes
+
+
+@pytest.mark.parametrize(
+    "refusal", [Unavailable("later"), Invalid("never", status=422)], ids=["an outage", "what is refused"]
+)
+async def test_nothing_is_removed_while_its_replacement_could_not_be_made(refusal: ApiError) -> None:
+    kube = _Kube(refusal=refusal)
+    kube.there(SETTLED)
+    actor = Actor(kube, now=lambda: datetime(2026, 11, 21, 12, tzinfo=UTC), remember=lambda _facts, _obj: None)
+
+    outcomes = await actor.act(view(), _replaced())
+    assert kube.verbs() == ["create ConfigMap"]
+    assert [each.entry.resource for each in outcomes if each.entry] == (
+        ["fresh", "settings"] if isinstance(refusal, Unavailable) else ["settings"]
+    )
+
+    # What was refused is not sent again, and holds the other back all the same.
+    await actor.act(view(), _replaced())
+    again = ["create ConfigMap"] if isinstance(refusal, Unavailable) else []
+    assert kube.verbs() == ["create ConfigMap", *again]
+
+    kube.refusal = None
+    await actor.act(replace(view(), claim=claim(annotations={names.RECONCILE_REQUESTED_AT: "now"})), _replaced())
+    assert kube.verbs()[-1] == "delete ConfigMap"
+
+
+async def test_the_status_is_written_before_an_error_fails_the_pass() -> None:
+    kube = _Kube(refusal=Unavailable("later"))
+    before = view()
+
+    with pytest.raises(Unavailable):
+        await _pass(before, before, rendered(child(WANTED, ready=False)), kube)
+
+    assert kube.verbs() == ["apply PostgreSQLInstance", "create PostgresDatabase", "status PostgreSQLInstance"]
+    status = next(operations[-1]["value"] for verb, _, operations in kube.written if verb == "status")
+    assert [each["name"] for each in status["inventory"]] == [WANTED["metadata"]["name"]]
+
+
+def test_a_status_of_before_the_write_proves_nothing() -> None:
+    seen = {**LIVE, "status": {"observedGeneration": 1}}
+    written = {**seen, "metadata": {**LIVE["metadata"], "generation": 2}}
+    what, known = rendered(child(WANTED, ready=True)), view(Known(SENT, seen, DATABASE))
+
+    def ready(made: Object) -> bool:
+        return after(known, what, (), (Outcome(SENT, written=made),))[1].children[0].ready
+
+    assert ready(seen)
+    assert not ready(written)
+
+
+# What is there
+
+
+async def test_what_is_not_in_the_cache_is_gone_only_when_the_api_server_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Without its label an object is not listed, and a create without an answer may have made it."""
+    kube = _Kube()
+    cache = Cache(kube)
+    cluster = Cluster(kube, cache)
+    catalog = {DATABASES.group_kind: DATABASE}
+    cluster._catalog, cluster._facts = catalog, {}
+    informer = cache.informer(DATABASES)
+    informer.synced.set()
+    gatherer = Gatherer(cluster, cluster.informer(CLAIMS))
+    informer.store.add_index("claim", claim_index)
+    monkeypatch.setattr(cluster.watches, "listed", lambda _: informer)
+    for uid in ("child-uid", ""):
+        kube.objects.clear()
+        owner = claim(status={"inventory": dump([entry(uid=uid)])})
+        (gone,) = await gatherer._known(owner, frozenset(catalog))
+        kube.there(LIVE)
+        (there,) = await gatherer._known(owner, frozenset(catalog))
+
+        assert gone.live is None
+        assert there.live is not None
+        assert annotations_of(there.live) == annotations_of(LIVE)
+        assert there.entry.uid == "child-uid"

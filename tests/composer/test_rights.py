@@ -1,0 +1,51 @@
+"""What the composer may do with composed kinds is asked once for some minutes, and told with the way out."""
+
+from __future__ import annotations
+
+from composer.problems import Problem
+from composer.rights import VERBS, Rights
+from runtime.objects import Object
+from tests.composer.factories import CATALOG
+from tests.runtime.fake_kube import FakeKube
+from tests.runtime.virtual_loop import run
+
+
+def _resource(name: str, kind: str = "ConfigMap") -> Object:
+    return {"name": name, "template": {"apiVersion": "v1", "kind": kind}}
+
+
+def test_a_right_that_is_missing_is_named_with_the_way_to_grant_it() -> None:
+    kube = FakeKube(denied={("configmaps", "watch"), ("configmaps", "delete")})
+    rights = Rights(kube, monotonic=lambda: 0.0)
+
+    found = run(rights.problems([_resource("a"), _resource("b", "Unknown")], CATALOG, is_asked=False))
+
+    text = (
+        "the composer may not watch, delete configmaps (ConfigMap) in all namespaces; grant it by a ClusterRole with "
+        'label fairlead.dev/aggregate-to-composer: "true"'
+    )
+    assert found == (Problem("KindNotAllowed", text, "spec.resources[0].template.kind", resource="a"),)
+    assert [each["resourceAttributes"]["verb"] for each in kube.reviews] == list(VERBS)
+
+
+def test_a_granted_right_is_asked_for_again_after_minutes_or_by_a_person_and_a_missing_one_each_time() -> None:
+    now, kube = [0.0], FakeKube()
+    rights = Rights(kube, monotonic=lambda: now[0])
+
+    async def counts() -> list[int]:
+        found: list[int] = []
+        for at, asked, denied in (
+            (0, False, ()),
+            (299, False, ()),
+            (299, True, ()),
+            (600, False, ("list",)),
+            (601, False, ()),
+        ):
+            now[0] = float(at)
+            kube.denied = {("configmaps", verb) for verb in denied}
+            before = len(kube.reviews)
+            await rights.problems([_resource("a"), _resource("b")], CATALOG, is_asked=asked)
+            found.append(len(kube.reviews) - before)
+        return found
+
+    assert run(counts()) == [6, 0, 6, 6, 6]

@@ -1,0 +1,218 @@
+"""Whose part a claim has in a rollout: paused ones, edited ones, and those whose trouble is a tenant's doing."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from composer.members import Member, member_of
+from composer.models import CompositionChoice, RolloutStatus
+from composer.reasons import OTHERS_DOING
+from composer.rollout import Course, advance, choice_after, is_included, sentence
+from tests.composer import fleet
+from tests.composer.factories import claim
+from tests.composer.fleet import MINUTE, NEW, NOW, OLD
+
+
+def _lives(
+    course: Course, members: list[Member], state: RolloutStatus | None, now: datetime
+) -> tuple[RolloutStatus, list[Member], list[int]]:
+    """Let a rollout and its claims go on until nothing changes; return how many have it after each wave."""
+    counts: list[int] = []
+    for _ in range(50):
+        before = state, members
+        state = advance(course, state, members, now)
+        members = fleet.moved([each for each in members if not each.is_paused], state) + [
+            each for each in members if each.is_paused
+        ]
+        if len(fleet.on_new(members)) not in counts:
+            counts.append(len(fleet.on_new(members)))
+        if before == (state, members):
+            return state, members, counts
+        now += MINUTE
+    raise AssertionError("it does not come to rest")
+
+
+def test_a_revision_that_is_published_while_all_claims_are_paused_is_not_finished() -> None:
+    course, members = fleet.course(fleet.rules("1", "50%", "100%")), fleet.members(8, is_paused=True)
+
+    state, members, _ = _lives(course, members, None, NOW)
+
+    assert (state.phase, state.paused, state.everyone, state.through) == ("Progressing", 8, False, "")
+    assert sentence(state) == "revision 2, wave 0 of 3: 0 of 8 claims have it; 8 paused claims have not got it"
+    assert not any(is_included(state, each.place, well=True, since=each.stands_since) for each in members)
+
+
+@pytest.mark.parametrize("working", [0, 1, 2, 7])
+@pytest.mark.parametrize("ill", [0, 1])
+def test_claims_that_leave_a_pause_go_by_waves_like_any_other(working: int, ill: int) -> None:
+    course = fleet.course(fleet.rules("1", "50%", "100%"))
+    members = [replace(each, is_paused=index >= working) for index, each in enumerate(fleet.members(10))]
+    members = [replace(each, is_ready=index >= ill or each.is_paused) for index, each in enumerate(members)]
+    frozen, members, _ = _lives(course, members, None, NOW)
+    assert frozen.phase == "Progressing"
+    later = NOW + 100 * MINUTE
+    members = [replace(each, is_paused=False, stands_since=later) if each.is_paused else each for each in members]
+    assert fleet.on_new(fleet.moved(members, frozen)) == fleet.on_new(members)
+
+    state, members, counts = _lives(course, members, frozen, later + MINUTE)
+
+    assert (state.phase, len(fleet.on_new(members))) == ("Finished", 10)
+    assert counts == [counts[0], *(size for size in (1, 5, 10) if size > counts[0])]
+
+
+def test_a_failure_after_a_pause_of_all_claims_halts_the_rollout() -> None:
+    course, members = fleet.course(fleet.rules("1", "50%", "100%")), fleet.members(8, is_paused=True)
+    state, members, _ = _lives(course, members, None, NOW)
+    later = NOW + 100 * MINUTE
+    members = [replace(each, is_paused=False, stands_since=later) for each in members]
+    state = advance(course, state, members, later)
+    members = fleet.moved(members, state)
+    members = [replace(each, trouble=("InvalidValue", "no")) if each.revision == NEW else each for each in members]
+
+    state = advance(course, state, members, later + MINUTE)
+
+    assert (state.phase, len(fleet.on_new(fleet.moved(members, state)))) == ("Halted", 1)
+
+
+class Blame(msgspec.Struct, frozen=True):
+    """What claims of two tenants say that took the revision, and what the rollout makes of it."""
+
+    phase: str
+    one: dict[str, Any] = {}
+    other: dict[str, Any] = {}
+
+
+_TENANTS = {"trouble": ("SecretNotOwned", "another's"), "hindrance": "SecretNotOwned"}
+BLAMES = {
+    "a reason that a tenant can bring about by himself": Blame("Soaking", _TENANTS),
+    "it, when claims of two namespaces give it": Blame("Halted", _TENANTS, _TENANTS),
+    "two such reasons of two namespaces": Blame(
+        "Soaking", _TENANTS, {"trouble": ("LimitReached", "3 of 3"), "hindrance": "LimitReached"}
+    ),
+    "such a reason that never becomes a stall, past the deadline": Blame(
+        "Soaking", {"is_ready": False, "hindrance": "ConnectionIncomplete", "since": NOW - 99 * MINUTE}
+    ),
+    "a claim that was edited since": Blame("Soaking", {"trouble": ("InvalidValue", "no"), "has_changed": True}),
+    "edited claims of two namespaces": Blame(
+        "Soaking",
+        {"trouble": ("InvalidValue", "no"), "has_changed": True},
+        {"trouble": ("InvalidValue", "no"), "has_changed": True},
+    ),
+    "an edited claim that is on its way for long": Blame(
+        "Soaking", {"is_working": True, "has_changed": True, "since": NOW - 99 * MINUTE}
+    ),
+    "a developer's reason of a claim that nobody edited": Blame(
+        "Halted", {"trouble": ("UnsupportedVersion", "16 is not offered"), "hindrance": "UnsupportedVersion"}
+    ),
+    "a lost database": Blame("Halted", {"trouble": ("DatabaseLost", "gone"), "hindrance": "DatabaseLost"}),
+}
+
+
+@pytest.mark.parametrize("case", BLAMES.values(), ids=BLAMES)
+def test_whose_trouble_stops_a_rollout(case: Blame) -> None:
+    course = fleet.course(fleet.rules("2", "100%", progressDeadlineSeconds=60))
+    members = [Member(f"team-{number}/db", f"{number:016x}", OLD) for number in range(6)]
+    state = advance(course, None, members, NOW)
+    members = fleet.moved(members, state)
+    members[0], members[1] = replace(members[0], **case.one), replace(members[1], **case.other)
+
+    assert advance(course, state, members, NOW).phase == case.phase
+
+
+def test_the_page_names_the_reasons_that_a_tenant_can_bring_about() -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "compositions.md").read_text(encoding="utf-8")
+
+    rows = [row for row in page.splitlines() if row.endswith("when claims of two namespaces say it |")]
+
+    assert {name for row in rows for name in re.findall(r"`(\w+)`", row)} == OTHERS_DOING
+
+
+def test_a_wave_is_not_filled_by_claims_that_say_nothing_of_the_revision() -> None:
+    course, members = fleet.course(fleet.rules("1", "100%")), fleet.members(6)
+    state = advance(course, None, members, NOW)
+    members = fleet.moved(members, state)
+    members[0] = replace(members[0], trouble=("InvalidValue", "no"), has_changed=True)
+    soaking = advance(course, state, members, NOW)
+
+    again = advance(course, soaking, members, NOW + 2 * MINUTE)
+
+    assert (again.wave, again.everyone, fleet.on_new(fleet.moved(members, again))) == (1, False, ["shop/0", "shop/1"])
+
+
+class Edit(msgspec.Struct, frozen=True):
+    changed: bool
+    generation: int = 1
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+
+
+EDITS = {
+    "nothing": Edit(changed=False),
+    "the spec": Edit(changed=True, generation=2),
+    "a label, which templates see": Edit(changed=True, labels={"tier": "gold"}),
+    "an annotation, which templates see": Edit(changed=True, annotations={"team": "red"}),
+    "an annotation of ours": Edit(changed=False, annotations={"fairlead.dev/reconcile-requested-at": "2"}),
+    "what kubectl notes": Edit(changed=False, annotations={"kubectl.kubernetes.io/last-applied-configuration": "{}"}),
+}
+
+
+@pytest.mark.parametrize("case", EDITS.values(), ids=EDITS)
+def test_what_an_owner_changed_since_the_claim_took_its_revision(case: Edit) -> None:
+    ready = [{"type": "Ready", "status": "True"}]
+    before = claim(status={"composition": {"name": "c", "revision": OLD}, "conditions": ready})
+    taken = choice_after(before["status"]["composition"], CompositionChoice("c", NEW, "2026-11-21T12:00:00Z"), before)
+    after = claim(generation=case.generation, annotations=case.annotations, status={"composition": taken})
+    after["metadata"]["labels"] = case.labels
+
+    member = member_of(after, NEW, NOW)
+
+    assert member is not None
+    assert member.has_changed == case.changed
+
+
+def test_a_claim_that_is_edited_as_it_takes_a_revision_counts_for_nothing() -> None:
+    ready = [{"type": "Ready", "status": "True"}]
+    status: dict[str, Any] = {
+        "observedGeneration": 1,
+        "composition": {"name": "c", "revision": OLD},
+        "conditions": ready,
+    }
+    edited = claim(generation=2, status=status)
+
+    taken = choice_after(status["composition"], CompositionChoice("c", NEW, "2026-11-21T12:00:00Z"), edited)
+
+    assert taken["wasReady"] is False
+
+
+def test_a_claim_whose_revision_is_gone_is_well_for_a_rollout() -> None:
+    gone = [
+        {"type": "Ready", "status": "False", "reason": "RevisionNotFound"},
+        {"type": "Synced", "status": "False", "reason": "RevisionNotFound"},
+        {"type": "Stalled", "status": "True", "reason": "RevisionNotFound", "message": "gone"},
+    ]
+
+    member = member_of(claim(status={"composition": {"name": "c", "revision": "c-gone"}, "conditions": gone}), NEW, NOW)
+
+    assert member is not None
+    assert (member.is_well, member.is_settled) == (True, True)
+
+
+def test_claims_that_came_later_do_not_enlarge_the_wave_that_was_open() -> None:
+    course, members = fleet.course(fleet.rules("50%", "100%", soakSeconds=0)), fleet.members(4)
+    state = advance(course, None, members, NOW)
+    members = fleet.moved(members, state)
+    late = [
+        Member(f"shop/late-{each}", f"{each:016x}", OLD, since=NOW + MINUTE, stands_since=NOW + MINUTE)
+        for each in range(6)
+    ]
+
+    found = advance(course, state, [*members, *late], NOW + 2 * MINUTE)
+
+    assert (found.wave, found.everyone) == (2, True)

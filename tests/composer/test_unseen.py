@@ -1,0 +1,103 @@
+"""Kinds whose objects nobody can list: what of a claim waits for them, and what does not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import msgspec
+import pytest
+
+from composer import names
+from composer.gather import Cluster, Gatherer
+from composer.inventory import dump
+from composer.view import Known, View, kept_kinds
+from runtime.cache import Cache
+from runtime.errors import ApiError, Forbidden, Unavailable
+from runtime.kube import Page, Selection
+from runtime.objects import CRDS, Object, Resource
+from tests.composer.factories import CLAIMS, DATABASES, SETTINGS, claim, desired, entry, live, view
+from tests.runtime.fake_kube import FakeKube
+
+DATABASE = DATABASES.group_kind
+REMEMBERS = {"identity": "claim-uid@shop/orders"}
+RECORDED = {**REMEMBERS, "inventory": dump([entry()])}
+
+
+@dataclass
+class _Kube(FakeKube):
+    """Refuses lists of one kind, or has objects of it."""
+
+    answer: ApiError | int = 0
+    asked: list[Selection] = field(default_factory=list)
+
+    async def list_page(
+        self, resource: Resource, selection: Selection, *, limit: int = 500, next_page: str = ""
+    ) -> Page:
+        if resource != DATABASES:
+            return await super().list_page(resource, selection, limit=limit, next_page=next_page)
+        self.asked.append(selection)
+        if isinstance(self.answer, ApiError):
+            raise self.answer
+        return Page((b"{}",) * self.answer, "1", "")
+
+
+class Case(msgspec.Struct, frozen=True):
+    status: Object
+    deleted: bool
+    answer: ApiError | int
+    waits: bool
+
+
+FORBIDDEN, BROKEN = Forbidden("no"), Unavailable("conversion webhook")
+CASES = {
+    "a living claim with a child of it": Case(RECORDED, deleted=False, answer=FORBIDDEN, waits=True),
+    "a living claim without one": Case(REMEMBERS, deleted=False, answer=FORBIDDEN, waits=False),
+    "a living claim that remembers nothing": Case({}, deleted=False, answer=FORBIDDEN, waits=True),
+    "a claim that goes with a child of it": Case(RECORDED, deleted=True, answer=FORBIDDEN, waits=True),
+    "a claim that goes without one": Case(REMEMBERS, deleted=True, answer=FORBIDDEN, waits=False),
+    "a claim that goes and remembers nothing": Case({}, deleted=True, answer=FORBIDDEN, waits=True),
+    "a claim that goes, whose create had no answer": Case(REMEMBERS, deleted=True, answer=1, waits=True),
+    "a claim that goes, of which nothing is found": Case(REMEMBERS, deleted=True, answer=0, waits=False),
+    "a claim that goes while nobody can answer": Case(REMEMBERS, deleted=True, answer=BROKEN, waits=True),
+}
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+async def test_a_kind_that_cannot_be_listed_holds(case: Case) -> None:
+    kube = _Kube(answer=case.answer)
+    cluster = Cluster(kube, Cache(kube))
+    gatherer = Gatherer(cluster, cluster.informer(CLAIMS))
+    owner = claim(status=case.status, deleted=case.deleted, annotations={names.KINDS: DATABASE})
+
+    found = await gatherer.unseen(replace(view(of=owner), unlisted=(DATABASE,)))
+
+    assert found == ((DATABASE,) if case.waits else ())
+    assert {each.labels for each in kube.asked} <= {f"{names.CLAIM_LABEL}=claim-uid"}
+
+
+@pytest.mark.parametrize(("defined", "waits"), [(True, True), (False, False)], ids=["is not served", "is not there"])
+async def test_a_claim_that_goes_and_remembers_nothing_waits_for_a_kind_that(
+    defined: bool,  # noqa: FBT001 - a column of the table
+    waits: bool,  # noqa: FBT001 - a column of the table
+) -> None:
+    kube = FakeKube()
+    cluster = Cluster(kube, Cache(kube))
+    spec = {"group": "example.org", "names": {"kind": "Gadget"}, "versions": [{"name": "v1", "served": False}]}
+    if defined:
+        cluster.crds.store.remember(kube.put(CRDS, "gadgets.example.org", namespace="", spec=spec))
+    gatherer = Gatherer(cluster, cluster.informer(CLAIMS))
+    owner = claim(deleted=True, annotations={names.KINDS: "Gadget.example.org"})
+
+    assert await gatherer.unseen(view(of=owner)) == (("Gadget.example.org",) if waits else ())
+
+
+def _recorded(*kinds: str) -> View:
+    owner = claim(annotations={names.KINDS: ",".join(kinds)})
+    return view(Known(entry("settings", SETTINGS), live(desired("settings", SETTINGS)), SETTINGS), of=owner)
+
+
+def test_a_kind_that_was_listed_without_a_child_is_recorded_no_longer() -> None:
+    found = _recorded("ConfigMap", DATABASE, "Gadget.example.org")
+
+    assert kept_kinds(found) == {"ConfigMap", "Gadget.example.org"}
+    assert kept_kinds(replace(found, unlisted=(DATABASE,))) == {"ConfigMap", DATABASE, "Gadget.example.org"}

@@ -1,0 +1,229 @@
+"""What stops a call at the last moment, and what an object is not let go before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from providers.cloud import FenceClosed, Target
+from providers.managed import Absent, Present
+from providers.passwords import Login
+from runtime.errors import Blocked, Transient, WriteConflict
+from runtime.objects import Key, Object, Resource
+from tests.providers.toy import CONFIGS, ToyCloud, ToyParameters, provider_of
+from tests.providers.world import MemoryKube, World
+
+
+class _EditedBeforeTheIntent(MemoryKube):
+    """An API server at which somebody writes just before an intent arrives."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.edit: Callable[[], object] | None = None
+
+    async def json_patch(
+        self, resource: Resource, key: Key, operations: list[Object], *, manager: str, subresource: str = ""
+    ) -> Object:
+        if subresource == "status" and "intent" in operations[-1]["value"] and self.edit is not None:
+            edit, self.edit = self.edit, None
+            edit()
+        return await super().json_patch(resource, key, operations, manager=manager, subresource=subresource)
+
+
+async def test_an_edit_between_decision_and_intent_stops_the_change() -> None:
+    kube = _EditedBeforeTheIntent()
+    world = World(cloud := ToyCloud(), kube=kube)
+    world.ask(size=10)
+    await world.settle()
+    cloud.calls.clear()
+
+    world.ask(size=20)
+    kube.edit = lambda: world.ask(size=30)
+    with pytest.raises(WriteConflict):
+        await world.step()
+
+    assert cloud.calls == []
+    await world.settle()
+    assert [toy.size for toy in cloud.toys.values()] == [30]
+
+
+async def test_a_change_of_the_policy_between_decision_and_intent_stops_the_deletion() -> None:
+    kube = _EditedBeforeTheIntent()
+    world = World(cloud := ToyCloud(), kube=kube)
+    world.ask(deletionPolicy="Delete")
+    await world.settle()
+
+    world.delete()
+    kube.edit = lambda: world.ask(deletionPolicy="Orphan")
+    with pytest.raises(WriteConflict):
+        await world.step()
+
+    assert len(cloud.toys) == 1
+    await world.settle()
+    assert (world.get(), len(cloud.toys)) == (None, 1)
+
+
+@pytest.mark.parametrize("verb", ["create", "update", "delete"])
+async def test_no_call_leaves_after_the_leadership_was_lost(verb: str) -> None:
+    world = World(cloud := ToyCloud())
+    world.ask(size=10)
+    if verb != "create":
+        await world.settle()
+        cloud.calls.clear()
+        if verb == "update":
+            world.ask(size=20)
+        else:
+            world.delete()
+    writing = world.reconcile._effects.writing
+    before, writing._leads = writing._leads, lambda: lambda _budget: False
+
+    answer = await world.step()
+
+    assert isinstance(answer, FenceClosed)
+    assert cloud.calls == []
+    writing._leads = before
+    await world.settle()
+    assert cloud.calls
+
+
+@pytest.mark.parametrize("verb", ["create", "delete"])
+async def test_no_call_leaves_after_the_time_of_its_intent(verb: str) -> None:
+    world = World(cloud := ToyCloud())
+    world.ask(size=10)
+    if verb == "delete":
+        await world.settle()
+        cloud.calls.clear()
+        world.delete()
+    writing = world.reconcile._effects.writing
+    writing._settings = replace(writing._settings, call_budget=timedelta(0))
+
+    assert isinstance(await world.step(), FenceClosed)
+    assert cloud.calls == []
+
+
+@dataclass
+class _SeenOnceMore(ToyCloud):
+    """A cloud that answers once that a database is gone, and shows it again."""
+
+    looks: int = 0
+
+    async def observe(self, target: Target[ToyParameters]) -> Present[ToyParameters] | Absent:
+        if not any(call.startswith("delete") for call in self.calls):
+            self.kept = dict(self.toys)
+            return await super().observe(target)
+        self.looks += 1
+        if self.looks > 1:
+            self.toys = dict(self.kept)
+        return await super().observe(target)
+
+
+async def test_a_deletion_is_believed_after_two_looks() -> None:
+    world = World(cloud := _SeenOnceMore())
+    world.ask()
+    await world.settle()
+    world.delete()
+
+    await world.step()
+
+    assert (cloud.looks, world.get() is not None) == (2, True)
+    assert "still there" in str(world.get())
+
+
+@dataclass
+class _WithoutBackup(ToyCloud):
+    """A cloud whose deletions keep nothing, whatever the policy."""
+
+    async def backup_of(self, target: Target[ToyParameters]) -> str:
+        assert target.name
+        return ""
+
+
+async def test_what_was_to_be_kept_is_not_let_go_without_a_backup() -> None:
+    world = World(_WithoutBackup())
+    world.ask(deletionPolicy="Snapshot")
+    await world.settle()
+    world.delete()
+
+    answer = await world.step()
+
+    assert isinstance(answer, Blocked)
+    assert world.reason("Stalled") == "BackupImpossible"
+    for _ in range(5):
+        world.now += timedelta(minutes=5)
+        await world.step()
+    assert world.reason("Stalled") == "BackupImpossible"
+
+
+@pytest.mark.parametrize("backups", [True, False])
+async def test_a_lost_database_is_let_go_under_snapshot_only_with_a_backup(*, backups: bool) -> None:
+    cloud = ToyCloud() if backups else _WithoutBackup()
+    world = World(cloud)
+    world.ask(deletionPolicy="Snapshot")
+    await world.settle()
+    cloud.calls += [f"backup {name}" for name in cloud.toys]
+    cloud.toys.clear()
+    world.delete()
+
+    for _ in range(5):
+        await world.step()
+        world.now += timedelta(minutes=1)
+
+    assert (world.get() is None) is backups
+    if not backups:
+        assert world.reason("Stalled") == "BackupImpossible"
+        assert "Delete or Orphan" in str(world.get())
+
+
+async def test_a_backup_that_cannot_be_asked_for_is_not_taken_for_missing() -> None:
+    world = World(cloud := ToyCloud())
+    world.ask(deletionPolicy="Snapshot")
+    await world.settle()
+    cloud.toys.clear()
+    world.delete()
+
+    for _ in range(6):
+        cloud.faults = [("backup_of", Transient("no answer"), False)]
+        await world.step()
+        world.now += timedelta(minutes=1)
+
+    assert (world.get() is not None, world.reason()) == (True, "CloudUnreachable")
+
+
+async def test_a_kind_without_data_goes_under_snapshot_as_under_delete() -> None:
+    cloud = _WithoutBackup()
+    world = World(cloud, provider=replace(provider_of(cloud), stateful=False))
+    world.ask(deletionPolicy="Snapshot")
+    await world.settle()
+    world.delete()
+
+    assert (await world.settle(), world.get(), cloud.toys) == (1, None, {})
+
+
+@dataclass
+class _Unreachable(ToyCloud):
+    """A cloud whose databases no login reaches."""
+
+    async def login(self, target: Target[ToyParameters], credential: Any) -> Login:
+        del target, credential
+        return Login.UNKNOWN
+
+
+async def test_a_password_that_no_login_proves_is_not_published_where_one_is_required() -> None:
+    world = World(_Unreachable())
+    config = world.kube.objects[CONFIGS.plural, Key("", "default")]
+    world.kube.put(CONFIGS, {**config, "spec": {**config["spec"], "loginCheck": "Required"}})
+    world.ask()
+
+    for _ in range(3):
+        await world.step()
+        world.now += timedelta(seconds=30)
+
+    status = (world.get() or {})["status"]
+    assert "connection" not in status
+    secrets = [obj for (plural, _), obj in world.kube.objects.items() if plural == "secrets"]
+    assert [sorted(secret.get("data", {}).keys() & {"current", "pending"}) for secret in secrets] == [["pending"]]
+    assert world.reason("Ready") != "Available"

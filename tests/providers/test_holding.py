@@ -1,0 +1,37 @@
+"""Passes that run side by side write to the ProviderConfig that they share in turn."""
+
+from __future__ import annotations
+
+import asyncio
+
+from runtime.objects import Key, Object, Resource
+from tests.providers.toy import CONFIGS, ToyCloud
+from tests.providers.world import MemoryKube, World
+
+
+class _Slow(MemoryKube):
+    """An API server that takes its time over an apply."""
+
+    async def apply(
+        self, resource: Resource, obj: Object, *, manager: str, force: bool = False, subresource: str = ""
+    ) -> Object:
+        await asyncio.sleep(0)
+        return await super().apply(resource, obj, manager=manager, force=force, subresource=subresource)
+
+
+async def test_databases_that_are_born_side_by_side_hold_their_config_by_one_write() -> None:
+    before = World(cloud := ToyCloud())
+    slow = _Slow()
+    slow.objects, slow.version = before.kube.objects, before.kube.version
+    world = World(cloud, kube=slow)
+    names = [f"db{number}" for number in range(5)]
+    for name in names:
+        world.ask(name)
+    world.feed()
+
+    results = await asyncio.gather(*(world.reconcile(Key("team", name)) for name in names), return_exceptions=True)
+
+    assert [result for result in results if isinstance(result, BaseException)] == []
+    assert [write for write in slow.writes if write.startswith(f"apply {CONFIGS.plural}")] == [
+        f"apply {CONFIGS.plural}  by fairlead.dev/provider-toy"
+    ]

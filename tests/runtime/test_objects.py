@@ -1,0 +1,40 @@
+"""Where an object is found: no name leads to another request than the one that is meant."""
+
+from __future__ import annotations
+
+import pytest
+
+from runtime.errors import InvalidName
+from runtime.objects import CRDS, NAMESPACES, SECRETS, Key, Object, Resource, observed_generation_of, status_of
+
+ROLES = Resource("rbac.authorization.k8s.io", "v1", "ClusterRole", "clusterroles", namespaced=False)
+
+
+def test_paths_are_those_of_the_api() -> None:
+    assert SECRETS.path(Key("shop", "orders.db-connection")) == "/api/v1/namespaces/shop/secrets/orders.db-connection"
+    assert SECRETS.path() == "/api/v1/secrets"
+    assert SECRETS.path(namespace="shop") == "/api/v1/namespaces/shop/secrets"
+    assert NAMESPACES.path(Key("", "shop"), subresource="status") == "/api/v1/namespaces/shop/status"
+    assert ROLES.path(Key("", "system:node")) == "/apis/rbac.authorization.k8s.io/v1/clusterroles/system:node"
+    assert CRDS.path(Key("", "a.b.c")).endswith("/customresourcedefinitions/a.b.c")
+
+
+_NO_NAMES = (
+    *("", ".", "..", "../alice/app-connection", "a/b", "x?y#z", "x?y", "x#z", "%2e%2e", "a%2fb", "a b", "a\n", "a\\b"),
+    *("é", "a\x00b", "a;b", "x" * 254),
+)
+
+
+@pytest.mark.parametrize("name", _NO_NAMES)
+def test_what_is_no_name_is_refused_before_it_is_asked_for(name: str) -> None:
+    with pytest.raises(InvalidName, match="is no name of a Secret"):
+        SECRETS.path(Key("shop", name))
+    if name:
+        with pytest.raises(InvalidName, match="is no name of a Namespace"):
+            SECRETS.path(namespace=name)
+
+
+@pytest.mark.parametrize("obj", [{}, {"status": None}, {"status": "x"}, {"status": []}, {"status": 3}])
+def test_a_status_that_is_no_map_is_empty(obj: Object) -> None:
+    assert status_of(obj) == {}
+    assert observed_generation_of(obj) is None

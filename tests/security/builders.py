@@ -1,0 +1,40 @@
+"""Compositions that the attacks use, and what they ask of the running platform."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.support.api import JsonObject
+from tests.support.kinds import CONFIG_MAP, DATABASE, condition
+from tests.support.system import System
+
+
+def database(config: str = "default", *, name: str = "database", **spec: Any) -> JsonObject:
+    """Return a resource: a PostgresDatabase by a ProviderConfig."""
+    whole = {"forProvider": {"databaseName": "app", "username": "app"}, "providerConfigRef": {"name": config}, **spec}
+    return {"name": name, "template": {"apiVersion": DATABASE.api_version, "kind": DATABASE.kind, "spec": whole}}
+
+
+def settings(**data: str) -> JsonObject:
+    """Return a resource: a ConfigMap."""
+    return {"name": "settings", "template": {"apiVersion": "v1", "kind": "ConfigMap", "data": data or {"a": "b"}}}
+
+
+def says(type_: str, *reasons: str) -> Any:
+    """Return a test whether an object's condition has one of these reasons."""
+    return lambda obj: condition(obj, type_).get("reason") in reasons
+
+
+async def composed_settings(system: System, namespace: str) -> list[JsonObject]:
+    """Return the ConfigMaps of a namespace that claims composed."""
+    found = await system.api.items(CONFIG_MAP.path(namespace))
+    return [one for one in found if "fairlead.dev/claim" in one["metadata"].get("labels", {})]
+
+
+async def owned_databases(system: System, namespace: str) -> list[str]:
+    """Return the databases that are on the server for claims of a namespace, living or left over."""
+    rows = await system.server.server.execute(
+        "SELECT o.database, o.namespace FROM fairlead.ownership o JOIN pg_catalog.pg_database d ON d.oid = o.oid",
+        database=system.server.database,
+    )
+    return sorted(str(database) for database, of in rows if of == namespace)

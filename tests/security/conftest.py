@@ -1,0 +1,34 @@
+"""A running platform for each module, and the people on it; see tests/support/rigs.py and tests/support/tenants.py."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest_asyncio
+
+from tests.support.rigs import _employed, aws, aws_at_work, namespace, running, staff, system
+from tests.support.system import System
+from tests.support.tenants import Person, platform_team, tenant
+
+__all__ = ["_employed", "aws", "aws_at_work", "namespace", "running", "staff", "system"]
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def alice(running: System) -> AsyncIterator[Person]:
+    """A tenant with `edit` in the namespace `alice`: the victim."""
+    async with tenant(running, "alice") as person:
+        yield person
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def mallory(running: System) -> AsyncIterator[Person]:
+    """A tenant with `edit` in the namespace `mallory`: the attacker."""
+    async with tenant(running, "mallory") as person:
+        yield person
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def platform(running: System) -> AsyncIterator[Person]:
+    """A person of the platform team, who may write Compositions and ProviderConfigs and read no Secret."""
+    async with platform_team(running) as person:
+        yield person

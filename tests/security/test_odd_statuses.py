@@ -1,0 +1,127 @@
+"""The status of another operator's object is input: an odd one hurts its own claim, in words, and no neighbour's."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import aiohttp
+import pytest
+import pytest_asyncio
+
+from tests.support.api import JsonObject
+from tests.support.kinds import CLAIM, COMPOSITION, CRD, Kind, composition, condition, is_ready
+from tests.support.system import System, allow_composer
+from tests.support.tenants import Person, tenant
+from tests.support.waiting import eventually
+
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
+
+_KIND = Kind("odd.example.org", "v1", "Node", "nodes")
+_READY: JsonObject = {"type": "Ready", "status": "True", "reason": "Up", "message": "up"}
+_LONG = "x" * 40_000
+_ODD: dict[str, JsonObject] = {
+    "conditions-text": {"conditions": "broken"},
+    "conditions-map": {"conditions": {"Ready": "True"}},
+    "conditions-texts": {"conditions": ["Ready", "Synced"]},
+    "conditions-null": {"conditions": None},
+    "generation-text": {"conditions": [_READY], "observedGeneration": "one"},
+    "type-number": {"conditions": [{"type": 1, "status": True}]},
+    "no-reason": {"conditions": [{"type": "Ready", "status": "False"}]},
+    "long-message": {"conditions": [{"type": "Ready", "status": "False", "reason": "Broken", "message": _LONG}]},
+    "long-reason": {"conditions": [{"type": "Ready", "status": "False", "reason": _LONG, "message": "broken"}]},
+}
+_NOT_READY = ("no-reason", "long-message", "long-reason")
+
+
+def _crd() -> JsonObject:
+    free = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    schema = {"type": "object", "properties": {"spec": free, "status": free}}
+    version = {
+        "name": "v1",
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": schema},
+        "subresources": {"status": {}},
+    }
+    names = {"kind": "Node", "plural": "nodes", "singular": "node", "listKind": "NodeList"}
+    made = CRD.new(
+        "",
+        f"nodes.{_KIND.group}",
+        spec={"group": _KIND.group, "scope": "Namespaced", "names": names, "versions": [version]},
+    )
+    made["metadata"]["labels"] = {"fairlead.dev/composable": "true"}
+    return made
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def nodes(running: System) -> str:
+    """A Composition of a foreign kind whose statuses the test writes; returns its name."""
+    await running.apply(CRD, _crd())
+    await running.api.until_served(_KIND.path())
+    await allow_composer(running, _KIND.group, "nodes")
+    template = {"apiVersion": _KIND.api_version, "kind": "Node", "spec": {"size": "{{ claim.spec.size }}"}}
+    await running.create(COMPOSITION, composition("nodes", {"name": "node", "template": template}))
+    await running.until(COMPOSITION, "", "nodes", is_ready)
+    return "nodes"
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def odd(running: System, nodes: str, mallory: Person) -> AsyncIterator[dict[str, JsonObject]]:
+    """Claims of one tenant whose children have odd statuses, as they are at rest."""
+    for name in _ODD:
+        await mallory.claim(name, compositionRef={"name": nodes})
+    for name, status in _ODD.items():
+        await _report(running, "mallory", name, status)
+    await running.at_rest(for_s=2.0)
+    yield {name: await running.api.get(CLAIM.path("mallory", name)) for name in _ODD}
+
+
+async def _report(system: System, namespace: str, claim: str, status: JsonObject) -> None:
+    """Write the status of a claim's child, as its operator does."""
+
+    async def child() -> JsonObject | None:
+        items = await system.api.items(_KIND.path(namespace))
+        mine = [one for one in items if one["metadata"]["annotations"]["fairlead.dev/claim-name"] == claim]
+        return mine[0] if mine else None
+
+    found = await eventually(child, f"the child of {claim}")
+    await system.api.merge(_KIND.path(namespace, found["metadata"]["name"], "status"), {"status": status})
+
+
+@pytest.mark.parametrize("name", _ODD)
+async def test_an_odd_status_is_told_in_the_words_of_the_child(odd: dict[str, JsonObject], name: str) -> None:
+    told = odd[name]
+
+    # What says that it is not ready is not ready; a condition that is none says nothing.
+    assert condition(told, "Ready").get("status") == "False" or name not in _NOT_READY, told["status"]
+    conditions = told["status"]["conditions"]
+    assert all(one["message"] and one["observedGeneration"] == 1 for one in conditions)
+    reasons = {one["reason"] for one in conditions}
+    assert not reasons & {"RenderLimit", "SchemaMismatch", "InternalError"}, conditions
+    assert all(len(one["message"]) <= 32_768 and len(one["reason"]) <= 1_024 for one in conditions)
+
+
+async def test_odd_statuses_of_one_tenant_starve_no_neighbour(
+    running: System, nodes: str, odd: dict[str, JsonObject]
+) -> None:
+    assert odd
+    async with tenant(running, "neighbour") as neighbour:
+        await neighbour.claim("healthy", compositionRef={"name": nodes})
+        await _report(running, "neighbour", "healthy", {"conditions": [_READY]})
+
+        await running.until(CLAIM, "neighbour", "healthy", is_ready)
+        # The same spec again, after the neighbour's have failed for a while.
+        await running.ask_for_a_pass(CLAIM, "neighbour", "healthy")
+        await running.at_rest(for_s=1.0)
+        assert is_ready(await running.api.get(CLAIM.path("neighbour", "healthy")))
+
+
+async def test_odd_statuses_are_no_panic(running: System, odd: dict[str, JsonObject]) -> None:
+    assert odd
+    url = f"http://127.0.0.1:{running.ports['composer']}/metrics"
+    async with aiohttp.ClientSession() as session, session.get(url) as answer:
+        lines = (await answer.text()).splitlines()
+    # A controller that never crashed has no line of its own.
+    assert "# TYPE controller_runtime_reconcile_panics_total counter" in lines
+    counts = [line for line in lines if line.startswith("controller_runtime_reconcile_panics_total{")]
+    assert sum(float(line.rpartition(" ")[2]) for line in counts) == 0

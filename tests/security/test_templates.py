@@ -1,0 +1,148 @@
+"""What a tenant or a Composition puts into texts, names and Secrets stays data: no loop, no panic, no other path."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from tests.security.builders import composed_settings, database, says, settings
+from tests.support.api import JsonObject
+from tests.support.audit import Match
+from tests.support.kinds import CLAIM, COMPOSITION, DATABASE, SECRET, composition, condition, is_ready
+from tests.support.kinds import database as direct
+from tests.support.system import COMPOSER, PROVIDER, System, allow_composer
+from tests.support.tenants import Person
+from tests.support.waiting import eventually
+
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
+
+_TEXTS = {
+    "string": "{{ resources.database.status | string }}",
+    "tilde": "{{ resources.database.status ~ '' }}",
+    "join": "{{ [resources.database.status] | join(',') }}",
+    "unique": "{{ [resources.database.status.connection.host] | unique | string }}",
+    "nested": "{{ [resources.database.status.connection] | string }}",
+}
+
+
+@pytest.mark.parametrize("form", _TEXTS)
+async def test_a_status_as_text_is_written_once_and_shows_no_address_of_memory(
+    running: System, mallory: Person, platform: Person, form: str
+) -> None:
+    await allow_composer(running, "", "configmaps")
+    body = composition(f"text-{form}", database(), settings(text=_TEXTS[form]), connection={"from": "database"})
+    await platform.create(COMPOSITION, body)
+    await running.until(COMPOSITION, "", f"text-{form}", lambda obj: bool(condition(obj, "Ready")))
+    await mallory.claim(f"text-{form}", compositionRef={"name": f"text-{form}"})
+
+    def answered(obj: JsonObject) -> bool:
+        return is_ready(obj) or condition(obj, "Synced").get("status") == "False"
+
+    await running.until(CLAIM, "mallory", f"text-{form}", answered)
+    # Writes without end would never let it rest.
+    await running.at_rest(for_s=2.0, limit_s=40.0)
+    texts = [one["data"].get("text", "") for one in await composed_settings(running, "mallory")]
+    assert [text for text in texts if " at 0x" in text] == []
+
+
+async def test_bytes_that_are_no_text_are_a_missing_key_and_no_panic(
+    running: System, mallory: Person, platform: Person
+) -> None:
+    await allow_composer(running, "", "configmaps")
+    keys = {name: name for name in ("host", "port", "database", "username", "password", "sslmode")}
+    source = {"secretRef": {"resource": "settings", "name": "{{ claim.metadata.name }}-source", "keys": keys}}
+    await platform.create(COMPOSITION, composition("bytes", settings(), connection=source))
+    login = {"host": "127.0.0.1", "port": "5432", "database": "d", "username": "u", "sslmode": "require"}
+    await mallory.secret("bytes-source", **login, password="first")
+    await mallory.api.merge(SECRET.path("mallory", "bytes-source"), {"data": {"password": "//79"}})
+
+    await mallory.claim("bytes", compositionRef={"name": "bytes"})
+
+    told = await running.until(
+        CLAIM, "mallory", "bytes", says("Synced", "SecretNotFound", "ConnectionIncomplete", "CredentialsMissing")
+    )
+    assert "password" in condition(told, "Synced")["message"]
+    await mallory.api.merge(SECRET.path("mallory", "bytes-source"), {"stringData": {"password": "first"}})
+    await running.ask_for_a_pass(CLAIM, "mallory", "bytes")
+    await running.until(CLAIM, "mallory", "bytes", is_ready)
+    assert await _panics(running) == 0
+
+
+async def test_bytes_in_the_secrets_of_a_claim_are_no_panic(running: System, mallory: Person) -> None:
+    await mallory.claim("garbled")
+    await running.until(CLAIM, "mallory", "garbled", is_ready)
+    children = await running.api.items(DATABASE.path("mallory"))
+    [child] = [one for one in children if one["metadata"]["annotations"]["fairlead.dev/claim-name"] == "garbled"]
+    for name in ("garbled-connection", f"{child['metadata']['name']}-credentials"):
+        for key in ("password", "username", "current", "pending", "host"):
+            # Where a tenant may not write it, the attack ends here.
+            await mallory.is_accepted("PATCH", SECRET.path("mallory", name), {"data": {key: "//79"}})
+    await running.ask_for_a_pass(CLAIM, "mallory", "garbled")
+    await running.ask_for_a_pass(DATABASE, "mallory", child["metadata"]["name"])
+    await running.at_rest()
+
+    assert await _panics(running) == 0
+
+
+_NAMES = ("x?y#z", "../alice/app-connection", "..", "a/b", "%2e%2e/app-connection")
+
+
+@pytest.mark.parametrize("name", _NAMES)
+async def test_a_name_that_is_none_is_never_asked_for(
+    running: System, mallory: Person, platform: Person, name: str
+) -> None:
+    number = _NAMES.index(name)
+    audit = running.audit()
+    authority = {"kind": "Secret", "name": name, "key": "ca.crt"}
+    body = composition(f"path-{number}", database(), connection={"from": "database", "caRef": authority})
+    if await platform.is_accepted("POST", COMPOSITION.path(), body):
+        await mallory.claim(f"path-{number}", compositionRef={"name": f"path-{number}"})
+        await running.until(
+            CLAIM, "mallory", f"path-{number}", lambda o: condition(o, "Synced").get("status") == "False"
+        )
+    made = direct("mallory", f"direct-{number}", passwordSecretRef={"name": name, "key": "password"})
+    if await platform.is_accepted("POST", DATABASE.path("mallory"), made):
+        told = await running.until(
+            DATABASE, "mallory", f"direct-{number}", lambda obj: condition(obj, "Synced").get("status") == "False"
+        )
+        assert "Secret" in condition(told, "Synced")["message"]
+    await running.at_rest(for_s=1.0)
+
+    asked = [one for one in audit.requests(Match(resource="secrets")) if one.user in {COMPOSER, PROVIDER}]
+    odd = [one.uri for one in asked if one.name in {"x", "a", "app-connection"} or ".." in one.uri]
+    assert odd == []
+
+
+async def _panics(system: System) -> float:
+    """Return how many passes of both processes ended in a crash, by their own metrics."""
+    total = 0.0
+    for port in (system.ports["composer"], system.ports["provider"]):
+        async with aiohttp.ClientSession() as session, session.get(f"http://127.0.0.1:{port}/metrics") as answer:
+            lines = (await answer.text()).splitlines()
+        counts = [line for line in lines if line.startswith("controller_runtime_reconcile_panics_total{")]
+        total += sum(float(line.rpartition(" ")[2]) for line in counts)
+    return total
+
+
+def _open_files(pid: int) -> int:
+    return len(list(Path(f"/proc/{pid}/fd").iterdir()))
+
+
+async def test_idle_connections_to_the_health_port_hold_no_file_and_no_probe(running: System) -> None:
+    port, program = running.ports["composer"], running.started[0]
+    before = _open_files(program.pid)
+    opened = await asyncio.gather(*(asyncio.open_connection("127.0.0.1", port) for _ in range(300)))
+    try:
+
+        async def bounded() -> bool:
+            return _open_files(program.pid) - before <= 64
+
+        await eventually(bounded, "few connections are held", limit_s=4.0)
+        await program.until_healthy(port, limit_s=20.0)
+    finally:
+        for _reader, writer in opened:
+            writer.close()
+    await program.until_healthy(port)

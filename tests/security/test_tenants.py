@@ -1,0 +1,83 @@
+"""What a tenant with the cluster's `edit` in one namespace cannot do by asking the API server."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.api import ApiError, JsonObject
+from tests.support.home import claim, move_in
+from tests.support.kinds import CLAIM, COMPOSITION, DATABASE, NAMESPACE, PROVIDER_CONFIG, SECRET, condition, is_ready
+from tests.support.system import System
+from tests.support.tenants import Person
+
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
+
+
+async def test_a_tenant_reads_nothing_of_others(alice: Person, mallory: Person) -> None:
+    await alice.claim("read")
+    for path in (
+        CLAIM.path("alice"),
+        CLAIM.path("alice", "read"),
+        DATABASE.path("alice"),
+        SECRET.path("alice"),
+        SECRET.path("alice", "read-connection"),
+        SECRET.path("fairlead-onprem"),
+        SECRET.path("fairlead-onprem", "onprem-admin"),
+        COMPOSITION.path(),
+        PROVIDER_CONFIG.path(),
+    ):
+        assert await mallory.is_refused("GET", path), path
+
+
+async def test_a_tenant_changes_nothing_but_claims(running: System, mallory: Person) -> None:
+    home = await move_in(running, claim("mallory", "own"))
+    child = (await home.child())["metadata"]["name"]
+    own = DATABASE.path("mallory", child)
+    status: JsonObject = {"status": {"binding": {"name": "of-another"}}}
+
+    assert await mallory.is_refused("DELETE", own)
+    assert await mallory.is_refused("PATCH", own, {"metadata": {"annotations": {"fairlead.dev/adopt": "none"}}})
+    assert await mallory.is_refused("PATCH", f"{own}/status", status)
+    assert await mallory.is_refused("POST", DATABASE.path("mallory"), DATABASE.new("mallory", "made"))
+    assert await mallory.is_refused("PATCH", CLAIM.path("mallory", "own", "status"), status)
+    assert await mallory.is_refused("POST", COMPOSITION.path(), COMPOSITION.new("", "made"))
+    assert await mallory.is_refused("POST", PROVIDER_CONFIG.path(), running.provider_config("made"))
+    ephemeral = {"metadata": {"labels": {"fairlead.dev/ephemeral": "true"}}}
+    assert await mallory.is_refused("PATCH", NAMESPACE.path("", "mallory"), ephemeral)
+    assert await home.rows_behind() == [home.row]
+
+
+@pytest.mark.parametrize("key", ["adopt", "consent", "composition", "identity", "kinds"])
+async def test_a_tenant_forges_no_mark_of_a_claim(running: System, mallory: Person, key: str) -> None:
+    name = f"forger-{key}"
+    await mallory.claim(name)
+    made = await running.until(CLAIM, "mallory", name, is_ready)
+
+    with pytest.raises(ApiError) as refused:
+        await mallory.annotate(name, **{key: "of-another"})
+
+    assert refused.value.status in {403, 422}
+    after = await running.api.get(CLAIM.path("mallory", name))
+    assert after["metadata"]["annotations"].get(f"fairlead.dev/{key}") == made["metadata"]["annotations"].get(
+        f"fairlead.dev/{key}"
+    )
+
+
+@pytest.mark.parametrize("suffix", ["connection", "credentials"])
+async def test_a_claim_publishes_into_no_secret_of_another_claim(running: System, mallory: Person, suffix: str) -> None:
+    home = await move_in(running, claim("mallory", f"owner-{suffix}"))
+    taken = (
+        f"{home.name}-connection" if suffix == "connection" else f"{(await home.child())['metadata']['name']}-{suffix}"
+    )
+    before = await running.api.get(SECRET.path("mallory", taken))
+
+    await mallory.claim(f"thief-{suffix}", connectionSecretName=taken)
+
+    def refused(obj: JsonObject) -> bool:
+        return condition(obj, "Synced").get("reason") == "SecretNotOwned"
+
+    await running.until(CLAIM, "mallory", f"thief-{suffix}", refused)
+    await mallory.api.delete(CLAIM.path("mallory", f"thief-{suffix}"))
+    await running.api.until_gone(CLAIM.path("mallory", f"thief-{suffix}"))
+    after = await running.api.get(SECRET.path("mallory", taken))
+    assert (after["metadata"]["uid"], after["data"]) == (before["metadata"]["uid"], before["data"])

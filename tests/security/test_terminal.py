@@ -1,0 +1,91 @@
+"""What a tenant writes reaches a terminal as text alone, and no condition carries what a terminal would obey."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import pty
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.kinds import CLAIM, in_trouble
+from tests.support.system import System
+from tests.support.tenants import Person
+
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
+
+_ESC, _BEL, _CSI = "\x1b", "\x07", "\x9b"
+_REASONS = {
+    "clear": f"{_ESC}[2J{_ESC}[H cleared",
+    "title": f"{_ESC}]0;owned{_BEL} titled",
+    "clipboard": f"{_ESC}]52;c;cm0gLXJmIH4={_BEL} copied",
+    "c1": f"{_CSI}2J cleared by C1",
+    "bidi": "\u202eyldneirf\u202c \u2066isolated\u2069 \u200f",
+    "lines": "first\r\nforged: Ready=True\u2028forged: too\x85forged: three",
+    "delete": "hidden\x08\x08\x08\x7f",
+}
+_KEPT = {"\n", "\t"}
+
+
+def _obeyed(text: str) -> list[str]:
+    """Return the signs of a text that a terminal obeys instead of showing them."""
+    return [
+        hex(ord(sign))
+        for sign in text
+        if sign not in _KEPT
+        and (
+            ord(sign) < 0x20
+            or 0x7F <= ord(sign) < 0xA0
+            or sign in "\u2028\u2029\u200e\u200f\u061c"
+            or 0x202A <= ord(sign) <= 0x202E
+            or 0x2066 <= ord(sign) <= 0x2069
+        )
+    ]
+
+
+@pytest.mark.parametrize("form", _REASONS)
+async def test_a_tenants_text_is_no_command_to_a_terminal(running: System, mallory: Person, form: str) -> None:
+    name = f"shown-{form}"
+    await mallory.claim(name)
+    await mallory.annotate(name, paused="true", paused_reason=_REASONS[form])
+    paused = await running.until(CLAIM, "mallory", name, in_trouble("Paused"))
+
+    messages = [one["message"] for one in paused["status"]["conditions"]]
+    assert [signs for message in messages if (signs := _obeyed(message))] == []
+    assert [message for message in messages if "\n" in message] == []
+    shown = await _traced(running.plane.kubeconfig, name)
+    assert name in shown
+    assert _obeyed(shown.replace("\r\n", "\n")) == []
+    assert [line for line in shown.splitlines() if line.strip(" │├└─").startswith("forged")] == []
+
+
+async def _traced(kubeconfig: Path, name: str) -> str:
+    """Run `fairlead trace` on a terminal that knows no colours; return what the terminal got."""
+    ours, theirs = pty.openpty()
+    arguments = ("trace", f"pgi/{name}", "--namespace", "mallory", "--kubeconfig", str(kubeconfig))
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", "from fairlead.cli import main; main()", *arguments),
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=theirs,
+        stderr=theirs,
+        env=dict(os.environ) | {"TERM": "dumb"},
+    )
+    os.close(theirs)
+    content = await asyncio.to_thread(_read, ours)
+    assert await process.wait() in {0, 5, 6}, content
+    return content.decode()
+
+
+def _read(terminal: int) -> bytes:
+    content = b""
+    try:
+        while part := os.read(terminal, 65_536):
+            content += part
+    except OSError:
+        # The last writer is gone (tty_ioctl(4): reads fail with EIO).
+        pass
+    finally:
+        os.close(terminal)
+    return content

@@ -1,0 +1,32 @@
+"""A run through the ways to lose things, on both sides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tests.support import losses
+from tests.support.foreign import ForeignApi, operating
+from tests.support.loss_sides import Foreign, OnPrem, Side
+from tests.support.loss_ways import suffer
+from tests.support.losses import WAYS, Case, Outcome, Way, cases
+from tests.support.staff import Staff
+from tests.support.system import allow_composer
+
+
+async def run(staff: Staff, chosen: Callable[[Case], bool] = lambda _case: True) -> list[Outcome]:
+    """Suffer every way on both sides under each policy, or the chosen cases of them."""
+    system = staff.system
+    await allow_composer(system, "", "configmaps")
+    # What concerns a whole kind hits no claim of another way.
+    kinds = {losses.CRD_LABEL: "labelled", losses.NOT_SERVED: "unserved", losses.CRD_BACK: "returning"}
+    plain = {name: ForeignApi(f"{name}.example.org", by_crd=name == "labelled") for name in ("shared", *kinds.values())}
+    late = {name: ForeignApi(f"late-{name}.example.org", by_crd=True, late=True) for name in plain}
+    async with operating(system, *plain.values(), *late.values()) as operators:
+        foreign = {operator.api: Foreign(operator) for operator in operators}
+        ours = OnPrem(system)
+
+        def sides(way: Way, policy: str) -> tuple[Side, ...]:
+            apis = late if policy == "Snapshot" else plain
+            return ours, foreign[apis[kinds.get(way, "shared")]]
+
+        return await suffer(staff, [case for case in cases(WAYS, sides) if chosen(case)])
