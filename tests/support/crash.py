@@ -16,12 +16,12 @@ from pathlib import Path
 
 from devcloud.front import Endpoint, serving
 from tests.support.gate import Effect, Gate, Moment, Trap
-from tests.support.kinds import PROVIDER_CONFIG
+from tests.support.kinds import PROVIDER_CONFIG, SECRET
 from tests.support.kube_proxy import kube_proxy
 from tests.support.processes import Program
 from tests.support.sql_proxy import sql_proxy
 from tests.support.staff import QUICK_LEASE
-from tests.support.system import System, free_port
+from tests.support.system import ADMIN_SECRET, System, free_port
 
 SCOPE = re.compile(rb"k\d{3}z")
 _HOST = "127.0.0.1"
@@ -186,6 +186,9 @@ async def crash_rig(system: System) -> AsyncIterator[CrashRig]:
             serving(Endpoint(host=_HOST, port=0, socket=socket, certificate=server.certificate, key=server.key))
         )
         spec = {"host": _HOST, "port": front.port, "limits": {"destroysPerHour": 1000}}
+        # The Secret names the server that its password is for: from here on that is the gate.
+        secret = SECRET.path(account[0], ADMIN_SECRET)
+        await system.api.merge(secret, {"stringData": {"host": f"{_HOST}:{front.port}"}})
         await system.api.merge(PROVIDER_CONFIG.path("", "default"), {"spec": spec})
         made = CrashRig(system, {COMPOSER: composer, PROVIDER: provider})
         try:
