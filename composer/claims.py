@@ -22,6 +22,7 @@ from composer.outcomes import (
     causes_of,
     entries_of,
     fights_of,
+    heard_words,
     in_order,
     larger_of,
     marks_moved,
@@ -33,10 +34,11 @@ from composer.pace import Pace
 from composer.pause import NOBODY, Pauser, paused_status, pauser
 from composer.prepare import Prepared, Preparer, kinds_of, untouched
 from composer.reasons import Cause, Gravity, cause, gravest
+from composer.render import Child
 from composer.report import MISSING_PATIENCE, Findings, report
 from composer.resting import next_try
 from composer.secrets import Publisher
-from composer.teardown import effective_policy, tear_down
+from composer.teardown import effective_policy, has_vanished, recorded, tear_down
 from composer.telling import Teller
 from composer.view import View, is_paused, kept_kinds, pause_end
 from composer.wayback import held_on_way_back
@@ -231,20 +233,29 @@ class ClaimReconciler:
         unseen = await self._tools.gatherer.unseen(live)
         if unseen:
             return await self._blind(live, unseen)
-        plan = tear_down(live, effective_policy(live, self._tools.preparer.supported_policies(live)))
+        policy = effective_policy(live, self._tools.preparer.supported_policies(live))
+        plan = tear_down(live, policy, await self._rendered(live) if has_vanished(live, policy) else ())
         if plan.done:
             return await self._let_go(live, keep_secret=plan.keeps_secret)
+        live = recorded(live, (step.entry for step in plan.steps))
         status = teardown_status(live, plan.causes, self._tools.now())
         pause = self._words_wait(live, status)
         # What is about to be done is written down first; that it is the same in other words is not.
         live = live if pause else await self._tell_end(live, status)
         outcomes = await self._tools.actor.act(live, plan.steps)
         causes = (*plan.causes, *causes_of(outcomes))
-        if len(causes) > len(plan.causes):
+        heard = recorded(live, heard_words(outcomes))
+        if len(causes) > len(plan.causes) or heard != live:
+            live = heard
             await self._tell_end(live, teardown_status(live, causes, self._tools.now()))
         self._teller.tell(live, causes, notes_of(outcomes))
         raise_first(outcomes)
         return Result(requeue_after=pause)
+
+    async def _rendered(self, view: View) -> tuple[Child, ...]:
+        """Render the children of a claim that goes; none where that is impossible."""
+        prepared = await self._tools.preparer.prepare(view)
+        return () if isinstance(prepared, Findings) else prepared.rendered.children
 
     async def _let_go(self, view: View, *, keep_secret: bool) -> Result:
         name = (view.status.get("binding") or {}).get("name")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import msgspec
 
@@ -108,6 +108,9 @@ class LetGo:
     facts: KindFacts
     live: Object
 
+
+ENDING_WORDS: Final = ("Delete", "Snapshot")
+"""Teardown words by which a provider ends what an object stands for in the cloud."""
 
 Effect: TypeAlias = Create | Apply | Annotate | Remove | Release | LetGo
 Step: TypeAlias = Keep | Effect
@@ -323,11 +326,19 @@ def _prune(view: View, each: Known, *, needed: bool) -> Iterator[Step]:
         yield LetGo(entry, each.facts, live)
         return
     spoken = names.word(uid_of(live), verdict) if each.facts.managed else ""
+    entry = with_word(entry, live, verdict) if spoken else entry
     policy = policy_with(live, verdict) if each.facts.managed and entry.stateful else ""
     if deleting(live) and annotations_of(live).get(names.TEARDOWN, "") == spoken and not policy:
         yield Keep(entry)
         return
     yield Remove(entry, each.facts, live, spoken, "not in the composition any more", policy)
+
+
+def with_word(entry: Entry, live: Object, verdict: str) -> Entry:
+    """Note in an entry the word by which its provider ends what the object stands for; other words are not noted."""
+    if verdict not in ENDING_WORDS:
+        return entry
+    return msgspec.structs.replace(entry, uid=uid_of(live), outcome=names.word(uid_of(live), verdict))
 
 
 def policy_with(live: Object, verdict: str) -> str:

@@ -27,6 +27,7 @@ class Entry(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """One composed object. `desired` and `live` are hashes of what was sent and of what the API server made of it.
 
     `origin` is the earlier resource name that its object keeps, `floors` the largest values ever applied, by path.
+    `outcome` is the teardown word (`<uid>/Delete` or `<uid>/Snapshot`) by which its provider ends it, once it is told.
     """
 
     resource: str

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from composer import names
-from composer.decide import Annotate, Create, Keep, LetGo, Plan, Release, Step
+from composer.decide import Annotate, Create, Keep, LetGo, Plan, Release, Step, with_word
 from composer.inventory import Entry
 from composer.kinds import KindFacts
 from composer.reasons import Cause, cause
@@ -17,7 +17,7 @@ from composer.report import child_cause
 from composer.resting import at_rest
 from composer.view import View
 from runtime.errors import ApiError, Conflict, NotFound, WriteConflict
-from runtime.objects import Object, generation_of, observed_generation_of
+from runtime.objects import Object, annotations_of, generation_of, observed_generation_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +134,15 @@ def entries_of(rendered: Rendered, outcomes: tuple[Outcome, ...]) -> tuple[Entry
     position = {child.slot: index for index, child in enumerate(rendered.children)}
     entries = [outcome.entry for outcome in outcomes if outcome.entry]
     return tuple(sorted(entries, key=lambda each: (position.get(each.slot, len(position)), each.name)))
+
+
+def heard_words(outcomes: tuple[Outcome, ...]) -> tuple[Entry, ...]:
+    """Return the entries of the objects that now carry a teardown word, with the word."""
+    return tuple(
+        with_word(outcome.entry, outcome.written, annotations_of(outcome.written)[names.TEARDOWN].rpartition("/")[2])
+        for outcome in outcomes
+        if outcome.entry and outcome.written and names.TEARDOWN in annotations_of(outcome.written)
+    )
 
 
 def marks_moved(view: View, plan: Plan) -> bool:

@@ -1,21 +1,40 @@
 """How a claim goes: which word its children are told, and in which waves. Pure; every row is a test case.
 
 Children go in reverse order of their dependencies, each wave after the last is proven gone. A deletion that the claim's
-owner did not ask for (its namespace's, its CRD's) destroys nothing.
+owner did not ask for (its namespace's, its CRD's) destroys nothing. A child that is not there although its provider was
+never told to end what it stands for is made again first: its provider finds the database by the recorded marks.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
+
+import msgspec
 
 from composer import names
 from composer.brakes import consents_of, no_backup, unseen
-from composer.decide import Annotate, Keep, LetGo, Release, Remove, Step, copied_pause, policy_with
+from composer.decide import (
+    ENDING_WORDS,
+    Annotate,
+    Create,
+    Keep,
+    LetGo,
+    Release,
+    Remove,
+    Step,
+    copied_pause,
+    policy_with,
+    reborn,
+    with_word,
+)
 from composer.ending import blocker
-from composer.kinds import KindFacts
+from composer.inventory import Entry
+from composer.kinds import KindFacts, is_managed
 from composer.models import DeletionPolicy
 from composer.reasons import Cause, cause
+from composer.render import Child
 from composer.view import Known, View
 from runtime.objects import Object, annotations_of, deleting, finalizers_of, labels_of, uid_of
 
@@ -53,14 +72,17 @@ def verdict(view: View, policy: DeletionPolicy) -> Verdict:
     return policy
 
 
-def tear_down(view: View, policy: DeletionPolicy) -> Teardown:
-    """Decide one pass over a claim that is being deleted, from live reads of claim, namespace and CRD."""
+def tear_down(view: View, policy: DeletionPolicy, rendered: Sequence[Child] = ()) -> Teardown:
+    """Decide one pass over a claim that is being deleted, from live reads of claim, namespace and CRD.
+
+    `rendered` is needed where `has_vanished` says so: the children as the claim's Composition renders them.
+    """
     if view.spec.deletion_protection:
         text = "the deletion is held by spec.deletionProtection; set it to false to let the claim go"
         kept = tuple(Keep(each.entry) for each in view.known)
         return Teardown(kept, (cause("DeletionProtected", text),), done=False, keeps_secret=True)
     spoken = verdict(view, policy)
-    remaining = [each for each in view.known if not _is_gone(each, view.identity.uid)]
+    remaining = [each for each in view.known if not _is_gone(view, each, spoken)]
     held = tuple(why for each in remaining if (why := _held(view, each, spoken)) is not None)
     if held:
         return Teardown(tuple(Keep(each.entry) for each in remaining), held, done=False, keeps_secret=True)
@@ -70,7 +92,11 @@ def tear_down(view: View, policy: DeletionPolicy) -> Teardown:
         if _is_needed(each, remaining):
             steps.append(Keep(each.entry))
             continue
-        steps.append(_step(view, each, spoken))
+        step = _again(each, spoken, rendered) if each.live is None else _step(view, each, spoken)
+        if isinstance(step, Cause):
+            causes.append(step)
+            step = Keep(each.entry)
+        steps.append(step)
         blocked = blocker(each)
         if blocked:
             causes.append(blocked)
@@ -106,12 +132,57 @@ def _is_needed(each: Known, remaining: list[Known]) -> bool:
     return any(name in other.entry.depends_on for other in remaining if other.entry.resource != name)
 
 
-def _is_gone(each: Known, identity: str) -> bool:
+def has_vanished(view: View, policy: DeletionPolicy) -> bool:
+    """Tell whether a child of a claim that is being deleted must be made again, so that its provider can end it."""
+    spoken = verdict(view, policy)
+    return any(_vanished(view, child, spoken) for child in view.known)
+
+
+def _vanished(view: View, child: Known, spoken: Verdict) -> bool:
+    """Tell whether a child is not there, and what it stands for in the cloud is: nobody told its provider to end it.
+
+    Its CRD was deleted, or its finalizer taken off by force. Nothing can be made in a namespace that goes.
+    """
+    entry = child.entry
+    if child.live is not None or child.unseen or spoken in ("Orphan", "Detach") or view.namespace_deleting:
+        return False
+    was_told = entry.outcome in {names.word(entry.uid, word) for word in ENDING_WORDS}
+    return is_managed(entry.group) and bool(entry.marks) and not was_told
+
+
+def _again(child: Known, spoken: Verdict, rendered: Sequence[Child]) -> Step | Cause:
+    """Make a vanished child again with its marks; say why where that is impossible."""
+    entry, facts = child.entry, child.facts
+    if child.unseen:
+        return Keep(entry)
+    what = f"{entry.kind} {entry.name} vanished, and what it stands for in the cloud was not ended ({spoken})"
+    way_out = "or set spec.deletionPolicy to Orphan, which leaves it as it is"
+    if facts is None:
+        text = f"{what}: install {entry.group_kind} again, {way_out}"
+        return cause("KindNotInstalled", text, resource=entry.resource)
+    wanted = next((other for other in rendered if (other.place, other.name) == (entry.place, entry.name)), None)
+    if wanted is None:
+        text = f"{what}: the claim's Composition cannot make it again; mend the Composition, {way_out}"
+        return cause("RevisionNotFound", text, resource=entry.resource)
+    forgotten = msgspec.structs.replace(entry, outcome="")
+    return Create(forgotten, facts, reborn(wanted.object, entry), wanted.floors)
+
+
+def recorded(view: View, entries: Iterable[Entry]) -> View:
+    """Return the view with these entries in the place of its own: what is about to be said is written down first."""
+    by_place = {(entry.place, entry.name): entry for entry in entries}
+    known = tuple(
+        replace(child, entry=by_place.get((child.entry.place, child.entry.name), child.entry)) for child in view.known
+    )
+    return replace(view, known=known)
+
+
+def _is_gone(view: View, each: Known, spoken: Verdict) -> bool:
     if each.live is None:
-        return not each.unseen
+        return not each.unseen and not _vanished(view, each, spoken)
     if each.facts is None or each.facts.managed:
         return False
-    label = labels_of(each.live).get(names.CLAIM_LABEL)
+    label, identity = labels_of(each.live).get(names.CLAIM_LABEL), view.identity.uid
     # Letting go takes label and finalizer at once: with our finalizer and no label it was merely taken off.
     return label != identity and (bool(label) or names.TEARDOWN_FINALIZER not in finalizers_of(each.live))
 
@@ -123,6 +194,9 @@ def _step(view: View, each: Known, spoken: Verdict) -> Step:
     if not facts.managed:
         return _foreign_step(each, live, facts, spoken)
     word = names.word(uid_of(live), spoken)
+    # A child that goes by another word already may be gone before it hears this one.
+    if not deleting(live) or annotations_of(live).get(names.TEARDOWN, "") in ("", word):
+        entry = with_word(entry, live, spoken)
     # A pause that has ended for the claim has ended for its child, too.
     lifted = copied_pause(view, live)
     policy = policy_with(live, spoken)

@@ -6,7 +6,7 @@ import pytest
 import pytest_asyncio
 
 from tests.support.loss_runs import run
-from tests.support.losses import CLAIM_DELETED, CRD_BACK, SIDES, WAYS, Case, Outcome, wrongs
+from tests.support.losses import CLAIM_DELETED, SIDES, WAYS, Case, Outcome, wrongs
 from tests.support.staff import employ
 from tests.support.system import System
 
@@ -14,14 +14,8 @@ pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, p
 
 
 def _is_of_the_slice(case: Case) -> bool:
-    """Choose Orphan, under which nothing may ever go; and Snapshot where the claim goes: a backup must be there.
-
-    One cell is not held yet and stands in the whole matrix alone: a claim under Snapshot that goes while the kind of
-    its child is made again lets the database live on without a backup.
-    """
-    if case.policy == "Orphan":
-        return True
-    return (case.policy, case.act) == ("Snapshot", CLAIM_DELETED) and (case.way, case.side.name) != (CRD_BACK, "onprem")
+    """Choose Orphan, under which nothing may ever go; and Snapshot where the claim goes: a backup must be there."""
+    return case.policy == "Orphan" or (case.policy, case.act) == ("Snapshot", CLAIM_DELETED)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

@@ -1,0 +1,136 @@
+"""A claim goes, and a child is not there although nobody told its provider to end what it stands for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from composer import names
+from composer.decide import Create, Keep
+from composer.inventory import Entry
+from composer.kinds import KindFacts
+from composer.outcomes import Outcome, heard_words
+from composer.render import Child
+from composer.teardown import Teardown, has_vanished, recorded, tear_down
+from composer.view import Known, View
+from runtime.objects import Object, annotations_of, finalizers_of
+from tests.composer.factories import (
+    DATABASE,
+    NOW,
+    SETTINGS,
+    annotated,
+    child,
+    claim,
+    desired,
+    entry,
+    live,
+    view,
+)
+
+MARKS = {"external-name": "orders_ab12", "incarnation": "16401"}
+RENDERED = (child(desired()),)
+LIVE = live(desired())
+DYING = live(desired(), deleted=True)
+
+
+def _going(known: Known, **fields: Any) -> View:
+    return view(known, of=claim(deleted=True), **fields)
+
+
+def _torn_down(known: Known, policy: Any, rendered: tuple[Child, ...] = RENDERED) -> Teardown:
+    return tear_down(_going(known), policy, rendered)
+
+
+class Case(msgspec.Struct, frozen=True):
+    """An entry whose object is not there; `policy` is the deletion policy in force, `again`: it must be made again."""
+
+    entry: Entry
+    policy: str
+    again: bool
+    facts: KindFacts = DATABASE
+    unseen: bool = False
+
+
+CASES = {
+    "under Snapshot": Case(entry(marks=MARKS), "Snapshot", again=True),
+    "under Delete": Case(entry(marks=MARKS), "Delete", again=True),
+    "under Orphan it may live on": Case(entry(marks=MARKS), "Orphan", again=False),
+    "nothing was ever made for it": Case(entry(), "Delete", again=False),
+    "its provider was told Snapshot": Case(entry(marks=MARKS, outcome="child-uid/Snapshot"), "Snapshot", again=False),
+    "its provider was told Delete": Case(entry(marks=MARKS, outcome="child-uid/Delete"), "Delete", again=False),
+    "it was told before the policy changed": Case(
+        entry(marks=MARKS, outcome="child-uid/Snapshot"), "Delete", again=False
+    ),
+    "the word was for a former object": Case(entry(marks=MARKS, outcome="former-uid/Delete"), "Delete", again=True),
+    "it was let go of": Case(entry(marks=MARKS, outcome="child-uid/Detach"), "Delete", again=True),
+    "a kind of somebody else's": Case(entry("settings", SETTINGS, marks=MARKS), "Delete", again=False, facts=SETTINGS),
+}
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_a_child_that_vanished_is_made_again_before_its_claim_goes(case: Case) -> None:
+    known = Known(case.entry, None, case.facts)
+    policy: Any = case.policy
+
+    plan = _torn_down(known, policy)
+
+    assert has_vanished(_going(known), policy) == case.again
+    assert plan.done != case.again
+    assert [type(step) for step in plan.steps] == ([Create] if case.again else [])
+
+
+def test_what_is_made_again_carries_marks_and_finalizer() -> None:
+    (step,) = _torn_down(Known(entry(marks=MARKS, outcome="former-uid/Delete"), None, DATABASE), "Snapshot").steps
+
+    assert isinstance(step, Create)
+    assert annotations_of(step.object).items() >= {names.PREFIX + mark: text for mark, text in MARKS.items()}.items()
+    assert names.TEARDOWN_FINALIZER in finalizers_of(step.object)
+    assert step.entry.outcome == ""
+
+
+@pytest.mark.parametrize(
+    ("facts", "reason"), [(DATABASE, "RevisionNotFound"), (None, "KindNotInstalled")], ids=["no render", "no kind"]
+)
+def test_a_claim_waits_for_what_cannot_be_made_again(facts: KindFacts | None, reason: str) -> None:
+    plan = _torn_down(Known(entry(marks=MARKS), None, facts), "Snapshot", ())
+
+    assert not plan.done
+    assert [type(step) for step in plan.steps] == [Keep]
+    assert [cause.reason for cause in plan.causes] == [reason, "Deleting"]
+    assert "spec.deletionPolicy to Orphan" in plan.causes[0].message
+
+
+def test_a_namespace_that_goes_holds_no_claim_for_what_cannot_be_made_in_it() -> None:
+    space: Object = {"metadata": {"name": "shop", "labels": {names.EPHEMERAL_LABEL: "true"}, "deletionTimestamp": NOW}}
+    going = _going(Known(entry(marks=MARKS), None, DATABASE), namespace=space)
+
+    assert tear_down(going, "Delete", RENDERED).done
+
+
+@pytest.mark.parametrize(
+    ("stored", "policy", "outcome"),
+    [
+        (LIVE, "Snapshot", "child-uid/Snapshot"),
+        (LIVE, "Orphan", ""),
+        (DYING, "Delete", "child-uid/Delete"),
+        (annotated(DYING, teardown="child-uid/Delete"), "Delete", "child-uid/Delete"),
+        (annotated(DYING, teardown="child-uid/Detach"), "Snapshot", ""),
+    ],
+    ids=["living", "living, Orphan", "going", "going by this word", "going by another word"],
+)
+def test_the_word_is_written_down_before_it_is_said(stored: Object, policy: Any, outcome: str) -> None:
+    going = _going(Known(entry(marks=MARKS), stored, DATABASE))
+
+    plan = tear_down(going, policy)
+
+    (known,) = recorded(going, (step.entry for step in plan.steps)).known
+    assert known.entry.outcome == outcome
+
+
+def test_a_word_that_took_the_place_of_another_is_written_down_once_it_stands_on_the_object() -> None:
+    stands = annotated(DYING, teardown="child-uid/Snapshot")
+    outcomes = (Outcome(entry(marks=MARKS), written=stands), Outcome(None), Outcome(entry("settings", SETTINGS)))
+
+    assert [heard.outcome for heard in heard_words(outcomes)] == ["child-uid/Snapshot"]
