@@ -1,0 +1,171 @@
+"""Which deletion policies a claim has where its status, which names the revision in use, was lost."""
+
+from __future__ import annotations
+
+from typing import Any, get_args
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from composer import names
+from composer.choose import Candidate, Revision
+from composer.models import DeletionPolicy, RolloutPhase, RolloutStatus
+from composer.prepare import Preparer
+from composer.render import Rendered, Request
+from composer.teardown import effective_policy
+from composer.view import View
+from runtime.objects import Object
+from tests.composer.factories import CLAIMS, claim, view
+
+ALL: tuple[DeletionPolicy, ...] = ("Orphan", "Snapshot", "Delete")
+ANNOTATED = {names.COMPOSITION: "c"}
+LOST: dict[str, Object] = {
+    "no status at all": {},
+    "a status without a composition": {"observedGeneration": 1},
+    "a status without a revision": {"composition": {"name": "c"}},
+}
+
+
+class _Library:
+    """Knows the revisions of one Composition, named `c`."""
+
+    def __init__(self, *revisions: Revision) -> None:
+        self._revisions = revisions
+
+    def candidates(self, api_version: str, kind: str) -> tuple[Candidate, ...]:
+        raise NotImplementedError
+
+    def revisions(self, composition: str) -> tuple[Revision, ...]:
+        return self._revisions if composition == "c" else ()
+
+    def environment(self, name: str) -> dict[str, str] | None:
+        raise NotImplementedError
+
+
+class _NoRenderer:
+    async def render(self, request: Request) -> Rendered:
+        raise NotImplementedError
+
+
+def _composition(offers: tuple[DeletionPolicy, ...]) -> dict[str, Any]:
+    made = {"apiVersion": "v1", "kind": "ConfigMap", "data": {"a": "b"}}
+    return {
+        "compositeTypeRef": {"apiVersion": CLAIMS.api_version, "kind": CLAIMS.kind},
+        "deletionPolicies": list(offers),
+        "resources": [{"name": "settings", "template": made}],
+    }
+
+
+def _revision(
+    number: int, offers: tuple[DeletionPolicy, ...], phase: RolloutPhase = "Finished", *, of: int | None = None
+) -> Revision:
+    """Return a revision with waves; `of`: the number that its state speaks of, its own by default."""
+    state = RolloutStatus(revision=number if of is None else of, phase=phase)
+    return Revision(f"c-{number}", number, "c", {**_composition(offers), "rollout": {"waves": ["100%"]}}, state)
+
+
+def _unreadable(number: int) -> Revision:
+    return Revision(f"c-{number}", number, "c", {"resources": "none"})
+
+
+def _supported(of: Object, *revisions: Revision) -> tuple[DeletionPolicy, ...] | None:
+    return Preparer(_Library(*revisions), _NoRenderer()).supported_policies(view(of=of))
+
+
+def _lost(status: Object | None = None, **spec: Any) -> Object:
+    made = claim(annotations=ANNOTATED, **spec)
+    del made["status"]
+    return made if not status else {**made, "status": status}
+
+
+class Case(msgspec.Struct, frozen=True):
+    """The revisions of the Composition, the policies that they leave, and the one in force where Snapshot is asked."""
+
+    known: tuple[Revision, ...]
+    gives: tuple[DeletionPolicy, ...] | None
+    snapshot: DeletionPolicy = "Orphan"
+
+
+CASES = {
+    "no revision": Case((), None),
+    "a finished one": Case((_revision(1, ALL),), ("Orphan", "Snapshot"), "Snapshot"),
+    "one without waves": Case((Revision("c-1", 1, "c", _composition(ALL)),), ("Orphan", "Snapshot"), "Snapshot"),
+    "one that offers Delete alone": Case((_revision(1, ("Delete",)),), ()),
+    "one that offers no backup": Case((_revision(1, ("Orphan", "Delete")),), ("Orphan",)),
+    "none that finished": Case((_revision(1, ALL, "Progressing"), _revision(2, ALL, "Halted")), None),
+    "one whose state is another number's": Case((_revision(2, ALL, of=1),), None),
+    "several finished, the newest of them last": Case(
+        (_revision(1, ("Orphan", "Delete")), _revision(2, ALL)), ("Orphan", "Snapshot"), "Snapshot"
+    ),
+    "several finished, the newest of them first": Case(
+        (_revision(2, ("Orphan", "Delete")), _revision(1, ALL)), ("Orphan",)
+    ),
+    "a newer one on its way": Case(
+        (_revision(1, ALL), _revision(2, ("Orphan",), "Progressing")), ("Orphan", "Snapshot"), "Snapshot"
+    ),
+    "a newer one that failed": Case(
+        (_revision(1, ALL), _revision(2, ("Orphan",), "Reverted")), ("Orphan", "Snapshot"), "Snapshot"
+    ),
+    "an unreadable one": Case((_unreadable(1),), None),
+    "an unreadable one behind a readable one": Case((_revision(1, ALL), _unreadable(2)), None),
+    "a readable one behind an unreadable one": Case(
+        (_unreadable(1), _revision(2, ALL)), ("Orphan", "Snapshot"), "Snapshot"
+    ),
+}
+
+
+@pytest.mark.parametrize("lost", LOST.values(), ids=LOST)
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_a_claim_without_its_status_has_the_policies_of_the_last_finished_revision(case: Case, lost: Object) -> None:
+    assert _supported(_lost(lost), *case.known) == case.gives
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_its_backup_is_taken_where_the_last_finished_revision_offers_one(case: Case) -> None:
+    of = _lost(deletionPolicy="Snapshot")
+
+    assert effective_policy(view(of=of), _supported(of, *case.known)) == case.snapshot
+
+
+def test_nothing_is_known_of_a_claim_whose_composition_was_lost_too() -> None:
+    of = _lost()
+    of["metadata"]["annotations"] = {}
+
+    assert _supported(of, _revision(1, ALL)) is None
+
+
+_revisions = st.lists(
+    st.builds(
+        _revision,
+        st.integers(min_value=1, max_value=5),
+        st.permutations(ALL).flatmap(lambda order: st.integers(1, 3).map(lambda count: tuple(order[:count]))),
+        st.sampled_from(get_args(RolloutPhase)),
+    )
+    | st.builds(_unreadable, st.integers(min_value=1, max_value=5)),
+    max_size=4,
+)
+
+
+@given(known=_revisions, lost=st.sampled_from(sorted(LOST)), wanted=st.sampled_from(ALL))
+def test_a_claim_without_its_status_is_never_destroyed(
+    known: list[Revision], lost: str, wanted: DeletionPolicy
+) -> None:
+    of = _lost(LOST[lost], deletionPolicy=wanted)
+    supported = _supported(of, *known)
+
+    assert "Delete" not in (supported or ())
+    assert effective_policy(view(of=of), supported) != "Delete"
+
+
+def _with(revision: str) -> View:
+    return view(of=claim(annotations=ANNOTATED, status={"composition": {"name": "c", "revision": revision}}))
+
+
+def test_a_claim_with_its_status_has_the_policies_of_the_revision_that_it_names() -> None:
+    preparer = Preparer(_Library(_revision(1, ("Orphan", "Delete")), _revision(2, ALL), _unreadable(3)), _NoRenderer())
+
+    assert preparer.supported_policies(_with("c-1")) == ("Orphan", "Delete")
+    assert preparer.supported_policies(_with("c-3")) is None
+    assert preparer.supported_policies(_with("c-4")) is None
