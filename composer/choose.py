@@ -288,14 +288,19 @@ def _by_rollout(own: Mapping[str, Revision], standing: Standing) -> Revision | C
     is_composed = current is not None or standing.has_children
     if is_composed and current is not newest and _is_in_wave(newest, standing):
         return newest
-    finished = (each for each in own.values() if each.is_finished)
-    good = max(finished, key=lambda each: each.number, default=None)
+    good = last_finished(own.values())
     if current is None:
         return _without_revision(newest, good, own, standing)
     if current.is_reverted:
         before = own.get(standing.previous)
         return before if before and before is not current and not before.is_reverted else good or current
     return current
+
+
+def last_finished(known: Iterable[Revision]) -> Revision | None:
+    """Return the newest revision whose rollout came to all claims, or None."""
+    finished = (revision for revision in known if revision.is_finished)
+    return max(finished, key=lambda revision: revision.number, default=None)
 
 
 def _is_in_wave(newest: Revision, standing: Standing) -> bool:

@@ -18,6 +18,7 @@ from composer.choose import (
     choose,
     choose_revision,
     is_way_back,
+    last_finished,
     not_allowed,
     readable,
 )
@@ -156,8 +157,7 @@ class Preparer:
         wanted = (view.status.get("composition") or {}).get("revision")
         known = self._library.revisions(view.chosen)
         if not wanted:
-            finished = [revision for revision in known if revision.is_finished]
-            newest = max(finished, key=lambda revision: revision.number, default=None)
+            newest = last_finished(known)
             spec = readable(newest.composition) if newest else None
             return tuple(policy for policy in spec.deletion_policies if policy != "Delete") if spec else None
         for revision in known:
