@@ -29,6 +29,7 @@ from composer.outcomes import (
     notes_of,
     raise_first,
     told_by,
+    with_broken,
 )
 from composer.pace import Pace
 from composer.pause import NOBODY, Pauser, paused_status, pauser
@@ -177,6 +178,7 @@ class ClaimReconciler:
             ),
             entries=entries,
             rendered=rendered,
+            judged=frozenset(each.name for each in prepared.spec.resources if each.ready_when),
             composition=prepared.composition,
             revision=prepared.revision.name,
             has_rollout=prepared.revision.has_rollout,
@@ -283,6 +285,7 @@ class ClaimReconciler:
 
     async def _publish(self, view: View, findings: Findings, notes: Iterable[Note]) -> Result:
         """Write the status when it differs, say what happened, and tell when to look again."""
+        findings = with_broken(view, findings)
         first = gravest(findings.causes)
         waited = self._pace.held(view.key, first.reason if first else "", self._tools.monotonic())
         findings = replace(findings, waited=waited)

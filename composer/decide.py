@@ -15,7 +15,7 @@ import msgspec
 from composer import names
 from composer.brakes import still_needed, taken_away, unwanted, waits
 from composer.hashes import live_hash, sent_hash
-from composer.inventory import Entry
+from composer.inventory import NEVER_READY, Entry
 from composer.kinds import KindFacts
 from composer.quantities import Amount
 from composer.reasons import Cause, cause
@@ -200,6 +200,7 @@ def _entry(child: Child, facts: KindFacts, mine: Known | None) -> Entry:
         name=child.object["metadata"]["name"],
         depends_on=child.depends_on,
         stateful=stateful,
+        outcome=NEVER_READY,
     )
     if before is None:
         return fresh

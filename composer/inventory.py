@@ -10,6 +10,9 @@ import msgspec
 from composer.quantities import Amount
 from runtime.objects import Object
 
+NEVER_READY = "Creating"
+"""Outcome of an object that was not ready yet since it was composed."""
+
 
 class Resting(msgspec.Struct, frozen=True):
     """A field that is left to another manager until `until` (RFC 3339), for the `tries`th time in a row.
@@ -27,7 +30,8 @@ class Entry(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """One composed object. `desired` and `live` are hashes of what was sent and of what the API server made of it.
 
     `origin` is the earlier resource name that its object keeps, `floors` the largest values ever applied, by path.
-    `outcome` is the teardown word (`<uid>/Delete` or `<uid>/Snapshot`) by which its provider ends it, once it is told.
+    `outcome` is NEVER_READY until all of the claim was ready with it, then empty; once its provider is told to end it,
+    the teardown word (`<uid>/Delete` or `<uid>/Snapshot`).
     """
 
     resource: str
@@ -84,6 +88,13 @@ def dump(entries: Iterable[Entry]) -> list[Object]:
     # By way of JSON, so that it equals what is read back: lists, no tuples.
     found: list[Object] = msgspec.json.decode(msgspec.json.encode(tuple(entries)))
     return found
+
+
+def proven(entries: Iterable[Entry]) -> tuple[Entry, ...]:
+    """Return the entries of a claim of which everything is ready: from now on each of them counts."""
+    return tuple(
+        msgspec.structs.replace(entry, outcome="") if entry.outcome == NEVER_READY else entry for entry in entries
+    )
 
 
 def kinds(entries: Iterable[Entry]) -> frozenset[str]:

@@ -8,16 +8,18 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from composer import names
+from composer.brakes import taken_away
 from composer.decide import Annotate, Create, Keep, LetGo, Plan, Release, Step, with_word
 from composer.inventory import Entry
 from composer.kinds import KindFacts
+from composer.readiness import broken
 from composer.reasons import Cause, cause
 from composer.render import Rendered
-from composer.report import child_cause
+from composer.report import Findings, child_cause
 from composer.resting import at_rest
-from composer.view import View
+from composer.view import Known, View
 from runtime.errors import ApiError, Conflict, NotFound, WriteConflict
-from runtime.objects import Object, annotations_of, generation_of, observed_generation_of
+from runtime.objects import Object, annotations_of, deleting, generation_of, observed_generation_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,25 @@ def told_by(view: View, rendered: Rendered, plan: Plan) -> tuple[Cause, ...]:
         if child.resource not in silent
     )
     return tuple(each for each in found if each is not None)
+
+
+def with_broken(view: View, found: Findings) -> Findings:
+    """Put first what the unusable children say of themselves of which nothing is rendered in this pass."""
+    rendered = {child.place for child in found.rendered.children} if found.rendered else set()
+    unusable = broken(view, found.rendered, found.judged)
+    more = tuple(of_broken(view, each) for each in unusable if each.entry.place not in rendered)
+    return replace(found, causes=tuple(dict.fromkeys((*more, *found.causes)))) if more else found
+
+
+def of_broken(view: View, each: Known) -> Cause:
+    """Say why a child that a claim uses is not usable, where nothing can be made in its place in this pass."""
+    entry, live = each.entry, each.live
+    if live is not None and not deleting(live):
+        said = child_cause(entry.resource, live, ready=False)
+        return said or cause("ChildNotReady", f"{entry.kind} {entry.name} is not ready", resource=entry.resource)
+    what = "is gone" if live is None else "was deleted"
+    text = f"{entry.kind} {entry.name} {what}, and is not made again while the claim stays as it is"
+    return taken_away(view, each) or cause("ChildNotReady", text, resource=entry.resource)
 
 
 def in_order(causes: tuple[Cause, ...], rendered: Rendered) -> tuple[Cause, ...]:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from composer import names
+from composer.outcomes import of_broken
+from composer.readiness import broken
 from composer.report import echo
 from composer.view import View
 from runtime.conditions import Condition, find, merge
@@ -43,7 +45,10 @@ def _setters(claim: Object) -> Iterator[Pauser]:
 
 
 def paused_status(view: View, by: Pauser, now: datetime) -> Object:
-    """Compute the status of a paused claim: Ready as last known, neither Reconciling nor Stalled."""
+    """Compute the status of a paused claim: neither Reconciling nor Stalled, and Ready as last known.
+
+    What is known to be unusable takes Ready away.
+    """
     generation = generation_of(view.claim)
     why = annotations_of(view.claim).get(names.PAUSED_REASON, "no reason given")
     until = annotations_of(view.claim).get(names.PAUSED, "")
@@ -53,7 +58,11 @@ def paused_status(view: View, by: Pauser, now: datetime) -> Object:
     before = view.status.get("conditions") or ()
     ready = find(view.claim, "Ready")
     conditions = [Condition("Synced", "False", "Paused", text, generation)]
-    if ready:
+    unusable = broken(view, None)
+    if ready and ready["status"] == "True" and unusable:
+        said = of_broken(view, unusable[0])
+        conditions.append(Condition("Ready", "False", said.reason, said.message, generation))
+    elif ready:
         known = ready.get("observedGeneration", generation)
         conditions.append(Condition("Ready", ready["status"], ready["reason"], ready["message"], known))
     else:

@@ -10,6 +10,7 @@ from typing import Any
 from composer import inventory, names
 from composer.inventory import Entry
 from composer.models import CompositionChoice
+from composer.readiness import broken
 from composer.reasons import Cause, Gravity, cause, gravest, gravity
 from composer.render import Rendered
 from composer.rollout import choice_after
@@ -27,7 +28,7 @@ class Findings:
     """What a pass found. `rendered` is None when nothing could be; `waited`: how long the first cause has held.
 
     `is_early`: the cause is about to pass by itself (a Composition that is being checked), and not worth a write yet.
-    `has_rollout`: the revision goes to its claims by waves.
+    `has_rollout`: the revision goes to its claims by waves. `judged`: the resources with a `readyWhen`.
     """
 
     causes: tuple[Cause, ...]
@@ -42,6 +43,7 @@ class Findings:
     waited: timedelta = timedelta()
     is_early: bool = False
     has_rollout: bool = False
+    judged: frozenset[str] = frozenset()
 
 
 def report(view: View, found: Findings, now: datetime) -> Object:
@@ -63,7 +65,8 @@ def report(view: View, found: Findings, now: datetime) -> Object:
         status["binding"] = {"name": found.secret}
         status["connectionHash"] = found.connection_hash
     if found.entries:
-        status["inventory"] = inventory.dump(found.entries)
+        entries = inventory.proven(found.entries) if _all_ready(found) else found.entries
+        status["inventory"] = inventory.dump(entries)
     return {**status, **echo(view)}
 
 
@@ -137,10 +140,13 @@ def _ready(view: View, found: Findings) -> Condition:
     if found.rendered is not None and _all_ready(found):
         return Condition("Ready", "True", "Available", "everything composed is ready", generation)
     before = find(view.claim, "Ready")
-    if before and before["status"] == "True" and not _is_broken(view, found):
+    unusable = broken(view, found.rendered, found.judged)
+    if before and before["status"] == "True" and not unusable:
         return Condition(
             "Ready", "True", before["reason"], before["message"], before.get("observedGeneration", generation)
         )
+    resources = {each.entry.resource for each in unusable}
+    first = gravest(tuple(each for each in found.causes if each.resource in resources)) or first
     if first is None:
         return Condition("Ready", "False", "Creating", "not everything is there yet", generation)
     return Condition("Ready", "False", first.reason, first.message, generation)
@@ -156,19 +162,6 @@ def _all_ready(found: Findings) -> bool:
         and found.published
         and not any(each.gravity is Gravity.PROGRESS for each in found.causes)
     )
-
-
-def _is_broken(view: View, found: Findings) -> bool:
-    """Tell whether something that the claim needs is known to be unusable or gone."""
-    lives = {each.entry.slot: each.live for each in view.known}
-    for child in found.rendered.children if found.rendered else ():
-        live = lives.get(child.slot)
-        if live is None or deleting(live):
-            return True
-        told = find(live, "Ready")
-        if told is not None and told["status"] == "False":
-            return True
-    return False
 
 
 def _synced(found: Findings, generation: int, *, stalled: bool) -> Condition:

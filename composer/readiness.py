@@ -1,0 +1,66 @@
+"""Which children of a claim are known to be unusable, gone or going, so that the claim is not Ready any more. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from composer.inventory import NEVER_READY
+from composer.kinds import is_silent
+from composer.render import Child, Rendered, is_current
+from composer.view import Known, View
+from runtime.conditions import find
+from runtime.objects import Object, deleting, generation_of, observed_generation_of, status_of
+
+
+def broken(view: View, rendered: Rendered | None, judged: Collection[str] = ()) -> tuple[Known, ...]:
+    """Return the children that the claim uses and that are known to be unusable, gone or going, as they are recorded.
+
+    `rendered` is None where nothing could be rendered: then all that the claim has counts. `judged` names the resources
+    whose readiness the composition defines itself (`readyWhen`). What was never ready since it was composed is not
+    counted: until an edit is carried out the claim goes by what it had before.
+    """
+    ready = {child.place: child for child in rendered.children} if rendered else {}
+    return tuple(
+        each
+        for each in view.known
+        if _is_used(each, rendered) and _is_broken(each, ready.get(each.entry.place), judged)
+    )
+
+
+def _is_used(each: Known, rendered: Rendered | None) -> bool:
+    if each.entry.outcome == NEVER_READY or each.unseen:
+        return False
+    # What holds data was used until now, whatever the composition says of it from now on.
+    return (
+        rendered is None
+        or each.entry.stateful
+        or any(child.slot == each.entry.slot for child in rendered.children)
+        or any(waiting.resource == each.entry.resource for waiting in rendered.waiting)
+    )
+
+
+def _is_broken(each: Known, child: Child | None, judged: Collection[str]) -> bool:
+    live = each.live
+    if live is None or deleting(live):
+        return True
+    ready = find(live, "Ready")
+    if ready is not None and ready["status"] == "False":
+        return True
+    observed = observed_generation_of(live)
+    if observed is not None and observed != generation_of(live):
+        # What it says is of before the edit.
+        return False
+    if child is not None and child.resource in judged:
+        return not child.ready
+    if ready is not None:
+        return False
+    is_ready = child.ready if child else is_current(live, is_silent=is_silent(each.facts, live))
+    return not is_ready and not _serves(live)
+
+
+def _serves(live: Object) -> bool:
+    """Tell whether a workload of Kubernetes has ready replicas, as it has while it is being rolled."""
+    if str(live.get("apiVersion", "")).rpartition("/")[0] != "apps":
+        return False
+    status = status_of(live)
+    return any(isinstance(status.get(name), int) and status[name] > 0 for name in ("readyReplicas", "numberReady"))

@@ -1,0 +1,217 @@
+"""Ready=True is kept only while nothing that the claim uses is known to be unusable; the tables here are the oracle."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from composer.inventory import Entry, load
+from composer.kinds import KindFacts
+from composer.outcomes import with_broken
+from composer.pause import NOBODY, paused_status
+from composer.reasons import cause
+from composer.render import Rendered, Waiting
+from composer.report import Findings, report
+from composer.view import Known, View
+from runtime.objects import Object, Resource
+from tests.composer.factories import DATABASE, SETTINGS, child, claim, desired, entry, live, rendered, view
+
+AT = datetime(2026, 11, 22, 12, tzinfo=UTC)
+FOREIGN = KindFacts(Resource("acid.zalan.do", "v1", "postgresql", "postgresqls"), stateful=True, reports=True)
+WORKLOAD = KindFacts(Resource("apps", "v1", "StatefulSet", "statefulsets"), stateful=True)
+NEVER_READY = "Creating"
+
+
+def _condition(type_: str, status: str, reason: str) -> Object:
+    stamp = "2026-11-01T00:00:00Z"
+    said = {"type": type_, "status": status, "reason": reason, "message": f"{reason}!", "observedGeneration": 1}
+    return {**said, "lastTransitionTime": stamp}
+
+
+READY_TRUE = _condition("Ready", "True", "Available")
+WAS_READY = claim(status={"conditions": [READY_TRUE]})
+READY = {"observedGeneration": 1, "conditions": [READY_TRUE]}
+LOST = {
+    "observedGeneration": 1,
+    "conditions": [_condition("Ready", "False", "DatabaseLost"), _condition("Stalled", "True", "DatabaseLost")],
+}
+
+
+def _known(status: Object | None, facts: KindFacts = DATABASE, *, of: Entry | None = None, **meta: Any) -> Known:
+    """Return the child `database` with a status; None for one that is gone."""
+    obj = live(desired(facts=facts), **meta) if status is not None else None
+    return Known(of or entry(facts=facts), {**obj, "status": status} if obj else None, facts)
+
+
+def _ready(seen: View, found: Findings) -> str:
+    status = report(seen, with_broken(seen, found), AT)
+    return next(f"{each['status']} {each['reason']}" for each in status["conditions"] if each["type"] == "Ready")
+
+
+# Where nothing is rendered: a hold, a refusal, a broken template
+
+UNRENDERED: dict[str, tuple[Known, str]] = {
+    "the database works": (_known(READY), "True Available"),
+    "the database is lost": (_known(LOST), "False DatabaseLost"),
+    "the child was deleted": (_known(READY, deleted=True), "False ChildNotReady"),
+    "the child is gone": (_known(None), "False ChildNotReady"),
+    "the child's kind is not served": (replace(_known(None), unseen=True), "True Available"),
+    "another operator's object with data is gone": (_known(None, FOREIGN), "False DatabaseLost"),
+    "a workload has no replica": (
+        _known({"observedGeneration": 1, "replicas": 0}, WORKLOAD),
+        "False ChildNotReady",
+    ),
+    "a child that was never ready is not there yet": (
+        _known({"observedGeneration": -1}, of=entry(outcome=NEVER_READY)),
+        "True Available",
+    ),
+    "a child whose edit nobody has seen": (
+        _known({"observedGeneration": 1, "conditions": READY["conditions"]}, generation=2),
+        "True Available",
+    ),
+}
+
+
+@pytest.mark.parametrize(("known", "told"), UNRENDERED.values(), ids=UNRENDERED)
+@pytest.mark.parametrize("reason", ["UnsupportedPolicy", "HeldDeletion", "CompositionNotFound", "RenderLimit"])
+def test_ready_of_a_claim_that_stays_as_it_is(reason: str, known: Known, told: str) -> None:
+    assert _ready(view(known, of=WAS_READY), Findings((cause(reason, "why"),), (known.entry,))) == told
+
+
+def test_a_claim_that_cannot_be_rendered_says_first_what_its_lost_database_says() -> None:
+    known = _known(LOST)
+    seen = view(known, of=WAS_READY)
+
+    status = report(seen, with_broken(seen, Findings((cause("UnsupportedPolicy", "why"),), (known.entry,))), AT)
+
+    synced = next(each for each in status["conditions"] if each["type"] == "Synced")
+    assert (synced["status"], synced["reason"]) == ("False", "DatabaseLost")
+    assert synced["message"] == "DatabaseLost!; also: why"
+
+
+@pytest.mark.parametrize(("known", "told"), UNRENDERED.values(), ids=UNRENDERED)
+def test_ready_of_a_paused_claim(known: Known, told: str) -> None:
+    status = paused_status(view(known, of=WAS_READY), NOBODY, AT)
+
+    ready, synced = status["conditions"]
+    assert f"{ready['status']} {ready['reason']}" == told
+    assert (synced["status"], synced["reason"]) == ("False", "Paused")
+
+
+# Where it is rendered
+
+PHASE = {"PostgresClusterStatus": "CreateFailed"}
+RENDERED: dict[str, tuple[Known, bool, frozenset[str], str]] = {
+    "readyWhen became false": (_known(PHASE, FOREIGN), False, frozenset({"database"}), "False ChildNotReady"),
+    "readyWhen became false of a kind that says Ready": (
+        _known(READY, FOREIGN), False, frozenset({"database"}), "False ChildNotReady",
+    ),
+    "readyWhen is false of an edit that nobody has seen": (
+        _known({**PHASE, "observedGeneration": 1}, FOREIGN, generation=2), False, frozenset({"database"}),
+        "True Available",
+    ),
+    "a workload lost its last replica": (
+        _known({"observedGeneration": 1, "replicas": 1, "readyReplicas": 0}, WORKLOAD), False, frozenset(),
+        "False ChildNotReady",
+    ),
+    "a workload is rolled and has a replica": (
+        _known({"observedGeneration": 1, "replicas": 3, "readyReplicas": 2}, WORKLOAD), False, frozenset(),
+        "True Available",
+    ),
+    "a provider works on a database that can be used": (
+        _known({**READY, "conditions": [READY_TRUE, _condition("Reconciling", "True", "CloudBusy")]}),
+        False, frozenset(), "True Available",
+    ),
+    "a provider refuses an edit of a database that can be used": (
+        _known({**READY, "conditions": [READY_TRUE, _condition("Stalled", "True", "HeldChange")]}),
+        False, frozenset(), "True Available",
+    ),
+    "a lost database": (_known(LOST), False, frozenset(), "False DatabaseLost"),
+}  # fmt: skip
+
+
+def _told_by(known: Known) -> str:
+    conditions = (known.live or {}).get("status", {}).get("conditions") or [{"reason": "ChildNotReady"}]
+    return str(conditions[-1]["reason"])
+
+
+@pytest.mark.parametrize(("known", "ready", "judged", "told"), RENDERED.values(), ids=RENDERED)
+def test_ready_of_a_claim_whose_child_is_not_ready(
+    known: Known,
+    ready: bool,  # noqa: FBT001 - a column of the table
+    judged: frozenset[str],
+    told: str,
+) -> None:
+    reason = "ChildNotReady" if judged else _told_by(known)
+    why = cause(reason, "why", resource="database")
+    facts = known.facts
+    assert facts is not None
+    what = rendered(child(desired(facts=facts), ready=ready))
+
+    assert _ready(view(known, of=WAS_READY), Findings((why,), (known.entry,), what, judged=judged)) == told
+
+
+# An edit that composes something new beside a database that works
+
+
+def _beside(status: Object | None, outcome: str = NEVER_READY) -> Known:
+    made = live(desired("settings", SETTINGS), uid="settings-uid")
+    obj = {**made, "status": status} if status is not None else None
+    return Known(entry("settings", SETTINGS, uid="settings-uid", outcome=outcome), obj, SETTINGS)
+
+
+def _with_settings(*, waiting: bool = False) -> Rendered:
+    new = child(desired("settings", SETTINGS), "settings", ready=False)
+    if waiting:
+        return rendered(new, waiting=(Waiting("database", "settings", "resources.settings.status.name"),))
+    return rendered(new, child(desired(), ready=True))
+
+
+HELD = cause("HeldChange", "a consent is needed", resource="database")
+EDITS: dict[str, tuple[tuple[Known, ...], Rendered, str]] = {
+    "it is made in this pass": ((_known(READY),), _with_settings(), "True Available"),
+    "it is not ready yet": (
+        (_known(READY), _beside({"conditions": [_condition("Ready", "False", "CloudBusy")]})),
+        _with_settings(),
+        "True Available",
+    ),
+    "the database waits for it": ((_known(READY), _beside({})), _with_settings(waiting=True), "True Available"),
+    "the database waits for it and is lost": (
+        (_known(LOST), _beside({})),
+        _with_settings(waiting=True),
+        "False DatabaseLost",
+    ),
+    "what was ready before is gone": ((_known(READY), _beside(None, "")), _with_settings(), "False HeldChange"),
+    "what was composed before and holds data goes": (
+        (_known(READY, deleted=True), _beside({})),
+        rendered(child(desired("settings", SETTINGS), "settings", ready=False)),
+        "False HeldChange",
+    ),
+    "what was composed before and holds no data goes": (
+        (_known(READY), replace(_beside({}, ""), live=live(desired("settings", SETTINGS), deleted=True))),
+        rendered(child(desired(), ready=False)),
+        "True Available",
+    ),
+}
+
+
+@pytest.mark.parametrize(("known", "what", "told"), EDITS.values(), ids=EDITS)
+def test_ready_of_a_claim_that_an_edit_is_under_way_of(known: tuple[Known, ...], what: Rendered, told: str) -> None:
+    found = Findings((HELD,), tuple(each.entry for each in known), what)
+
+    assert _ready(view(*known, of=WAS_READY), found) == told
+
+
+def test_a_child_counts_from_the_first_time_that_all_are_ready() -> None:
+    new = entry(outcome=NEVER_READY)
+    known = Known(new, {**live(desired()), "status": READY}, DATABASE)
+
+    def outcomes(*, ready: bool) -> list[str]:
+        found = Findings((), (new,), rendered(child(desired(), ready=ready)))
+        return [each.outcome for each in load(report(view(known), found, AT))]
+
+    assert outcomes(ready=False) == [NEVER_READY]
+    assert outcomes(ready=True) == [""]
