@@ -28,7 +28,7 @@ _HOST = "127.0.0.1"
 # Below a process's 16 workers, and below the provider's 8 sessions: those who are not parked must go on.
 PARKED_MOST = 12
 _IN_SQL_MOST = 6
-_SPRING_S = 60.0
+_SPRING_S = 180.0
 COMPOSER, PROVIDER = "composer", "provider"
 
 

