@@ -281,11 +281,13 @@ def plan(
     server: Where = USUAL,
     output: Annotated[Literal["text", "json"], Parameter(name=["--output", "-o"])] = "text",
 ) -> Exit:
-    """Show what edited claims and Compositions would do to every child, and change nothing.
+    """Show what edited claims, Compositions and environments would do to every child, and change nothing.
 
     Args:
-        paths: Files or folders with claims, Compositions or both, `-` for standard input.
-        namespace: Of claims that name none; of an edited Composition's claims. Default: the context's; all.
+        paths: Files or folders with claims, Compositions and environments (ConfigMaps of namespace fairlead-system, or
+            of none), `-` for standard input. The labels of a Namespace in them count where a Composition is chosen.
+        namespace: Of claims that name none; of the claims that an edited Composition or environment changes. Default:
+            the context's; all.
         server: Which API server.
         output: `text` (default) for people, `json` for programs.
     """
@@ -298,7 +300,8 @@ def plan(
 
     if not paths:
         raise CommandError("plan: name files or folders with what is edited", exit_code=Exit.USAGE)
-    plans = asyncio.run(planning_run.plan(planning_run.Options(paths, namespace, server)))
+    outcome = asyncio.run(planning_run.plan(planning_run.Options(paths, namespace, server)))
+    plans = outcome.claims
     if output == "json":
         show_json({"schemaVersion": SCHEMA_VERSION, "claims": plans})
     else:
@@ -306,6 +309,8 @@ def plan(
             for line in each.lines():
                 to_output(line)
         print(summary(plans))
+    for remark in outcome.remarks:
+        to_errors(remark)
     return worst(each.exit_code for each in plans)
 
 
