@@ -176,6 +176,7 @@ def render(  # noqa: PLR0913 - one for each option
     ready: Literal["all", "none"] = "none",
     output: Annotated[Literal["yaml", "json"], Parameter(name=["--output", "-o"])] = "yaml",
     crds: Path | None = None,
+    namespace_labels: str | None = None,
 ) -> Exit:
     """Show what claims would become: no API server, no cloud; equal input gives equal bytes.
 
@@ -188,10 +189,15 @@ def render(  # noqa: PLR0913 - one for each option
         ready: Take every child for ready, or none (default).
         output: `yaml` (default) for people; `json`: one object a line, byte for byte what the composer sends.
         crds: A file or folder with kinds beside ours.
+        namespace_labels: Labels of namespaces that are in no file: cloud=aws,team=shop. Default: none, and it is said
+            where others might give another Composition.
     """
     from fairlead import rendering
+    from fairlead.selection import labels_in
 
-    outcome = rendering.render_files(rendering.Options(claims, compositions, identity, observed, ready, output, crds))
+    labels = None if namespace_labels is None else labels_in(namespace_labels)
+    options = rendering.Options(claims, compositions, identity, observed, ready, output, crds, labels)
+    outcome = rendering.render_files(options)
     to_output(outcome.text, end="")
     for remark in outcome.remarks:
         to_errors(remark)
