@@ -355,7 +355,7 @@ def trace(
     """Show what a claim became, and the first cause where something is wrong.
 
     Args:
-        reference: A claim's name, or KIND/NAME (`pgi/orders`, `postgresdatabase/orders-db-4x2k7`).
+        reference: A claim's name, or KIND/NAME (`pgi/orders`, `postgresdatabase/orders-db-4x2k7`, `queue/jobs`).
         namespace: Its namespace. Default: the current context's.
         server: Which API server.
         output: `table` (default) for people, `json` for programs.

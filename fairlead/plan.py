@@ -22,7 +22,8 @@ from composer.moves import reused_names
 from composer.prepare import Prepared, Preparer
 from composer.render import Rendered, Request, render
 from composer.view import Known, View
-from fairlead.cluster import Discovery, connected, current_namespace
+from fairlead.cluster import connected, current_namespace
+from fairlead.discovery import COMPOSITIONS, Discovery
 from fairlead.edits import Edits, edits_in
 from fairlead.exits import CommandError, Exit
 from fairlead.planning import ClaimPlan, Renders, blocked, changes_of
@@ -46,7 +47,6 @@ from runtime.objects import (
     metadata,
 )
 
-_COMPOSITIONS = Resource("fairlead.dev", "v1alpha1", "Composition", "compositions", namespaced=False)
 _REVISIONS = Resource("fairlead.dev", "v1alpha1", "CompositionRevision", "compositionrevisions", namespaced=False)
 _EDITED = "edited"
 _RIGHTS = (
@@ -150,7 +150,7 @@ class _Cluster:
     @classmethod
     async def read(cls, kube: Kube, options: Options, edits: Edits) -> _Cluster:
         crds, compositions, known = await asyncio.gather(
-            _all(kube, CRDS), _all(kube, _COMPOSITIONS), _all(kube, _REVISIONS)
+            _all(kube, CRDS), _all(kube, COMPOSITIONS), _all(kube, _REVISIONS)
         )
         written = (*compositions, *(each.content for each in edits.compositions))
         specs = [each.get("spec") or {} for each in written]

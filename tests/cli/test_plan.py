@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,47 +13,14 @@ import pytest
 from composer import names
 from fairlead.cli import run
 from fairlead.exits import Exit
-from runtime.errors import Forbidden
-from runtime.kube import Kube, Page, Selection
-from runtime.objects import CONFIG_MAPS, CRDS, NAMESPACES, Key, Object, Resource, dumps
+from runtime.kube import Kube
+from runtime.objects import CONFIG_MAPS, CRDS, NAMESPACES, Key, Object, Resource
 from tests.architecture import tree
+from tests.cli.cluster import Cluster
 from tests.composer.factories import CLAIMS
-from tests.runtime.fake_kube import FakeKube
 
 COMPOSITIONS = Resource("fairlead.dev", "v1alpha1", "Composition", "compositions", namespaced=False)
 REVISIONS = Resource("fairlead.dev", "v1alpha1", "CompositionRevision", "compositionrevisions", namespaced=False)
-
-
-@dataclass
-class Cluster(FakeKube):
-    """The fake with discovery, lists of one namespace, and reads that are refused."""
-
-    refused: set[str] = field(default_factory=set)
-
-    async def raw(self, method: str, path: str, body: bytes | None = None) -> bytes:
-        del method, body
-        api_version = path.removeprefix("/apis/").removeprefix("/api/")
-        served = {resource for resource, _ in self.objects if resource.api_version == api_version}
-        return dumps(
-            {"resources": [{"name": it.plural, "kind": it.kind, "namespaced": it.namespaced} for it in served]}
-        )
-
-    async def get(self, resource: Resource, key: Key, *, metadata_only: bool = False) -> Object:
-        self._allow("get", resource)
-        return await super().get(resource, key, metadata_only=metadata_only)
-
-    async def list_page(
-        self, resource: Resource, selection: Selection, *, limit: int = 500, next_page: str = ""
-    ) -> Page:
-        self._allow("list", resource)
-        page = await super().list_page(resource, selection, limit=limit, next_page=next_page)
-        of = f'"namespace":"{selection.namespace}"'.encode()
-        items = tuple(each for each in page.items if not selection.namespace or of in each)
-        return Page(items, page.resource_version, page.next_page)
-
-    def _allow(self, verb: str, resource: Resource) -> None:
-        if f"{verb} {resource.plural}" in self.refused:
-            raise Forbidden(f"{resource.plural} is forbidden", status=403, reason="Forbidden")
 
 
 def _spec(**data: str) -> dict[str, Any]:
