@@ -14,7 +14,7 @@ def main() -> None:
             raise
         sys.exit(
             f"fairlead: {error.name} is not installed: the command line is the extra `cli`; "
-            "install fairlead[cli] (from a checkout: pip install '.[cli]'), with a trial platform fairlead[cli,devcloud]"
+            "install fairlead[cli] (from a checkout: pip install '.[cli]'), or fairlead[cli,devcloud]"
         )
     cli.main()
 
