@@ -254,6 +254,12 @@ def kill_now(identity: Identity, *, limit_s: float = 10.0) -> None:
     _reap(identity.pid)
 
 
+def set_aside(log: Path) -> None:
+    """Begin a new log: the former one is kept as `<name>.1`, in place of the one before it."""
+    with contextlib.suppress(FileNotFoundError):
+        log.replace(log.with_name(f"{log.name}.1"))
+
+
 def log_tail(log: Path) -> str:
     """Return the end of a log as one line, for an error's text."""
     try:

@@ -196,7 +196,7 @@ def _launch(name: str, arguments: tuple[str, ...], options: Options) -> Daemon:
     log = options.folder / "logs" / f"{name}.log"
     log.parent.mkdir(exist_ok=True)
     # Only this start's words may answer "why did it end".
-    log.unlink(missing_ok=True)
+    daemons.set_aside(log)
     daemon = daemons.launch(Command(name=name, arguments=arguments, log=log), options.lifetime)
     daemons.save(_pid_file(options.folder, name), daemon)
     return daemon

@@ -72,8 +72,8 @@ async def start(program: Program, folder: Path, cluster: Plane, given: Start) ->
         return
     flags = (f"--namespace={program.namespace}", f"--health-port={given.health_port}", *given.flags)
     log = program.log(folder)
-    # Only this start's words may answer "why did it end".
-    log.unlink(missing_ok=True)
+    # Only this start's words may answer "why did it end"; those of a process that died are kept beside them.
+    daemons.set_aside(log)
     command = Command(
         name=program.name,
         arguments=daemons.python("-m", *program.module, *flags),

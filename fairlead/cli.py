@@ -176,6 +176,7 @@ def render(  # noqa: PLR0913 - one for each option
     ready: Literal["all", "none"] = "none",
     output: Annotated[Literal["yaml", "json"], Parameter(name=["--output", "-o"])] = "yaml",
     crds: Path | None = None,
+    namespace_labels: str | None = None,
 ) -> Exit:
     """Show what claims would become: no API server, no cloud; equal input gives equal bytes.
 
@@ -188,10 +189,15 @@ def render(  # noqa: PLR0913 - one for each option
         ready: Take every child for ready, or none (default).
         output: `yaml` (default) for people; `json`: one object a line, byte for byte what the composer sends.
         crds: A file or folder with kinds beside ours.
+        namespace_labels: Labels of namespaces that are in no file: cloud=aws,team=shop. Default: none, and it is said
+            where others might give another Composition.
     """
     from fairlead import rendering
+    from fairlead.selection import labels_in
 
-    outcome = rendering.render_files(rendering.Options(claims, compositions, identity, observed, ready, output, crds))
+    labels = None if namespace_labels is None else labels_in(namespace_labels)
+    options = rendering.Options(claims, compositions, identity, observed, ready, output, crds, labels)
+    outcome = rendering.render_files(options)
     to_output(outcome.text, end="")
     for remark in outcome.remarks:
         to_errors(remark)
@@ -281,11 +287,13 @@ def plan(
     server: Where = USUAL,
     output: Annotated[Literal["text", "json"], Parameter(name=["--output", "-o"])] = "text",
 ) -> Exit:
-    """Show what edited claims and Compositions would do to every child, and change nothing.
+    """Show what edited claims, Compositions and environments would do to every child, and change nothing.
 
     Args:
-        paths: Files or folders with claims, Compositions or both, `-` for standard input.
-        namespace: Of claims that name none; of an edited Composition's claims. Default: the context's; all.
+        paths: Files or folders with claims, Compositions and environments (ConfigMaps of namespace fairlead-system, or
+            of none), `-` for standard input. The labels of a Namespace in them count where a Composition is chosen.
+        namespace: Of claims that name none; of the claims that an edited Composition or environment changes. Default:
+            the context's; all.
         server: Which API server.
         output: `text` (default) for people, `json` for programs.
     """
@@ -298,7 +306,8 @@ def plan(
 
     if not paths:
         raise CommandError("plan: name files or folders with what is edited", exit_code=Exit.USAGE)
-    plans = asyncio.run(planning_run.plan(planning_run.Options(paths, namespace, server)))
+    outcome = asyncio.run(planning_run.plan(planning_run.Options(paths, namespace, server)))
+    plans = outcome.claims
     if output == "json":
         show_json({"schemaVersion": SCHEMA_VERSION, "claims": plans})
     else:
@@ -306,6 +315,8 @@ def plan(
             for line in each.lines():
                 to_output(line)
         print(summary(plans))
+    for remark in outcome.remarks:
+        to_errors(remark)
     return worst(each.exit_code for each in plans)
 
 
@@ -344,7 +355,7 @@ def trace(
     """Show what a claim became, and the first cause where something is wrong.
 
     Args:
-        reference: A claim's name, or KIND/NAME (`pgi/orders`, `postgresdatabase/orders-db-4x2k7`).
+        reference: A claim's name, or KIND/NAME (`pgi/orders`, `postgresdatabase/orders-db-4x2k7`, `queue/jobs`).
         namespace: Its namespace. Default: the current context's.
         server: Which API server.
         output: `table` (default) for people, `json` for programs.

@@ -1,4 +1,4 @@
-"""The command line's way to an API server: which one, which namespace, which resource a word means."""
+"""The command line's way to an API server: which one, which namespace, which object a person names."""
 
 from __future__ import annotations
 
@@ -17,9 +17,8 @@ from fairlead.exits import CommandError, Exit
 from fairlead.server import Server
 from runtime.errors import ApiError, NoAnswer, NotFound
 from runtime.kube import Kube, Selection
-from runtime.objects import Key, Object, Resource, key_of, loads
+from runtime.objects import NAMESPACES, Key, Object, Resource, key_of, loads
 
-_OUR_GROUPS = "fairlead.dev"
 _CLAIM_KIND = "PostgreSQLInstance"
 _TOLD = 3
 
@@ -48,9 +47,22 @@ async def connected(server: Server) -> AsyncIterator[Kube]:
     try:
         yield kube
     except NoAnswer as error:
-        raise CommandError(f"the API server gives no answer: {error}; is it up, and the kubeconfig its own?") from error
+        raise CommandError(_unanswered(server, error)) from error
     finally:
         await kube.close()
+
+
+def _unanswered(server: Server, error: NoAnswer) -> str:
+    """Say that the API server is down; the one of `fairlead up` is known by where its kubeconfig lies."""
+    named = [str(path)] if (path := server.kubeconfig or default_kubeconfig()) else _in_variable()
+    platform = platform_path().resolve()
+    if any(platform in Path(each).resolve().parents for each in named[:1]):
+        return "the platform of `fairlead up` is down; `fairlead up` brings it back"
+    return f"the API server gives no answer: {error}; is it up, and the kubeconfig its own?"
+
+
+def _in_variable() -> list[str]:
+    return [each for each in os.environ.get("KUBECONFIG", "").split(os.pathsep) if each]
 
 
 def default_kubeconfig() -> Path | None:
@@ -67,8 +79,8 @@ def default_kubeconfig() -> Path | None:
 def current_namespace(server: Server) -> str:
     """Return the namespace of the context, as kubectl would take it; `default` when none is set."""
     path = server.kubeconfig or default_kubeconfig()
-    named = [str(path)] if path else os.environ.get("KUBECONFIG", "").split(os.pathsep)
-    configs = [_read(each) for each in named if each]
+    named = [str(path)] if path else _in_variable()
+    configs = [_read(each) for each in named]
     current = (str(each["current-context"]) for each in configs if each.get("current-context"))
     context = server.context or next(current, "")
     found = (_namespace_in(each, context) for each in configs)
@@ -91,68 +103,31 @@ def _namespace_in(config: dict[str, Any], context: str) -> str:
     return ""
 
 
-class Discovery:
-    """What the API server serves, asked once per group and version.
-
-    Source: Kubernetes API concepts, "API Discovery" (unaggregated).
-    """
-
-    def __init__(self, kube: Kube) -> None:
-        self._kube = kube
-        self._served: dict[str, tuple[tuple[Resource, frozenset[str]], ...]] = {}
-
-    async def resource_of(self, api_version: str, kind: str) -> Resource | None:
-        """Return the resource of one kind, None when it is not served."""
-        return next((found for found, _ in await self._of(api_version) if found.kind == kind), None)
-
-    async def resource_named(self, word: str) -> Resource:
-        """Return the namespaced resource of ours that a person means: kind, plural, singular or short name, any case.
-
-        Raises CommandError that lists what there is.
-        """
-        known: set[str] = set()
-        plurals: set[str] = set()
-        for api_version in await self._our_versions():
-            for resource, names in await self._of(api_version):
-                if word.lower() in names:
-                    return resource
-                known |= names
-                plurals.add(resource.plural)
-        listed = ", ".join(sorted(plurals)) or "none; is Fairlead installed there?"
-        raise CommandError(
-            f'the API server serves no kind "{word}" of Fairlead{near(word.lower(), known)}; it serves: {listed}'
-        )
-
-    async def _our_versions(self) -> Sequence[str]:
-        groups = loads(await self._kube.raw("GET", "/apis"))["groups"]
-        return [
-            group["preferredVersion"]["groupVersion"]
-            for group in groups
-            if group["name"] == _OUR_GROUPS or group["name"].endswith(f".{_OUR_GROUPS}")
-        ]
-
-    async def _of(self, api_version: str) -> tuple[tuple[Resource, frozenset[str]], ...]:
-        if api_version not in self._served:
-            path = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
-            try:
-                listed = loads(await self._kube.raw("GET", path))["resources"]
-            except NotFound:
-                listed = []
-            self._served[api_version] = tuple(_entry(api_version, item) for item in listed if "/" not in item["name"])
-        return self._served[api_version]
-
-
-async def found_or_told(kube: Kube, resource: Resource, key: Key) -> Object:
+async def existing(kube: Kube, resource: Resource, key: Key) -> Object:
     """Read an object that a person named.
 
-    Raises CommandError that says where there is one of that name, or which name is near.
+    Raises CommandError that says that the namespace does not exist, where there is one of that name, or which name is
+    near.
     """
     try:
         return await kube.get(resource, key)
     except NotFound as error:
+        if resource.namespaced:
+            await _refuse_unknown_namespace(kube, key.namespace)
         where = f" in namespace {key.namespace}" if resource.namespaced else ""
         known = await _known(kube, resource, key.namespace if resource.namespaced else "")
         raise CommandError(f"there is no {resource.kind} {key.name}{where}{_instead(resource, key, known)}") from error
+
+
+async def _refuse_unknown_namespace(kube: Kube, name: str) -> None:
+    """Raise CommandError where there is no such namespace; who may not ask is told nothing of namespaces."""
+    try:
+        await kube.get(NAMESPACES, Key("", name))
+    except NotFound as error:
+        names = [each.name for each in await _known(kube, NAMESPACES, "")]
+        raise CommandError(f"namespace {name} does not exist{near(name, names)}") from error
+    except ApiError:
+        return
 
 
 async def _known(kube: Kube, resource: Resource, namespace: str) -> list[Key]:
@@ -172,13 +147,6 @@ def _instead(resource: Resource, key: Key, known: Sequence[Key]) -> str:
     beside = [each.name for each in known if not resource.namespaced or each.namespace == key.namespace]
     what = resource.plural if resource.namespaced else f"{resource.plural}.{resource.group}"
     return f"{near(key.name, beside)}; `kubectl get {what}{' -A' if resource.namespaced else ''}` lists them all"
-
-
-def _entry(api_version: str, item: dict[str, Any]) -> tuple[Resource, frozenset[str]]:
-    group, _, version = api_version.rpartition("/")
-    resource = Resource(group, version, item["kind"], item["name"], namespaced=item["namespaced"])
-    names = {item["name"], item.get("singularName", ""), item["kind"].lower(), *item.get("shortNames", ())}
-    return resource, frozenset(names - {""})
 
 
 def split_reference(reference: str) -> tuple[str, str]:

@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 
 from fairlead import platform
-from fairlead.exits import CommandError
+from fairlead.exits import CommandError, Exit
 from fairlead.stage import NAMESPACE, Stage
 from runtime.conditions import current, find, is_true
-from runtime.objects import Object, uid_of
+from runtime.objects import Object, labels_of, loads, uid_of
 
-_NAMESPACE_DOCUMENT = f"""\
+_LABELS = {"app.kubernetes.io/managed-by": "fairlead-demo", "fairlead.dev/ephemeral": "true"}
+"""What every namespace of the demo carries: no other one is deleted."""
+NAMESPACE_DOCUMENT = f"""\
 apiVersion: v1
 kind: Namespace
 metadata:
   name: {NAMESPACE}
   labels:
+    app.kubernetes.io/managed-by: fairlead-demo
     fairlead.dev/ephemeral: "true"   # its deletion may take its databases along
 """
 _CLAIMS = f"""\
@@ -39,12 +42,13 @@ spec:
   size: medium
   deletionPolicy: Delete
 """
-_AWS_NAMESPACE_DOCUMENT = f"""\
+AWS_NAMESPACE_DOCUMENT = f"""\
 apiVersion: v1
 kind: Namespace
 metadata:
   name: {NAMESPACE}-aws
   labels:
+    app.kubernetes.io/managed-by: fairlead-demo
     cloud: aws
     fairlead.dev/ephemeral: "true"
 """
@@ -82,6 +86,7 @@ async def tell(clouds: tuple[str, ...]) -> None:
     clouds = clouds or tuple(_STORIES)[:1]
     environment = await platform.start(clouds)
     stage = Stage(environment)
+    await clear(stage, tuple(_NAMESPACES[cloud] for cloud in _STORIES if cloud in clouds))
     for cloud, story in _STORIES.items():
         if cloud in clouds:
             await story(stage)
@@ -94,7 +99,6 @@ async def tell(clouds: tuple[str, ...]) -> None:
 
 
 async def _onprem(stage: Stage) -> None:
-    await _clear(stage)
     await _claims_become_databases(stage)
     await _psql_answers(stage)
     await _drift_is_repaired(stage)
@@ -103,33 +107,46 @@ async def _onprem(stage: Stage) -> None:
 
 
 async def _aws(stage: Stage) -> None:
-    stage.namespace = f"{NAMESPACE}-aws"
-    await _clear(stage)
+    stage.namespace = _NAMESPACES["aws"]
     stage.chapter("The same claim in a namespace labelled cloud=aws becomes an RDS instance (simulated, sped up)")
-    await stage.kubectl("apply", "--filename=-", document=_AWS_NAMESPACE_DOCUMENT)
+    await stage.kubectl("apply", "--filename=-", document=AWS_NAMESPACE_DOCUMENT)
     await stage.prepare()
     await stage.kubectl("apply", "--filename=-", document=_AWS_CLAIM)
-    await stage.until("orders is Ready", lambda: _ready(stage, "orders"), limit_s=120.0)
+    await stage.until("orders is Ready", lambda: _ready(stage, "orders"), claim="orders", limit_s=120.0)
     await stage.trace("orders")
     await stage.kubectl("get", "rdsinstances", f"--namespace={stage.namespace}")
     await _psql_answers(stage)
 
 
-async def _clear(stage: Stage) -> None:
-    """Take away what an earlier telling left, its databases too: the namespace is marked ephemeral."""
-    left = await stage.quietly("get", "namespace", stage.namespace, "--ignore-not-found", "--output=name")
-    if left:
-        platform.talk(f"demo: removing namespace {stage.namespace} of an earlier run")
-        await stage.quietly("delete", "namespace", stage.namespace, "--wait", "--timeout=90s")
+async def clear(stage: Stage, namespaces: Sequence[str]) -> None:
+    """Delete the namespaces that an earlier demo made, with their databases.
+
+    Raises CommandError, before anything is deleted, where one of them was made by somebody else.
+    """
+    earlier: list[str] = []
+    for name in namespaces:
+        answer = await stage.quietly("get", "namespace", name, "--ignore-not-found", "--output=json")
+        labels = labels_of(loads(answer.encode())) if answer else {}
+        if answer and any(labels.get(label) != value for label, value in _LABELS.items()):
+            marks = ", ".join(f"{label}={value}" for label, value in _LABELS.items())
+            raise CommandError(
+                f"namespace {name} is not of an earlier demo (it lacks {marks}), and the demo needs that name; "
+                "nothing was touched; delete it yourself if you do not need it, or use another platform",
+                exit_code=Exit.REFUSED,
+            )
+        earlier += [name] if answer else []
+    for name in earlier:
+        platform.talk(f"demo: removing namespace {name} of an earlier run")
+        await stage.quietly("delete", "namespace", name, "--wait", "--timeout=90s")
 
 
 async def _claims_become_databases(stage: Stage) -> None:
     stage.chapter("A developer asks for two databases; no cloud is named")
-    await stage.kubectl("apply", "--filename=-", document=_NAMESPACE_DOCUMENT)
+    await stage.kubectl("apply", "--filename=-", document=NAMESPACE_DOCUMENT)
     await stage.prepare()
     await stage.kubectl("apply", "--filename=-", document=_CLAIMS)
-    await stage.until("orders is Ready", lambda: _ready(stage, "orders"))
-    await stage.until("reports is Ready", lambda: _ready(stage, "reports"))
+    await stage.until("orders is Ready", lambda: _ready(stage, "orders"), claim="orders")
+    await stage.until("reports is Ready", lambda: _ready(stage, "reports"), claim="reports")
     await stage.kubectl("get", "postgresqlinstances,postgresdatabases", f"--namespace={NAMESPACE}")
 
 
@@ -159,11 +176,13 @@ async def _drift_is_repaired(stage: Stage) -> None:
     async def password_is_back() -> bool:
         return (await stage.try_psql("orders", "SELECT 1"))[2] == 0
 
-    await stage.until(f"the connection limit is {limit} again", limit_is_back)
-    await stage.until("the owner may connect again", grant_is_back)
-    await stage.until("the Secret's password works again", password_is_back)
+    await stage.until(f"the connection limit is {limit} again", limit_is_back, claim="orders")
+    await stage.until("the owner may connect again", grant_is_back, claim="orders")
+    await stage.until("the Secret's password works again", password_is_back, claim="orders")
     repairs = ("connectionLimit", "CONNECT", "password")
-    told = await stage.until("events say what was found and what was set", lambda: _drift_told(stage, child, repairs))
+    told = await stage.until(
+        "events say what was found and what was set", lambda: _drift_told(stage, child, repairs), claim="orders"
+    )
     stage.show("\n".join(told))
 
 
@@ -172,7 +191,9 @@ async def _a_lost_database_is_reported(stage: Stage) -> None:
     child = await _child(stage, "orders")
     database, incarnation = child["status"]["connection"]["database"], child["status"]["incarnation"]
     await stage.sql(f"DROP DATABASE {database} WITH (FORCE)")
-    await stage.until("orders says DatabaseLost", lambda: _stalled(stage, "orders", "DatabaseLost"), limit_s=150.0)
+    await stage.until(
+        "orders says DatabaseLost", lambda: _stalled(stage, "orders", "DatabaseLost"), claim="orders", limit_s=150.0
+    )
     await stage.trace("orders")
     _demand(
         await stage.connection_limit(database) is None, f"nobody agreed to a new database yet, and {database} is there"
@@ -181,7 +202,7 @@ async def _a_lost_database_is_reported(stage: Stage) -> None:
     consent = f"fairlead.dev/consent=recreate={incarnation}"
     name = child["metadata"]["name"]
     await stage.kubectl("annotate", "postgresdatabase", name, f"--namespace={NAMESPACE}", consent)
-    await stage.until("orders is Ready again", lambda: _ready(stage, "orders"))
+    await stage.until("orders is Ready again", lambda: _ready(stage, "orders"), claim="orders")
     answer = await stage.psql("orders", "SELECT to_regclass('invoice') IS NULL")
     _demand(answer.strip() == "t", "the new database should have been empty")
 
@@ -189,13 +210,17 @@ async def _a_lost_database_is_reported(stage: Stage) -> None:
 async def _a_broken_claim_says_why(stage: Stage) -> None:
     stage.chapter("A claim with a mistake in it says what is wrong and what to do")
     await stage.kubectl("apply", "--filename=-", document=_BROKEN_CLAIM)
-    await stage.until("invoices says CompositionNotFound", lambda: _unready(stage, "invoices", "CompositionNotFound"))
+    await stage.until(
+        "invoices says CompositionNotFound",
+        lambda: _unready(stage, "invoices", "CompositionNotFound"),
+        claim="invoices",
+    )
     await stage.trace("invoices")
     fix = '{"spec": {"compositionRef": {"name": "postgres-onprem"}}}'
     await stage.kubectl(
         "patch", "postgresqlinstance", "invoices", f"--namespace={NAMESPACE}", "--type=merge", f"--patch={fix}"
     )
-    await stage.until("invoices is Ready", lambda: _ready(stage, "invoices"))
+    await stage.until("invoices is Ready", lambda: _ready(stage, "invoices"), claim="invoices")
 
 
 async def _ready(stage: Stage, claim: str) -> Object | None:
@@ -241,3 +266,4 @@ def _demand(holds: bool, otherwise: str) -> None:  # noqa: FBT001 - reads as a s
 
 _STORIES: dict[str, Callable[[Stage], Awaitable[None]]] = {"onprem": _onprem, "aws": _aws}
 """What is told of each cloud, in this order."""
+_NAMESPACES = {"onprem": NAMESPACE, "aws": f"{NAMESPACE}-aws"}

@@ -6,10 +6,11 @@ Reads the API server and writes nothing. What a provider would do in its cloud i
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from composer import inventory
 from composer.check import CheckRequest, check
@@ -21,13 +22,15 @@ from composer.moves import reused_names
 from composer.prepare import Prepared, Preparer
 from composer.render import Rendered, Request, render
 from composer.view import Known, View
-from fairlead.cluster import Discovery, connected, current_namespace
+from fairlead.cluster import connected, current_namespace
+from fairlead.discovery import COMPOSITIONS, Discovery
+from fairlead.edits import Edits, edits_in
 from fairlead.exits import CommandError, Exit
 from fairlead.planning import ClaimPlan, Renders, blocked, changes_of
-from fairlead.rendering import NO_UID, checked_claim, located, refuse_unreadable
+from fairlead.rendering import NO_UID, checked_claim, located
 from fairlead.server import USUAL, Server
-from fairlead.yaml_files import Document, documents_in, invalid
-from runtime.errors import NotFound
+from fairlead.yaml_files import Document, invalid
+from runtime.errors import Forbidden, NotFound
 from runtime.kube import Kube, Selection
 from runtime.objects import (
     CONFIG_MAPS,
@@ -44,9 +47,12 @@ from runtime.objects import (
     metadata,
 )
 
-_COMPOSITIONS = Resource("fairlead.dev", "v1alpha1", "Composition", "compositions", namespaced=False)
 _REVISIONS = Resource("fairlead.dev", "v1alpha1", "CompositionRevision", "compositionrevisions", namespaced=False)
 _EDITED = "edited"
+_RIGHTS = (
+    "`fairlead plan` reads Compositions, their revisions, CRDs and environments: ask the platform team for the role "
+    "fairlead-plan (deploy/README.md)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +63,14 @@ class Options:
     namespace: str | None = None
     server: Server = USUAL
     settings: str = "fairlead-system"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The plans of all claims, and what is to be said of the files."""
+
+    claims: tuple[ClaimPlan, ...]
+    remarks: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,14 +90,23 @@ class _Library:
     def environment(self, name: str) -> dict[str, str] | None:
         return self.settings.get(name)
 
-    def edited(self, documents: Sequence[Document]) -> _Library:
-        """Return the library with these Compositions in the place of those that there are."""
-        new = {str(metadata(each.content)["name"]): each.content for each in documents}
+    def edited(self, edits: Edits) -> _Library:
+        """Return the library with these Compositions and environments in the place of those that there are.
+
+        Every earlier revision stays: a claim may be pinned to it.
+        """
+        new = {str(metadata(each.content)["name"]): each.content for each in edits.compositions}
         kept = (each for each in self.compositions if metadata(each)["name"] not in new)
         number = 1 + max((each.number for each in self.known), default=0)
         reached = RolloutStatus(revision=number, phase="Finished")
         made = (Revision(_EDITED, number, name, obj["spec"], reached) for name, obj in new.items())
-        return _Library((*kept, *new.values()), (*self.known, *made), self.settings)
+        return _Library((*kept, *new.values()), (*self.known, *made), {**self.settings, **edits.settings()})
+
+    def reading(self, environments: Collection[str]) -> dict[str, Mapping[str, str]]:
+        """Return the kind of claim of each Composition that reads one of these environments in some revision."""
+        specs = [(str(metadata(each)["name"]), each["spec"]) for each in self.compositions]
+        specs += [(each.composition_name, each.composition) for each in self.known]
+        return {name: spec["compositeTypeRef"] for name, spec in specs if _reads(spec, environments)}
 
 
 class _Here:
@@ -93,32 +116,23 @@ class _Here:
         return render(request)
 
 
-async def plan(options: Options) -> tuple[ClaimPlan, ...]:
-    """Plan every claim of the files, and every claim that uses a Composition of them.
+async def plan(options: Options) -> Outcome:
+    """Plan every claim of the files, and every claim that uses a Composition or an environment of them.
 
-    Raises CommandError for bad files, ApiError when the server cannot be asked.
+    Raises CommandError for bad files and for what the person may not read, ApiError when the server cannot be asked.
     """
-    documents = [each for path in options.paths for each in documents_in(path) if each.content["kind"] != "ConfigMap"]
-    compositions = [each for each in documents if each.content["kind"] == "Composition"]
-    for each in compositions:
-        refuse_unreadable(each)
-    claims = [each for each in documents if each.content["kind"] != "Composition"]
-    if not documents:
-        raise CommandError("the files hold neither a claim nor a Composition", exit_code=Exit.INVALID_INPUT)
+    edits = edits_in(options.paths, options.settings)
     async with connected(options.server) as kube:
-        found = await _Cluster.read(kube, options)
-        for each in compositions:
-            spec, name = each.content["spec"], str(metadata(each.content)["name"])
-            problems = check(CheckRequest(spec, found.kinds, found.library.settings))
-            problems = problems or reused_names(spec, found.library.revisions(name))
-            if problems:
-                raise located(each, problems)
-        edited = found.library.edited(compositions)
-        plans = [await found.of_file(each, edited) for each in claims]
-        seen = {each.claim for each in plans}
-        for each in compositions:
-            plans += [await found.of_live(claim, edited) for claim in await found.users(each, seen)]
-    return tuple(plans)
+        try:
+            cluster = await _Cluster.read(kube, options, edits)
+            cluster.check()
+            plans = [await cluster.of_file(each) for each in edits.claims]
+            seen = {each.claim for each in plans}
+            for name, claim_type in cluster.concerned().items():
+                plans += [await cluster.of_live(claim) for claim in await cluster.users(name, claim_type, seen)]
+        except Forbidden as error:
+            raise CommandError(f"{error}; {_RIGHTS}") from error
+    return Outcome(tuple(plans), edits.remarks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,21 +143,58 @@ class _Cluster:
     discovery: Discovery
     options: Options
     kinds: Catalog
+    edits: Edits
     library: _Library
+    edited: _Library
 
     @classmethod
-    async def read(cls, kube: Kube, options: Options) -> _Cluster:
-        crds, compositions, known, settings = await asyncio.gather(
-            _all(kube, CRDS),
-            _all(kube, _COMPOSITIONS),
-            _all(kube, _REVISIONS),
-            _all(kube, CONFIG_MAPS, options.settings),
+    async def read(cls, kube: Kube, options: Options, edits: Edits) -> _Cluster:
+        crds, compositions, known = await asyncio.gather(
+            _all(kube, CRDS), _all(kube, COMPOSITIONS), _all(kube, _REVISIONS)
         )
-        data = {key_of(each).name: dict(each.get("data") or {}) for each in settings}
-        library = _Library(tuple(compositions), revisions(known), data)
-        return cls(kube, Discovery(kube), options, catalog(crds), library)
+        written = (*compositions, *(each.content for each in edits.compositions))
+        specs = [each.get("spec") or {} for each in written]
+        specs += [each["spec"].get("composition") or {} for each in known]
+        named = sorted({str(name) for spec in specs for name in spec.get("environments") or ()})
+        data = await asyncio.gather(*(_environment(kube, Key(options.settings, name)) for name in named))
+        settings = {name: content for name, content in zip(named, data, strict=True) if content is not None}
+        library = _Library(tuple(compositions), revisions(known), settings)
+        return cls(kube, Discovery(kube), options, catalog(crds), edits, library, library.edited(edits))
 
-    async def of_file(self, document: Document, edited: _Library) -> ClaimPlan:
+    def check(self) -> None:
+        """Check the edited Compositions, and those that read an edited environment, as the composer does.
+
+        Raises CommandError with the place of each fault that the edit brings.
+        """
+        edited = {str(metadata(each.content)["name"]): each for each in self.edits.compositions}
+        for name, file in edited.items():
+            spec = file.content["spec"]
+            problems = check(CheckRequest(spec, self.kinds, self.edited.settings))
+            problems = problems or reused_names(spec, self.library.revisions(name))
+            if problems:
+                raise located(file, problems)
+        for composition in self.library.compositions:
+            name, spec = str(metadata(composition)["name"]), composition["spec"]
+            if name not in edited and _reads(spec, self.edits.environments):
+                self._check_environments(name, spec)
+
+    def _check_environments(self, composition: str, spec: dict[str, Any]) -> None:
+        before = check(CheckRequest(spec, self.kinds, self.library.settings))
+        problems = [each for each in check(CheckRequest(spec, self.kinds, self.edited.settings)) if each not in before]
+        if problems:
+            files = ", ".join(
+                str(self.edits.environments[name].path) for name in _read_by(spec, self.edits.environments)
+            )
+            lines = (f"{files}: with it Composition {composition} fails: {each} [{each.reason}]" for each in problems)
+            raise CommandError("\n".join(lines), exit_code=Exit.INVALID_INPUT)
+
+    def concerned(self) -> dict[str, Mapping[str, str]]:
+        """Return the kind of claim of every Composition whose claims the edit may change, by its name."""
+        edited = {str(metadata(each.content)["name"]): each.content["spec"] for each in self.edits.compositions}
+        named = {name: spec["compositeTypeRef"] for name, spec in edited.items()}
+        return {**named, **self.edited.reading(self.edits.environments)}
+
+    async def of_file(self, document: Document) -> ClaimPlan:
         """Plan a claim as a file has it: as an edit of the one that lives, or as a new one."""
         written = checked_claim(document, NO_UID, self.kinds)
         resource = await self._resource(document)
@@ -152,40 +203,51 @@ class _Cluster:
             live: Object | None = await self.kube.get(resource, Key(namespace, metadata(written)["name"]))
         except NotFound:
             live = None
-        return await self._plan(resource, _merged(written, live, namespace), live, edited)
+        return await self._plan(resource, _merged(written, live, namespace), live)
 
-    async def of_live(self, live: Object, edited: _Library) -> ClaimPlan:
+    async def of_live(self, live: Object) -> ClaimPlan:
         """Plan what an edited Composition does to a claim that lives."""
         resource = await self.discovery.resource_of(live["apiVersion"], live["kind"])
         assert resource is not None, "its kind was listed"  # noqa: S101 - for the type
-        return await self._plan(resource, live, live, edited)
+        return await self._plan(resource, live, live)
 
-    async def users(self, composition: Document, planned: set[str]) -> list[Object]:
+    async def users(self, composition: str, claim_type: Mapping[str, str], planned: set[str]) -> list[Object]:
         """Return the claims that use a Composition and are not planned yet."""
-        named = composition.content["spec"]["compositeTypeRef"]
-        resource = await self.discovery.resource_of(named["apiVersion"], named["kind"])
+        resource = await self.discovery.resource_of(claim_type["apiVersion"], claim_type["kind"])
         if resource is None:
-            raise invalid(composition.place("spec.compositeTypeRef"), f"the API server serves no kind {named['kind']}")
-        name = metadata(composition.content)["name"]
-        listed = await _all(self.kube, resource, self.options.namespace or "")
+            raise CommandError(
+                f"Composition {composition}: the API server serves no kind {claim_type['kind']} of "
+                f"{claim_type['apiVersion']}",
+                exit_code=Exit.INVALID_INPUT,
+            )
+        try:
+            listed = await _all(self.kube, resource, self.options.namespace or "")
+        except Forbidden as error:
+            if self.options.namespace:
+                raise
+            raise CommandError(f"{error}; name the namespace that you may read: -n NAMESPACE") from error
         claims = ({"apiVersion": resource.api_version, "kind": resource.kind, **each} for each in listed)
-        return [each for each in claims if _uses(each, name) and str(key_of(each)) not in planned]
+        return [each for each in claims if _uses(each, composition) and str(key_of(each)) not in planned]
 
-    async def _plan(self, resource: Resource, claim: Object, live: Object | None, edited: _Library) -> ClaimPlan:
-        view = await self._view(resource, claim)
-        prepared = await Preparer(edited, _Here()).prepare(view)
+    async def _plan(self, resource: Resource, claim: Object, live: Object | None) -> ClaimPlan:
+        known, home = await self._around(claim)
+        edited_home = self.edits.home(key_of(claim).namespace, home)
+        view = View(claim, resource, edited_home, kind_deleting=False, catalog=self.kinds, known=known)
+        prepared = await Preparer(self.edited, _Here()).prepare(view)
         told = str(key_of(claim))
         if not isinstance(prepared, Prepared):
             return ClaimPlan(told, prepared.composition, blocked(prepared.causes))
         before = None
         if live is not None:
-            earlier = await Preparer(self.library, _Here()).prepare(await self._view(resource, live))
+            view = View(live, resource, home, kind_deleting=False, catalog=self.kinds, known=known)
+            earlier = await Preparer(self.library, _Here()).prepare(view)
             before = earlier.rendered if isinstance(earlier, Prepared) else None
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         decided = decide(prepared.view, prepared.rendered, now=now)
         return ClaimPlan(told, prepared.composition, changes_of(decided, Renders(prepared.rendered, before)))
 
-    async def _view(self, resource: Resource, claim: Object) -> View:
+    async def _around(self, claim: Object) -> tuple[tuple[Known, ...], Object | None]:
+        """Read the children of a claim and its namespace, None where there is none."""
         entries = inventory.load(claim.get("status") or {})
         namespace = key_of(claim).namespace
         known = await asyncio.gather(*(self._known(each, namespace) for each in entries))
@@ -193,7 +255,7 @@ class _Cluster:
             home: Object | None = await self.kube.get(NAMESPACES, Key("", namespace))
         except NotFound:
             home = None
-        return View(claim, resource, home, kind_deleting=False, catalog=self.kinds, known=tuple(known))
+        return tuple(known), home
 
     async def _known(self, entry: inventory.Entry, namespace: str) -> Known:
         facts = self.kinds.get(entry.group_kind)
@@ -236,6 +298,21 @@ def _merged(written: Object, live: Object | None, namespace: str) -> Object:
 
 def _uses(claim: Object, composition: str) -> bool:
     return str(((claim.get("status") or {}).get("composition") or {}).get("name") or "") == composition
+
+
+def _reads(spec: Mapping[str, Any], environments: Collection[str]) -> bool:
+    return bool(_read_by(spec, environments))
+
+
+def _read_by(spec: Mapping[str, Any], environments: Collection[str]) -> list[str]:
+    return [str(name) for name in spec.get("environments") or () if name in environments]
+
+
+async def _environment(kube: Kube, key: Key) -> dict[str, str] | None:
+    try:
+        return dict((await kube.get(CONFIG_MAPS, key)).get("data") or {})
+    except NotFound:
+        return None
 
 
 async def _all(kube: Kube, resource: Resource, namespace: str = "") -> list[Object]:

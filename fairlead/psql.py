@@ -19,7 +19,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from fairlead.cluster import Discovery, connected, current_namespace, found_or_told, split_reference
+from fairlead.cluster import connected, current_namespace, existing, split_reference
+from fairlead.discovery import Discovery
 from fairlead.exits import CommandError, Exit
 from fairlead.server import USUAL, Server
 from runtime.errors import Forbidden, NotFound
@@ -58,7 +59,7 @@ async def login_of(reference: str, *, namespace: str | None, server: Server = US
     key = Key(namespace or current_namespace(server), name)
     async with connected(server) as kube:
         resource = await Discovery(kube).resource_named(word)
-        claim = await found_or_told(kube, resource, key)
+        claim = await existing(kube, resource, key)
         bound = ((claim.get("status") or {}).get("binding") or {}).get("name")
         if not bound:
             raise CommandError(

@@ -9,20 +9,17 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
-import msgspec
-
 from composer import names, schema
-from composer.choose import admitted, candidates, choose
 from composer.compilation import convert
 from composer.kinds import HOLDS_DATA, Catalog, KindFacts, catalog, is_silent
 from composer.limits import absences
-from composer.models import ClaimSpec
 from composer.problems import CompositionError, Problem, near
 from composer.render import Child, Observed, Rendered, Request, render
 from composer.sampling import all_ready
 from fairlead.assets import assets
 from fairlead.exits import CommandError, Exit
 from fairlead.rules import broken
+from fairlead.selection import Selection, select
 from fairlead.yaml_files import Document, documents_in, dump, invalid, objects_in
 from runtime.objects import Object, annotations_of, dumps, labels_of, metadata
 
@@ -45,7 +42,8 @@ class Options:
 
     `claim` is a file or folder; `compositions` too, None for the shipped ones; `observed` a folder of live objects;
     `ready` takes all children for ready, or none; `output` is YAML for people, or the JSON documents that the composer
-    would send; `crds` a file or folder with kinds beside ours.
+    would send; `crds` a file or folder with kinds beside ours; `namespace_labels` those of each namespace that is in no
+    file, None where they are not known.
     """
 
     claim: Path
@@ -55,6 +53,7 @@ class Options:
     ready: Literal["all", "none"] = "none"
     output: Literal["yaml", "json"] = "yaml"
     crds: Path | None = None
+    namespace_labels: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +113,8 @@ def render_files(options: Options) -> Outcome:
 
 def _render(claim_file: Document, beside: Beside, options: Options, given: Catalog) -> Outcome:
     claim = checked_claim(claim_file, options.identity, given)
-    composition_file = _choose(claim_file, beside, options)
+    selection = _choose(claim_file, beside, options)
+    composition_file = selection.composition
     request = Request(
         composition_name=str(metadata(composition_file.content)["name"]),
         composition=composition_file.content["spec"],
@@ -132,7 +132,7 @@ def _render(claim_file: Document, beside: Beside, options: Options, given: Catal
     text = (
         _lines(rendered.children) if options.output == "json" else yaml_of(request.composition_name, rendered.children)
     )
-    return Outcome(text, tuple(str(each) for each in rendered.waiting))
+    return Outcome(text, (*selection.remarks, *(str(each) for each in rendered.waiting)))
 
 
 def _headed(claim: Document, outcome: Outcome) -> Outcome:
@@ -218,23 +218,13 @@ def _mismatches(written: Object, kind_schema: schema.Schema) -> Iterable[Problem
     yield from schema.mismatches(spec, below, "spec")
 
 
-def _choose(claim_file: Document, beside: Beside, options: Options) -> Document:
-    """Choose by the composer's own rules, with the labels of a Namespace beside it. A file's only one is meant."""
-    path = options.compositions or assets("compositions")
-    found = compositions_in(path)
-    if len(found) == 1 and options.compositions is not None:
-        return found[0]
-    claim = claim_file.content
-    known = candidates((each.content for each in found), claim["apiVersion"], claim["kind"])
-    spec = msgspec.convert(claim.get("spec") or {}, ClaimSpec)
-    namespace = str(metadata(claim).get("namespace", "default"))
-    home = beside.namespaces.get(namespace)
-    if home is not None:
-        known = admitted(known, "", namespace, home)
-    chosen = choose(spec, "", labels_of(claim), home or {}, known)
-    if isinstance(chosen, str):
-        return next(each for each in found if metadata(each.content)["name"] == chosen)
-    raise invalid(claim_file.place("spec.compositionRef.name"), f"{chosen.message} [{chosen.reason}]")
+def _choose(claim_file: Document, beside: Beside, options: Options) -> Selection:
+    """Choose by the composer's own rules. A file's only Composition is meant."""
+    compositions = compositions_in(options.compositions or assets("compositions"))
+    if len(compositions) == 1 and options.compositions is not None:
+        return Selection(compositions[0])
+    namespace = str(metadata(claim_file.content).get("namespace", "default"))
+    return select(claim_file, compositions, beside.namespaces.get(namespace, options.namespace_labels))
 
 
 def compositions_in(path: Path) -> list[Document]:

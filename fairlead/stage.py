@@ -6,6 +6,7 @@ import asyncio
 import shlex
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import LiteralString, TypeVar
 
 from psycopg import sql
@@ -18,6 +19,7 @@ from fairlead.server import Server
 from fairlead.show import console
 from fairlead.trace import trace
 from fairlead.tree import lines_of
+from runtime.errors import ApiError
 from runtime.objects import Object, loads
 from runtime.text import readable
 
@@ -128,10 +130,12 @@ class Stage:
         for line, is_cause in lines_of(tree):
             self.show(line, style="bold red" if is_cause else "")
 
-    async def until(self, what: str, probe: Callable[[], Awaitable[Found | None]], *, limit_s: float = 60.0) -> Found:
-        """Wait until a probe finds something and return it.
+    async def until(
+        self, what: str, probe: Callable[[], Awaitable[Found | None]], *, claim: str, limit_s: float = 60.0
+    ) -> Found:
+        """Wait until a probe about a claim finds something and return it.
 
-        Raises CommandError that says what did not come, and where the logs are.
+        Raises CommandError that says what did not come, and where the logs are, after the claim's trace was shown.
         """
         begin = time.monotonic()
         while True:
@@ -140,6 +144,8 @@ class Stage:
                 self.say(f"seen after {time.monotonic() - begin:.1f} s: {what}")
                 return found
             if time.monotonic() - begin > limit_s:
+                with suppress(CommandError, ApiError):
+                    await self.trace(claim)
                 ours = (name for name in self._environment.logs if name == "composer" or name.startswith("provider-"))
                 logs = ", ".join(str(self._environment.logs[name]) for name in ours)
                 raise CommandError(f"not seen within {limit_s:g} s: {what}; the logs are {logs}")

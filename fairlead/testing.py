@@ -19,7 +19,7 @@ from composer.problems import CompositionError
 from composer.render import Observed, Rendered, Request, render
 from composer.sampling import all_ready
 from fairlead.exits import CommandError, Exit
-from fairlead.rendering import NO_UID, check_children, checked_claim, compositions_in, kinds_in, yaml_of
+from fairlead.rendering import NO_UID, Beside, check_children, checked_claim, compositions_in, kinds_in, yaml_of
 from fairlead.yaml_files import Document, documents_in, invalid
 from runtime.objects import Object, metadata
 
@@ -67,12 +67,15 @@ class Live(_Strict, frozen=True):
 
 
 class Case(_Strict, frozen=True):
-    """One test: what goes in and what must come out."""
+    """One test: what goes in and what must come out.
+
+    `environments` go before those that lie beside the Compositions; None takes one away.
+    """
 
     composition: str
     claim: dict[str, Any]
     expect: Expectation
-    environments: dict[str, dict[str, str]] = {}
+    environments: dict[str, dict[str, str] | None] = {}
     observed: tuple[Live, ...] = ()
     ready: Literal["all", "none"] = "none"
 
@@ -92,10 +95,25 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class _Library:
-    """The Compositions under test by name, and the kinds that were given beside ours."""
+    """The Compositions under test by name, the environments beside them, and the kinds that were given beside ours."""
 
     compositions: Mapping[str, Document]
+    environments: Mapping[str, dict[str, str]]
     given: Catalog
+
+    def settings(self, spec: Case) -> dict[str, dict[str, str]]:
+        """Return the environments of a test, by name."""
+        whole = {**self.environments, **spec.environments}
+        return {name: data for name, data in whole.items() if data is not None}
+
+    def missing(self, spec: Case) -> Iterator[str]:
+        """Say which environments a test's Composition reads that are nowhere."""
+        for name in self.compositions[spec.composition].content["spec"].get("environments") or ():
+            if name not in self.settings(spec):
+                yield (
+                    f"there is no environment {name!r}: put its ConfigMap beside the Compositions, or name it in "
+                    "spec.environments of the test"
+                )
 
 
 def run_tests(path: Path, *, crds: Path | None = None, update: bool = False) -> tuple[Result, ...]:
@@ -114,7 +132,8 @@ def run_tests(path: Path, *, crds: Path | None = None, update: bool = False) -> 
     found = [each for each in documents_in(folder) if each.content["kind"] == _KIND] if folder.is_dir() else []
     if not found:
         raise invalid(path, f"holds no test: a document of kind {_KIND} in the folder {folder}")
-    library = _Library(compositions, kinds_in(crds) if crds else {})
+    environments = Beside.of(documents_in(path)).environments
+    library = _Library(compositions, environments, kinds_in(crds) if crds else {})
     return tuple(_run(test, library, update=update) for test in found)
 
 
@@ -133,23 +152,24 @@ def _run(test: Document, library: _Library, *, update: bool) -> Result:
     composition = library.compositions[spec.composition]
     name = f"{spec.composition}/{metadata(test.content).get('name', test.path.stem)}"
     try:
-        rendered = _render(spec, composition, library.given)
+        rendered = _render(spec, composition, library)
     except CompositionError as error:
-        return Result(name, tuple(_of_error(spec.expect.error, error)))
+        differences = tuple(_of_error(spec.expect.error, error))
+        return Result(name, (*differences, *library.missing(spec)) if differences else ())
     except CommandError as error:
         return Result(name, tuple(str(error).splitlines()))
     return Result(name, tuple(_differences(test, spec, rendered, update=update)))
 
 
-def _render(spec: Case, composition: Document, given: Catalog) -> Rendered:
+def _render(spec: Case, composition: Document, library: _Library) -> Rendered:
     """Render the test's claim. Raises CompositionError, or CommandError when claim or children fit no schema."""
-    claim = checked_claim(Document.written(composition.path, spec.claim), NO_UID, given)
+    claim = checked_claim(Document.written(composition.path, spec.claim), NO_UID, library.given)
     request = Request(
         composition_name=spec.composition,
         composition=composition.content["spec"],
         claim=claim,
         identity=str(names.Identity(NO_UID, metadata(claim)["namespace"], metadata(claim)["name"])),
-        environments=spec.environments,
+        environments=library.settings(spec),
     )
     # One after the other: what a child reports may be what the next one waits for.
     for live in spec.observed:
@@ -160,7 +180,7 @@ def _render(spec: Case, composition: Document, given: Catalog) -> Rendered:
         seen = Observed(live.resource, live.key, _reporting(desired, live.status))
         request = msgspec.structs.replace(request, observed=(*request.observed, seen))
     rendered = all_ready(request) if spec.ready == "all" else render(request)
-    check_children(composition, rendered, given)
+    check_children(composition, rendered, library.given)
     return rendered
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from datetime import UTC, datetime
 
-from fairlead.cluster import Discovery, connected, current_namespace, found_or_told, split_reference
+from fairlead.cluster import connected, current_namespace, existing, split_reference
+from fairlead.discovery import Discovery
 from fairlead.server import USUAL, Server
 from fairlead.tree import Node, tree_of
 from runtime.errors import Forbidden, NotFound
@@ -23,7 +24,7 @@ async def trace(reference: str, *, namespace: str | None, server: Server = USUAL
     async with connected(server) as kube:
         discovery = Discovery(kube)
         resource = await discovery.resource_named(word)
-        root = await found_or_told(kube, resource, key)
+        root = await existing(kube, resource, key)
         children = await asyncio.gather(*(_child(kube, discovery, key, entry) for entry in _inventory(root)))
         secret = await _secret(kube, key, root)
     return tree_of(root, children, secret, datetime.now(UTC))

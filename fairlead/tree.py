@@ -19,7 +19,10 @@ from runtime.text import readable
 
 SCHEMA_VERSION = 1
 _TEXT_COLUMNS = 100
-_UNSEEN = "no controller has looked at this object yet; is it running?"
+_UNSEEN = (
+    "no controller has looked at this object yet: is it running, and are the Compositions of this kind Ready "
+    "(`kubectl get flc`)?"
+)
 _HEADINGS = ("NAME", "READY", "REASON", "AGE", "EXTERNAL")
 
 
@@ -72,9 +75,9 @@ def tree_of(
     """
     composition = ((claim.get("status") or {}).get("composition") or {}).get("name", "")
     below = [_node(kind, name, obj, now) for kind, name, obj in children]
-    if metadata(claim).get("namespace") and "forProvider" not in (claim.get("spec") or {}):
+    if metadata(claim).get("namespace") and _is_claim(claim):
         below.append(_secret_node(claim, secret, now))
-    top = _node(str(claim["kind"]), str(metadata(claim)["name"]), claim, now)
+    top = _node(str(claim["kind"]), str(metadata(claim)["name"]), claim, now, is_claim=_is_claim(claim))
     external = f"composition {composition}" if composition else ""
     return _with_cause(replace(top, external=external, children=tuple(below)))
 
@@ -106,12 +109,13 @@ def json_of(tree: Node) -> Object:
     return {"schemaVersion": SCHEMA_VERSION, "tree": _json(tree)}
 
 
-def _node(kind: str, name: str, obj: Object | None, now: datetime) -> Node:
+def _node(kind: str, name: str, obj: Object | None, now: datetime, *, is_claim: bool = False) -> Node:
+    """Describe an object; `is_claim`: it gets our conditions once it is seen, whatever its group is."""
     if obj is None:
         return Node(kind, name, "False", "missing", "the object is gone; Fairlead makes it anew or says why not", None)
     status = status_of(obj)
     conditions = {each["type"]: each for each in conditions_of(obj)}
-    if "Ready" not in conditions and not _is_ours(obj):
+    if "Ready" not in conditions and not _is_ours(obj) and not is_claim:
         return _foreign_node(kind, name, obj, now)
     speaking = _speaking(conditions)
     ready = conditions.get("Ready") or {}
@@ -133,6 +137,15 @@ def _node(kind: str, name: str, obj: Object | None, now: datetime) -> Node:
 def _is_ours(obj: Object) -> bool:
     group = str(obj["apiVersion"]).rpartition("/")[0]
     return group == "fairlead.dev" or group.endswith(".fairlead.dev")
+
+
+def _is_claim(root: Object) -> bool:
+    """Whether an object is a claim: of our kinds one that is no managed resource, of others one that was composed."""
+    if _is_ours(root):
+        return "forProvider" not in (root.get("spec") or {})
+    # Until it is seen a claim has an empty status, or the default of its CRD.
+    status = status_of(root)
+    return not (status.keys() - {"observedGeneration"}) or "composition" in status
 
 
 def _foreign_node(kind: str, name: str, obj: Object, now: datetime) -> Node:

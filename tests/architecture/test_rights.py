@@ -19,6 +19,12 @@ GRANTED: dict[str, dict[str, str]] = {
         "database.fairlead.dev/postgresqlinstances": _PEOPLES,
         "fairlead.dev/protectedmetadata": "write",
     },
+    "fairlead-plan": {
+        "fairlead.dev/compositions": _READS,
+        "fairlead.dev/compositionrevisions": _READS,
+        "apiextensions.k8s.io/customresourcedefinitions": _READS,
+    },
+    "fairlead-system/fairlead-plan-environments": {"/configmaps": "get"},
     "fairlead-composer": {
         "database.fairlead.dev/postgresqlinstances": f"{_READS} patch",
         "database.fairlead.dev/postgresqlinstances/status": "patch",

@@ -110,3 +110,31 @@ async def test_no_api_server_at_all_says_what_to_do() -> None:
     with pytest.raises(CommandError, match=r"fairlead env"):
         async with connected(USUAL):
             pass
+
+
+@pytest.mark.usefixtures("bare")
+@pytest.mark.parametrize("how", ["by default", "by the variable", "by the option"])
+async def test_a_platform_of_up_that_is_down_is_known_as_that(
+    bare: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    path = _unanswering(bare / ".cache" / "fairlead" / "platform" / "plane" / "kubeconfigs" / "admin")
+    if how == "by the variable":
+        monkeypatch.setenv("KUBECONFIG", str(path))
+
+    with pytest.raises(CommandError, match="the platform of `fairlead up` is down; `fairlead up` brings it back"):
+        async with connected(Server(path) if how == "by the option" else USUAL) as kube:
+            await kube.raw("GET", "/apis")
+
+
+async def test_another_api_server_that_is_down_is_called_silent(bare: Path) -> None:
+    with pytest.raises(CommandError, match="the API server gives no answer"):
+        async with connected(Server(_unanswering(bare / "config"))) as kube:
+            await kube.raw("GET", "/apis")
+
+
+def _unanswering(path: Path) -> Path:
+    """Write a kubeconfig of a port where nothing listens: port 1 of this machine needs root to be opened."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    cluster = "clusters:\n- {name: b, cluster: {server: 'https://127.0.0.1:1', insecure-skip-tls-verify: true}}\n"
+    path.write_text(f"{CONFIG}{cluster}users:\n- {{name: b, user: {{token: made-up}}}}\n")
+    return path

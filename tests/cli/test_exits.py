@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -181,3 +182,22 @@ def test_help_loads_no_kubernetes_client_and_no_sdk() -> None:
     }
     assert "'fairlead'" in loaded
     assert not [name for name in heavy if f"'{name}'" in loaded]
+
+
+def test_without_the_libraries_of_the_command_line_one_sentence_says_what_to_install() -> None:
+    program = (
+        "import sys; sys.modules['cyclopts'] = None; sys.argv = ['fairlead', '--help']; "
+        "from fairlead.__main__ import main; main()"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+
+    assert (ended.returncode, ended.stdout) == (Exit.TOOL_FAILED, "")
+    assert ended.stderr.startswith("fairlead: cyclopts is not installed")
+    assert ended.stderr.count("\n") == 1
+    assert "fairlead[cli]" in ended.stderr
+
+
+def test_the_installed_program_starts_there() -> None:
+    (entry,) = metadata.entry_points(group="console_scripts", name="fairlead")
+
+    assert entry.value == "fairlead.__main__:main"

@@ -61,11 +61,28 @@ CASES = {
         "  observed: [{resource: settings, status: {}}]\n  expect: {waiting: []}",
         0,
     ),
-    "an error": Case("  environments: {}\n  expect: {error: {reason: RenderFailed, says: \"'defaults'\"}}", 0),
+    "an error": Case(
+        "  environments: {defaults: null}\n  expect: {error: {reason: RenderFailed, says: \"'defaults'\"}}", 0
+    ),
     "an error that did not come": Case(
         "  expect: {error: {reason: RenderFailed}}", 3, "error: expected RenderFailed, found none"
     ),
-    "an error that nobody expected": Case("  environments: {}\n  expect: {}", 3, "'defaults' is undefined"),
+    "an error that nobody expected": Case(
+        "  environments: {defaults: null}\n  expect: {}", 3, "'defaults' is undefined"
+    ),
+    "an environment that is nowhere": Case(
+        "  environments: {defaults: null}\n  expect: {}",
+        3,
+        "there is no environment 'defaults': put its ConfigMap beside the Compositions",
+    ),
+    "the environment beside the Composition": Case(
+        "  environments: {}\n  expect: {children: [{resource: settings, object: {data: {team: shop}}}]}", 0
+    ),
+    "an environment of the test goes before the one beside the Composition": Case(
+        "  environments: {defaults: {team: books}}\n"
+        "  expect: {children: [{resource: settings, object: {data: {team: books}}}]}",
+        0,
+    ),
     "another status": Case("  expect: {status: {a: 1}}", 3, 'status: expected {"a":1}, found {}'),
     "an unknown composition": Case("  composition: three-steps\n  expect: {}", 2, "there is no Composition"),
     "a misspelt field": Case("  expect: {goldn: x}", 2, "unknown field `goldn`"),

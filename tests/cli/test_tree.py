@@ -75,6 +75,20 @@ def foreign(api_version: str, kind: str, **parts: object) -> tuple[str, str, Jso
 SECRET = {"metadata": {"name": "orders-connection", "creationTimestamp": "2026-11-21T11:55:00Z"}}
 
 
+QUEUE: JsonObject = {
+    "apiVersion": "messaging.example.org/v1",
+    "kind": "Queue",
+    "metadata": {
+        "name": "orders",
+        "namespace": "shop",
+        "creationTimestamp": "2026-11-21T11:59:58Z",
+        "generation": 1,
+    },
+    "spec": {"depth": 3},
+    "status": {"observedGeneration": -1},
+}
+
+
 @dataclass(frozen=True)
 class Case:
     id: str
@@ -222,8 +236,30 @@ PostgreSQLInstance/orders               True    Available   6m    composition po
         """
 NAME                        READY     REASON              AGE   EXTERNAL
 PostgreSQLInstance/orders   Unknown   not seen yet        2s  <- first cause
-│   no controller has looked at this object yet; is it running?
+│   no controller has looked at this object yet: is it running, and are the Compositions of this
+│   kind Ready (`kubectl get flc`)?
 └─ Secret/login             -         not published yet   -
+""",
+    ),
+    Case(
+        "so does a claim of another kind",
+        QUEUE,
+        Exit.NOT_READY,
+        """
+NAME                          READY     REASON              AGE   EXTERNAL
+Queue/orders                  Unknown   not seen yet        2s  <- first cause
+│   no controller has looked at this object yet: is it running, and are the Compositions of this
+│   kind Ready (`kubectl get flc`)?
+└─ Secret/orders-connection   -         not published yet   -
+""",
+    ),
+    Case(
+        "another operator's object is told by kstatus, and has no Secret",
+        {**QUEUE, "kind": "StatefulSet", "apiVersion": "apps/v1", "status": {"observedGeneration": 1, "replicas": 0}},
+        Exit.NOT_READY,
+        """
+NAME                 READY   REASON       AGE   EXTERNAL
+StatefulSet/orders   False   InProgress   2s  <- first cause
 """,
     ),
 )

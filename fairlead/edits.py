@@ -1,0 +1,73 @@
+"""The edited files that `fairlead plan` is given: claims, Compositions, environments and namespaces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from fairlead.exits import CommandError, Exit
+from fairlead.rendering import refuse_unreadable
+from fairlead.yaml_files import Document, documents_in
+from runtime.objects import Object, labels_of, metadata
+
+_NO_EDITS = frozenset({"CompositionTest", "CustomResourceDefinition"})
+
+
+@dataclass(frozen=True, slots=True)
+class Edits:
+    """Documents by what they are; environments and namespaces by name. `remarks`: documents that count for nothing."""
+
+    claims: tuple[Document, ...]
+    compositions: tuple[Document, ...]
+    environments: Mapping[str, Document]
+    namespaces: Mapping[str, Object]
+    remarks: tuple[str, ...]
+
+    def settings(self) -> dict[str, dict[str, str]]:
+        """Return the data of the edited environments, by name."""
+        return {name: dict(each.content.get("data") or {}) for name, each in self.environments.items()}
+
+    def home(self, name: str, live: Object | None) -> Object | None:
+        """Return a namespace with the labels that it would have; None where it neither lives nor is in the files."""
+        written = self.namespaces.get(name)
+        if written is None:
+            return live
+        labels = {**labels_of(live or {"metadata": {}}), **labels_of(written)}
+        return {**written, "metadata": {**metadata(live or written), "labels": labels}}
+
+
+def edits_in(paths: Iterable[Path], settings: str) -> Edits:
+    """Read files and folders; `settings` is the namespace whose ConfigMaps are environments.
+
+    Raises CommandError (invalid input) for a file that cannot be read, and where nothing can be planned.
+    """
+    documents = [each for path in paths for each in documents_in(path)]
+    by_kind: dict[str, list[Document]] = {}
+    for each in documents:
+        by_kind.setdefault(str(each.content["kind"]), []).append(each)
+    compositions = by_kind.pop("Composition", [])
+    for each in compositions:
+        refuse_unreadable(each)
+    namespaces = {_name(each): each.content for each in by_kind.pop("Namespace", [])}
+    config_maps = by_kind.pop("ConfigMap", [])
+    environments = {_name(each): each for each in config_maps if _namespace(each) in ("", settings)}
+    remarks = tuple(
+        f"{each.place('metadata')}: ConfigMap {_namespace(each)}/{_name(each)} is no environment: "
+        f"those are in namespace {settings}"
+        for each in config_maps
+        if _namespace(each) not in ("", settings)
+    )
+    claims = tuple(each for kind, group in by_kind.items() if kind not in _NO_EDITS for each in group)
+    if not (claims or compositions or environments):
+        text = "the files hold neither a claim nor a Composition nor an environment"
+        raise CommandError("\n".join((text, *remarks)), exit_code=Exit.INVALID_INPUT)
+    return Edits(claims, tuple(compositions), environments, namespaces, remarks)
+
+
+def _name(document: Document) -> str:
+    return str(metadata(document.content).get("name"))
+
+
+def _namespace(document: Document) -> str:
+    return str(metadata(document.content).get("namespace") or "")

@@ -1,0 +1,72 @@
+"""A developer plans with the roles that the install has for it, bound as deploy/README.md says."""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+import sys
+from pathlib import Path
+
+import msgspec
+
+from devcloud.plane import Plane
+from tests.support.api import Api, JsonObject
+from tests.support.kinds import COMPOSITION, CONFIG_MAP, Kind, claim, composition
+
+_REVISION = Kind("fairlead.dev", "v1alpha1", "CompositionRevision", "compositionrevisions", namespaced=False)
+_README = Path(__file__).resolve().parents[3] / "deploy" / "README.md"
+
+
+async def _plan(kubeconfig: Path, *files: Path) -> tuple[int | None, str]:
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", "from fairlead.cli import main; main()"),
+        *("plan", *map(str, files), "--kubeconfig", str(kubeconfig)),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    output, _ = await asyncio.wait_for(process.communicate(), 60)
+    return process.returncode, output.decode()
+
+
+def _documented() -> list[list[str]]:
+    lines = (line.strip() for line in _README.read_text().splitlines())
+    return [shlex.split(line)[1:] for line in lines if "kubectl create" in line and "fairlead-plan" in line]
+
+
+async def _library(api: Api, name: str) -> JsonObject:
+    template = {"apiVersion": "v1", "kind": "ConfigMap", "data": {"team": "{{ env.planned.team }}"}}
+    whole = composition(name, {"name": "settings", "template": template}, environments=["planned"])
+    await api.create(COMPOSITION.path(), whole)
+    spec = {"compositionName": name, "revision": 1, "hash": "0" * 64, "composition": whole["spec"]}
+    await api.create(_REVISION.path(), _REVISION.new("", f"{name}-1", spec=spec))
+    settings = CONFIG_MAP.new("fairlead-system", "planned", data={"team": "shop"})
+    await api.create(CONFIG_MAP.path("fairlead-system"), settings)
+    return whole
+
+
+async def test_a_developer_plans_a_claim_with_the_roles_of_the_install(
+    base: Plane, api: Api, namespace: str, tmp_path: Path
+) -> None:
+    whole = await _library(api, namespace)
+    run = base.kubectl.run
+    await run("create", "serviceaccount", "developer", f"--namespace={namespace}")
+    account = f"--serviceaccount={namespace}:developer"
+    await run("create", "rolebinding", "developer", "--clusterrole=edit", account, f"--namespace={namespace}")
+    kubeconfig = await base.service_account_kubeconfig(namespace, "developer")
+    file = tmp_path / "claim.json"
+    file.write_bytes(msgspec.json.encode(claim(namespace, "orders", compositionRef={"name": namespace})))
+
+    code, text = await _plan(kubeconfig, file)
+    assert (code, "ask the platform team for the role fairlead-plan" in text) == (1, True), text
+
+    commands = _documented()
+    assert len(commands) == 2
+    for command in commands:
+        await run(*(account if part == "--group=developers" else part for part in command))
+    code, text = await _plan(kubeconfig, file)
+    assert (code, "+ create settings" in text) == (3, True), text
+
+    edited = tmp_path / "composition.json"
+    edited.write_bytes(msgspec.json.encode(whole))
+    code, text = await _plan(kubeconfig, edited)
+    assert (code, "-n NAMESPACE" in text) == (1, True), text

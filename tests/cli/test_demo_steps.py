@@ -1,0 +1,115 @@
+"""What the demo takes away, and what it shows when a step is not seen: decided without a platform."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import msgspec
+import pytest
+
+from devcloud.up import Environment
+from fairlead import demo
+from fairlead.exits import CommandError, Exit
+from fairlead.stage import Stage
+from fairlead.tree import Node
+
+_MADE = {"app.kubernetes.io/managed-by": "fairlead-demo", "fairlead.dev/ephemeral": "true"}
+
+
+@dataclass
+class Kubectl:
+    """Answers `get namespace` for the namespaces that are there; keeps every command."""
+
+    namespaces: dict[str, dict[str, str]]
+    commands: list[tuple[str, ...]] = field(default_factory=list)
+
+    async def run(self, *arguments: str, **_: Any) -> str:
+        self.commands.append(arguments)
+        if arguments[:2] != ("get", "namespace") or arguments[2] not in self.namespaces:
+            return ""
+        return msgspec.json.encode(
+            {"metadata": {"name": arguments[2], "labels": self.namespaces[arguments[2]]}}
+        ).decode()
+
+    @property
+    def deleted(self) -> list[str]:
+        return [each[2] for each in self.commands if each[:2] == ("delete", "namespace")]
+
+
+def _stage(kubectl: Kubectl) -> Stage:
+    plane = SimpleNamespace(kubectl=kubectl, kubeconfig=Path("/nowhere"))
+    return Stage(cast("Environment", SimpleNamespace(plane=plane, logs={"composer": Path("/logs/composer.log")})))
+
+
+@pytest.mark.parametrize(
+    ("there", "deleted"),
+    [
+        pytest.param({}, [], id="nothing is there"),
+        pytest.param({"demo": _MADE, "demo-aws": _MADE}, ["demo", "demo-aws"], id="those of an earlier run"),
+        pytest.param({"demo-aws": _MADE, "shop": {}}, ["demo-aws"], id="one of an earlier run"),
+    ],
+)
+async def test_the_demo_removes_the_namespaces_that_it_made(
+    there: dict[str, dict[str, str]], deleted: list[str]
+) -> None:
+    kubectl = Kubectl(there)
+
+    await demo.clear(_stage(kubectl), ("demo", "demo-aws"))
+
+    assert kubectl.deleted == deleted
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        pytest.param({}, id="without a label"),
+        pytest.param({"fairlead.dev/ephemeral": "true"}, id="one whose data may go, and that is another's"),
+        pytest.param({"app.kubernetes.io/managed-by": "Helm"}, id="one that another tool made"),
+    ],
+)
+async def test_the_demo_refuses_a_namespace_of_its_name_that_it_did_not_make(labels: dict[str, str]) -> None:
+    kubectl = Kubectl({"demo": _MADE, "demo-aws": labels})
+
+    with pytest.raises(CommandError, match="namespace demo-aws is not of an earlier demo") as refused:
+        await demo.clear(_stage(kubectl), ("demo", "demo-aws"))
+
+    assert refused.value.exit_code is Exit.REFUSED
+    assert kubectl.deleted == []
+
+
+def test_the_namespaces_of_the_demo_are_marked_as_its_own() -> None:
+    for document in (demo.NAMESPACE_DOCUMENT, demo.AWS_NAMESPACE_DOCUMENT):
+        assert all(f'{name}: "{value}"' in document or f"{name}: {value}" in document for name, value in _MADE.items())
+
+
+async def test_a_step_that_is_not_seen_ends_with_the_trace_of_its_claim(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def trace(claim: str, **_: Any) -> Node:
+        return Node("PostgreSQLInstance", claim, "False", "PredecessorFound", "another database is there", None)
+
+    async def nothing() -> None:
+        return None
+
+    monkeypatch.setattr("fairlead.stage.trace", trace)
+    with pytest.raises(CommandError, match="not seen within 0 s: orders is Ready"):
+        await _stage(Kubectl({})).until("orders is Ready", nothing, claim="orders", limit_s=0.0)
+
+    shown = capsys.readouterr().out
+    assert "fairlead trace orders -n demo" in shown
+    assert "PredecessorFound" in shown
+
+
+async def test_a_trace_that_cannot_be_had_does_not_hide_what_was_not_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def trace(claim: str, **_: Any) -> Node:
+        raise CommandError(f"there is no PostgreSQLInstance {claim}")
+
+    async def nothing() -> None:
+        return None
+
+    monkeypatch.setattr("fairlead.stage.trace", trace)
+    with pytest.raises(CommandError, match=r"not seen within 0 s: orders is Ready; the logs are /logs/composer\.log"):
+        await _stage(Kubectl({})).until("orders is Ready", nothing, claim="orders", limit_s=0.0)

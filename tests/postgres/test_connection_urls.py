@@ -1,0 +1,102 @@
+"""The URLs of a connection Secret open its database in an application that is set up as in examples/."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from ruamel.yaml import YAML
+
+from composer.connection import Published, Secretly, entries, of_contract, published, wanted
+from devcloud.onprem import OnPremServer
+from fairlead.psql import find_psql
+from providers.onprem.client import OnPremCloud
+from runtime.objects import Key
+from tests.composer.factories import claim
+from tests.postgres.conftest import FENCE, Where, credential
+
+_EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "application.yaml"
+
+
+@pytest.fixture
+async def mounted(
+    cloud: OnPremCloud,
+    onprem_server: OnPremServer,
+    target: Callable[..., Where],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Path:
+    """The files of the Secret of a new database, in a home that has no certificates of its own."""
+    where = target()
+    await cloud.create(where, credential(where), FENCE)
+    connection = {
+        "host": onprem_server.host,
+        "port": onprem_server.port,
+        "database": where.name,
+        "username": where.active,
+        "sslmode": "verify-full",
+        "passwordRef": {"name": "kept", "key": "current", "hash": "h"},
+        "caRef": {"name": "kept", "key": "ca"},
+    }
+    child = {
+        "apiVersion": "onprem.fairlead.dev/v1alpha1",
+        "kind": "PostgresDatabase",
+        "metadata": {"name": "orders-database"},
+        "status": {"connection": connection},
+    }
+    reported = published(child)
+    assert isinstance(reported, Published)
+    secretly = Secretly(Key("shop", "orders-connection"), "claim-uid", owned=True)
+    want = wanted(claim(), {"from": "database"}, child, of_contract(reported), secretly)
+    kept = {"password": credential(where).password, "certificates": onprem_server.authority_pem.decode()}
+    folder = tmp_path / "db"
+    folder.mkdir()
+    for name, value in entries(want, kept).items():
+        (folder / name).write_text(value)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("PGSSLROOTCERT", raising=False)
+    return folder
+
+
+def _root_certificate(mounted: Path) -> str:
+    """Return the example's PGSSLROOTCERT with the folder of this test for its mount."""
+    pod: dict[str, Any] = YAML(typ="safe").load(_EXAMPLE.read_text())["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    variables = {each["name"]: each["value"] for each in container["env"]}
+    (mount,) = container["volumeMounts"]
+    (volume,) = pod["volumes"]
+    assert (volume["name"], volume["secret"]) == (mount["name"], {"secretName": "orders-connection"})
+    assert mount["mountPath"].startswith(f"{variables['SERVICE_BINDING_ROOT']}/")
+    return str(variables["PGSSLROOTCERT"]).replace(mount["mountPath"], str(mounted))
+
+
+async def test_psycopg_opens_the_uri(mounted: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    uri = (mounted / "uri").read_text()
+    with pytest.raises(psycopg.OperationalError, match="root certificate file"):
+        await psycopg.AsyncConnection.connect(uri)
+
+    monkeypatch.setenv("PGSSLROOTCERT", _root_certificate(mounted))
+    async with await psycopg.AsyncConnection.connect(uri) as connection:
+        cursor = await connection.execute("SELECT session_user::text")
+        assert await cursor.fetchone() == ((mounted / "username").read_text(),)
+
+
+async def test_psycopg_opens_the_uri_with_the_file_named_in_it(mounted: Path) -> None:
+    uri = f"{(mounted / 'uri').read_text()}&sslrootcert={_root_certificate(mounted)}"
+
+    async with await psycopg.AsyncConnection.connect(uri) as connection:
+        assert connection.info.parameter_status("in_hot_standby") == "off"
+
+
+def test_psql_opens_the_uri(mounted: Path) -> None:
+    psql = find_psql()
+    environment = {"PGSSLROOTCERT": _root_certificate(mounted), **psql.environment}
+    command = [str(psql.program), (mounted / "uri").read_text(), "-Atc", "SELECT 6 * 7"]
+
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+    assert (ended.returncode, ended.stdout) == (0, "42\n"), ended.stderr
