@@ -239,7 +239,9 @@ class ClaimReconciler:
         result = await self._publish(view, findings, (*notes_of(outcomes), *connected.notes))
         if connected.is_denied:
             return _End(Result(look_again(view.claim, self._tools.now())), outcomes)
-        return _End(_AT_ONCE if marks_moved(view, plan) else result, outcomes)
+        if marks_moved(view, plan):
+            return _End(_AT_ONCE, outcomes)
+        return _End(result if result.requeue_after is not None else Result(connected.again), outcomes)
 
     async def _mark_claim(self, view: View, prepared: Prepared) -> View | Cause:
         """Record finalizer, identity, choice and kinds, before anything is created."""

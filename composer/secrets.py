@@ -19,19 +19,26 @@ VERIFY_EVERY = timedelta(minutes=10)
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """What became of the Secret. `changed` tells a write; `problem` why it is not as it should be."""
+    """What became of the Secret. `changed` tells a write; `problem` why it is not as it should be.
+
+    `again`: it was not looked at, and is to be within that time.
+    """
 
     changed: bool = False
     problem: Cause | None = None
+    again: timedelta | None = None
 
 
 class Publisher:
     """Keeps connection Secrets as they should be; remembers which it has verified lately."""
 
-    def __init__(self, kube: Kube, *, monotonic: Callable[[], float], manager: str) -> None:
+    def __init__(
+        self, kube: Kube, *, monotonic: Callable[[], float], manager: str, resync: timedelta = VERIFY_EVERY
+    ) -> None:
         self._kube = kube
         self._monotonic = monotonic
         self._manager = manager
+        self._resync = resync.total_seconds()
         self._verified: dict[Key, tuple[str, float]] = {}
         self._written: dict[Key, str] = {}
         self._wants: dict[Key, Wanted] = {}
@@ -40,13 +47,15 @@ class Publisher:
     async def publish(self, want: Wanted, *, known_hash: str, asked: bool, told: bool = False) -> Publication:
         """Make the Secret as wanted. `known_hash` is that of the last publication, empty before the first.
 
-        With nothing changed and a recent look at it, no request is made; `asked` looks in any case. `told`: a stranger
-        had its name at the last pass, so that it is looked for before it is written.
+        With nothing changed and a recent look at it, no request is made; `asked` looks in any case. From one look to
+        the next it is one resync at most. `told`: a stranger had its name at the last pass, so that it is looked for
+        before it is written.
         """
         verified = self._verified.get(want.key)
-        recent = verified is not None and self._monotonic() - verified[1] < VERIFY_EVERY.total_seconds()
+        since = self._monotonic() - verified[1] if verified else 0.0
+        recent = since < min(VERIFY_EVERY.total_seconds(), self._resync)
         if recent and verified is not None and verified[0] == want.hash == known_hash and not asked:
-            return Publication()
+            return Publication(again=timedelta(seconds=self._resync - since))
         self._note(want)
         values = await self._values(want)
         if isinstance(values, Cause):
