@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from composer import environments, names
+from composer import environments, names, operators
 from composer.compilation import Compiled, CompiledResource, compile_composition
 from composer.dressing import Owning, Part, dressed
 from composer.floors import Floor, Kept, raised, reached, refuse_unmeasured
@@ -353,9 +353,13 @@ class Dresser:
 def is_current(live: Object, *, is_silent: bool) -> bool:
     """Tell whether a live child is ready where the Composition does not say when it is.
 
-    Without conditions a status is current by kstatus, and that of a child whose operator wrote none yet has none.
+    Without conditions a status is current by kstatus, unless we know its operator's phases, and that of a child whose
+    operator wrote none yet has none.
     """
-    return not deleting(live) and not is_silent and kstatus(live) == "Current"
+    if deleting(live) or is_silent:
+        return False
+    by_phase = operators.is_ready(live)
+    return kstatus(live) == "Current" if by_phase is None else by_phase
 
 
 def _refuse_twins(rendered: Rendered) -> None:

@@ -111,6 +111,28 @@ def test_what_has_reported_nothing_yet_is_not_ready_unless_ready_when_says_so() 
     assert _render(always, silent).children[0].ready
 
 
+@pytest.mark.parametrize(
+    ("phase", "ready"),
+    [
+        ("Running", True),
+        ("Creating", False),
+        ("CreateFailed", False),
+        ("Invalid", False),
+        ("Updating", False),
+        ("SyncFailed", False),
+        ("", False),
+        (None, False),
+    ],
+)
+def test_a_zalando_cluster_is_ready_when_its_operator_says_running(phase: str | None, ready: bool) -> None:  # noqa: FBT001 - a column
+    template = {"apiVersion": "acid.zalan.do/v1", "kind": "postgresql", "spec": {"teamId": "a"}}
+    made = {**template, "metadata": {"name": "a", "generation": 1}, "status": {"PostgresClusterStatus": phase}}
+
+    whole = _render(_composition(_resource("a", template)), Observed("a", "", made))
+
+    assert whole.children[0].ready == ready
+
+
 def test_ready_when_decides_where_it_is_given() -> None:
     composition = _composition(_resource("a", readyWhen="{{ resources.a.status.phase == 'Up' }}"))
 
