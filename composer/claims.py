@@ -117,6 +117,7 @@ class ClaimReconciler:
             self._pace.forget(key)
             self._teller.forget(key)
             self._failures.forget(key)
+            self._tools.publisher.forget_claim(key)
             return SETTLED
         if is_paused(view.annotations, self._tools.now()):
             return await self._paused(view)

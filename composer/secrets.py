@@ -43,6 +43,7 @@ class Publisher:
         self._written: dict[Key, str] = {}
         self._wants: dict[Key, Wanted] = {}
         self._readers: dict[Key, set[Key]] = {}
+        self._by_claim: dict[Key, Key] = {}
 
     async def publish(self, want: Wanted, *, known_hash: str, asked: bool, told: bool = False) -> Publication:
         """Make the Secret as wanted. `known_hash` is that of the last publication, empty before the first.
@@ -84,11 +85,19 @@ class Publisher:
         except NotFound:
             return
 
+    def forget_claim(self, claim: Key) -> None:
+        """Know nothing of the connection Secret of a claim that is gone, however it went."""
+        secret = self._by_claim.get(claim)
+        if secret is not None:
+            self.forget(secret)
+
     def forget(self, key: Key) -> None:
         """Know nothing of a connection Secret any more."""
         self._verified.pop(key, None)
         self._written.pop(key, None)
         want = self._wants.pop(key, None)
+        if want and self._by_claim.get(want.claim) == key:
+            del self._by_claim[want.claim]
         for source in _sources(want) if want else ():
             self._readers[source].discard(key)
             if not self._readers[source]:
@@ -109,6 +118,7 @@ class Publisher:
             return
         self.forget(want.key)
         self._wants[want.key] = want
+        self._by_claim[want.claim] = want.key
         for source in _sources(want):
             self._readers.setdefault(source, set()).add(want.key)
 

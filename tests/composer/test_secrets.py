@@ -206,6 +206,21 @@ def test_a_source_that_was_made_anew_is_looked_at_at_once() -> None:
     assert run(scene()) == "second"
 
 
+def test_nothing_is_remembered_of_a_claim_that_is_gone() -> None:
+    """Its finalizer may have been removed by force, and then nobody disowned its Secret."""
+
+    async def scene() -> list[tuple[Key, ...]]:
+        at = _Scene()
+        await at.publish(_wanted(), known=False)
+        before = at.publisher.concerned(_change(SECRET, None))
+        at.publisher.forget_claim(Key("shop", "another"))
+        between = at.publisher.concerned(_change(SECRET, None))
+        at.publisher.forget_claim(CLAIM)
+        return [before, between, at.publisher.concerned(_change(SECRET, None))]
+
+    assert run(scene()) == [(CLAIM,), (CLAIM,), ()]
+
+
 # Another name
 
 
