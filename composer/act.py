@@ -211,7 +211,9 @@ class Actor:
             made = await self._send(view, step, body, force=False)
         except ApplyConflict as error:
             offences = self.memory.offences(uid_of(step.live))
-            settled = settle(conflicts(error.causes), offences, self._now(), rested=resting)
+            # What the birth left to ourselves by an Update is no fight.
+            rivals = [each for each in conflicts(error.causes) if each.manager != view.manager]
+            settled = settle(rivals, offences, self._now(), rested=resting)
             resting = joined(resting, settled.resting)
             body = without(step.object, settled.resting)
             made = await self._send(view, step, body, force=True)

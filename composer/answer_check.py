@@ -18,14 +18,13 @@ from composer.quantities import measured
 from composer.render import (
     CHILDREN_LIMIT,
     OUTPUT_LIMIT_BYTES,
-    VALUES_LIMIT,
     Child,
     Dresser,
     Rendered,
     Request,
-    has_too_many_values,
     is_current,
 )
+from composer.values import VALUES_LIMIT, has_too_many_values
 from runtime.objects import deleting
 
 _BRACES = "{{"

@@ -15,9 +15,11 @@ from composer.brakes import replacing_data
 from composer.connect import connect, denied
 from composer.decide import decide, mirrored_pause, speaks
 from composer.ending import teardown_status
+from composer.failures import Failures, cause_of, causes_of_errors
 from composer.gather import Gatherer
 from composer.outcomes import (
     Note,
+    Outcome,
     after,
     causes_of,
     entries_of,
@@ -48,7 +50,7 @@ from runtime.conditions import timestamp
 from runtime.errors import Conflict, Forbidden, Invalid, NotFound
 from runtime.events import EventRecorder
 from runtime.kube import Kube
-from runtime.objects import Key, Object, is_name, key_of, uid_of
+from runtime.objects import Key, Object, annotations_of, is_name, key_of, uid_of
 from runtime.preconditions import apply_metadata
 from runtime.results import SETTLED, Result
 from runtime.secret_rights import look_again
@@ -77,6 +79,14 @@ class Tools:
     monotonic: Callable[[], float]
 
 
+@dataclass(frozen=True, slots=True)
+class _End:
+    """How a pass ended: when to look again unless a step failed, and what became of the steps, which is told."""
+
+    result: Result
+    outcomes: tuple[Outcome, ...]
+
+
 class ClaimReconciler:
     """One pass over one claim of one kind."""
 
@@ -84,14 +94,32 @@ class ClaimReconciler:
         self._tools = tools
         self._teller = Teller(tools.events)
         self._pace = Pace()
+        self._failures = Failures()
 
     async def reconcile(self, key: Key) -> Result:
         """Bring a claim one pass nearer to what it says. Raises ApiError or Failure to be called again."""
+        try:
+            end = await self._pass(key)
+        except Exception as error:
+            await self._tell_failure(key, error)
+            self._failures.add(key)
+            raise
+        result, outcomes = (end.result, end.outcomes) if isinstance(end, _End) else (end, ())
+        if any(each.error for each in outcomes):
+            self._failures.add(key)
+        else:
+            self._failures.forget(key)
+        raise_first(outcomes)
+        return result
+
+    async def _pass(self, key: Key) -> Result | _End:
         await self._release_abandoned(key)
         view = await self._tools.gatherer.gather(key, more_kinds=self._tools.preparer.kinds)
         if view is None:
             self._pace.forget(key)
             self._teller.forget(key)
+            self._failures.forget(key)
+            self._tools.publisher.forget_claim(key)
             return SETTLED
         if is_paused(view.annotations, self._tools.now()):
             return await self._paused(view)
@@ -102,6 +130,30 @@ class ClaimReconciler:
         if view.deleting:
             return await self._tear_down(view)
         return await self._compose(view)
+
+    async def _tell_failure(self, key: Key, error: Exception) -> None:
+        """Say on the claim that its passes fail, as far as it can be read and written."""
+        why = cause_of(error, repeats=self._failures.repeats(key))
+        claim = self._tools.gatherer.claims.store.get(key)
+        if why is None or claim is None or is_paused(annotations_of(claim), self._tools.now()):
+            return
+        try:
+            view = await self._seen(key, claim)
+            if view.deleting:
+                await self._tell_end(view, teardown_status(view, (why,), self._tools.now()))
+            else:
+                await self._publish(view, untouched(view, why), ())
+        except Exception as second:  # noqa: BLE001 - the first error goes on, and says more
+            _log.warning("a failure is not told on its claim", claim=str(key), error=type(second).__name__)
+
+    async def _seen(self, key: Key, claim: Object) -> View:
+        """Read a claim's surroundings; where that fails, the view has the claim alone, and nothing is known."""
+        try:
+            view = await self._tools.gatherer.gather(key, more_kinds=lambda _: frozenset())
+        except Exception:  # noqa: BLE001 - reading may be what fails
+            view = None
+        resource = self._tools.gatherer.claims.resource
+        return view or View(claim, resource, None, kind_deleting=False, catalog={}, known=())
 
     async def _release_abandoned(self, key: Key) -> None:
         """Let go of what a claim left behind whose finalizer was removed by force: nothing is destroyed."""
@@ -124,13 +176,12 @@ class ClaimReconciler:
             await self._publish(view, untouched(view, why), ())
         return Result(requeue_after=_BLIND_PACE)
 
-    async def _paused(self, view: View) -> Result:
+    async def _paused(self, view: View) -> _End:
         outcomes = await self._tools.actor.act(view, mirrored_pause(view))
         now = self._tools.now()
         await self._write(view, paused_status(view, await self._who_paused(view), now))
-        raise_first(outcomes)
         end = pause_end(view.annotations)
-        return Result(requeue_after=max(end - now, timedelta(seconds=1))) if end else SETTLED
+        return _End(Result(requeue_after=max(end - now, timedelta(seconds=1))) if end else SETTLED, outcomes)
 
     async def _who_paused(self, view: View) -> Pauser:
         """Ask the API server: the cache keeps no managedFields."""
@@ -139,7 +190,7 @@ class ClaimReconciler:
         except NotFound:
             return NOBODY
 
-    async def _compose(self, view: View) -> Result:  # noqa: PLR0911 - one return for each way a pass ends early
+    async def _compose(self, view: View) -> Result | _End:  # noqa: PLR0911 - one return for each way a pass ends early
         prepared = await self._tools.preparer.prepare(view)
         if isinstance(prepared, Findings):
             return await self._publish(view, prepared, ())
@@ -171,6 +222,7 @@ class ClaimReconciler:
         connected = await connect(self._tools.publisher, view, prepared)
         told = told_by(view, rendered, plan)
         entries, causes = entries_of(rendered, outcomes), (*plan.causes, *causes_of(outcomes))
+        causes += causes_of_errors(outcomes, repeats=self._failures.repeats(view.key))
         fights = fights_of(entries, timestamp(self._tools.now()))
         findings = Findings(
             causes=in_order(
@@ -188,10 +240,11 @@ class ClaimReconciler:
             published=bool(connected.secret) or not rendered.connection,
         )
         result = await self._publish(view, findings, (*notes_of(outcomes), *connected.notes))
-        raise_first(outcomes)
         if connected.is_denied:
-            return Result(look_again(view.claim, self._tools.now()))
-        return _AT_ONCE if marks_moved(view, plan) else result
+            return _End(Result(look_again(view.claim, self._tools.now())), outcomes)
+        if marks_moved(view, plan):
+            return _End(_AT_ONCE, outcomes)
+        return _End(result if result.requeue_after is not None else Result(connected.again), outcomes)
 
     async def _mark_claim(self, view: View, prepared: Prepared) -> View | Cause:
         """Record finalizer, identity, choice and kinds, before anything is created."""
@@ -226,7 +279,7 @@ class ClaimReconciler:
         claim["metadata"].pop("managedFields", None)
         return replace(view, claim=claim)
 
-    async def _tear_down(self, view: View) -> Result:
+    async def _tear_down(self, view: View) -> Result | _End:
         if not view.has_finalizer:
             return SETTLED
         live = await self._tools.gatherer.gather_live(view)
@@ -242,17 +295,18 @@ class ClaimReconciler:
         live = recorded(live, (step.entry for step in plan.steps))
         status = teardown_status(live, plan.causes, self._tools.now())
         pause = self._words_wait(live, status)
-        # What is about to be done is written down first; that it is the same in other words is not.
-        live = live if pause else await self._tell_end(live, status)
+        # What is about to be done is written down first; that it is the same in other words, or tried again, is not.
+        repeats = self._failures.repeats(view.key)
+        is_recorded = status.get("inventory") == live.status.get("inventory")
+        live = live if is_recorded and (pause or repeats) else await self._tell_end(live, status)
         outcomes = await self._tools.actor.act(live, plan.steps)
-        causes = (*plan.causes, *causes_of(outcomes))
+        causes = (*plan.causes, *causes_of(outcomes), *causes_of_errors(outcomes, repeats=repeats))
         heard = recorded(live, heard_words(outcomes))
-        if len(causes) > len(plan.causes) or heard != live:
+        if repeats or len(causes) > len(plan.causes) or heard != live:
             live = heard
             await self._tell_end(live, teardown_status(live, causes, self._tools.now()))
         self._teller.tell(live, causes, notes_of(outcomes))
-        raise_first(outcomes)
-        return Result(requeue_after=pause)
+        return _End(Result(requeue_after=pause), outcomes)
 
     async def _rendered(self, view: View) -> tuple[Child, ...]:
         """Render the children of a claim that goes; none where that is impossible."""

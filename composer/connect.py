@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 from composer import names
-from composer.connection import Origin, Secretly, lacking, misnamed, of_contract, of_foreign, published, wanted
+from composer.connection import Origin, Secretly, Wanted, lacking, misnamed, of_contract, of_foreign, published, wanted
 from composer.outcomes import Note, live_of
 from composer.prepare import Prepared
 from composer.reasons import Cause, cause
@@ -16,14 +17,15 @@ from composer.teardown import effective_policy
 from composer.view import View
 from runtime import secret_rights
 from runtime.errors import Forbidden
-from runtime.objects import Key, Object
+from runtime.objects import Key, Object, is_name
 
 
 @dataclass(frozen=True, slots=True)
 class Connected:
     """The Secret and what it was made from, both empty until it was complete once; what stands in the way.
 
-    `is_denied`: the namespace does not let us use its Secrets.
+    `is_denied`: the namespace does not let us use its Secrets. `again`: when the Secret is to be looked at next; None
+    where that is left to the resync.
     """
 
     secret: str
@@ -31,6 +33,7 @@ class Connected:
     causes: tuple[Cause, ...] = ()
     notes: tuple[Note, ...] = ()
     is_denied: bool = False
+    again: timedelta | None = None
 
 
 async def connect(  # noqa: PLR0911 - one return for each thing that may be missing
@@ -67,15 +70,24 @@ async def connect(  # noqa: PLR0911 - one return for each thing that may be miss
     if missing:
         why = cause("ConnectionIncomplete", f"the connection has no {', '.join(missing)} yet")
         return Connected(bound.secret, bound.hash, causes=(why,))
-    known_hash = bound.hash if bound.secret == key.name else ""
     try:
-        publication = await publisher.publish(want, known_hash=known_hash, asked=view.is_asked, told=_is_told(view))
+        return await _publish(publisher, view, want, bound)
     except Forbidden as error:
         return Connected(bound.secret, bound.hash, causes=(denied(view, error),), is_denied=True)
+
+
+async def _publish(publisher: Publisher, view: View, want: Wanted, bound: Connected) -> Connected:
+    """Write the Secret; the one of a former name goes once this one is there, since nothing would keep it true."""
+    known_hash = bound.hash if bound.secret == want.key.name else ""
+    publication = await publisher.publish(want, known_hash=known_hash, asked=view.is_asked, told=_is_told(view))
     if publication.problem:
         return Connected(bound.secret, bound.hash, causes=(publication.problem,))
-    note = Note("ConnectionPublished", f"Secret {key.name} holds the credentials")
-    return Connected(key.name, want.hash, notes=(note,) if publication.changed else ())
+    if bound.secret != want.key.name and is_name(bound.secret):
+        former = Key(want.key.namespace, bound.secret)
+        await publisher.disown(former, view.identity.uid, keep=False, collected_with="")
+    note = Note("ConnectionPublished", f"Secret {want.key.name} holds the credentials")
+    notes = (note,) if publication.changed else ()
+    return Connected(want.key.name, want.hash, notes=notes, again=publication.again)
 
 
 def denied(view: View, error: Forbidden) -> Cause:

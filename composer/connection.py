@@ -144,7 +144,9 @@ def wanted(claim: Object, declared: Mapping[str, Any], source: Object, found: Or
         identity=secret.identity,
         owner=_owner(claim) if secret.owned else None,
     )
-    return msgspec.structs.replace(unhashed, hash=digest(msgspec.to_builtins(unhashed)))
+    # An operator gives an object that was made anew another password, and no status of it has a hash of that.
+    source_uid = [] if "from" in declared else [metadata(source).get("uid", "")]
+    return msgspec.structs.replace(unhashed, hash=digest([msgspec.to_builtins(unhashed), *source_uid]))
 
 
 def lacking(want: Wanted) -> tuple[str, ...]:

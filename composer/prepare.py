@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -116,20 +116,15 @@ class Preparer:
         if chosen.composition == view.chosen and not chosen.is_way_back:
             # What goes wrong from here on is this revision's doing.
             base = replace(base, revision=chosen.revision.name, has_rollout=chosen.revision.has_rollout)
-        refusal = _refusal(view, chosen)
-        if refusal:
-            return replace(base, causes=(refusal,))
+        causes = list(_refusals(view, chosen))
         view = moved(view, chosen.spec)
         is_new = view.is_new_intent(chosen.revision.name)
         view = without_rests(view) if is_new else view
-        environments = self._environments(chosen.spec)
-        if isinstance(environments, Cause):
-            return replace(base, causes=(environments,))
-        try:
-            rendered = await self._renderer.render(_request(view, chosen, environments))
-        except CompositionError as error:
-            causes = tuple(cause(each.reason, str(each), resource=each.resource) for each in error.problems)
-            return replace(base, causes=causes)
+        rendered = await self._render(view, chosen)
+        if isinstance(rendered, tuple):
+            causes += rendered
+        if causes or isinstance(rendered, tuple):
+            return replace(base, causes=tuple(causes))
         return Prepared(
             chosen.composition,
             chosen.revision,
@@ -140,6 +135,15 @@ class Preparer:
             is_new_intent=is_new,
             remarks=(chosen.outside,) if chosen.outside else (),
         )
+
+    async def _render(self, view: View, chosen: _Chosen) -> Rendered | tuple[Cause, ...]:
+        environments = self._environments(chosen.spec)
+        if isinstance(environments, Cause):
+            return (environments,)
+        try:
+            return await self._renderer.render(_request(view, chosen, environments))
+        except CompositionError as error:
+            return tuple(cause(each.reason, str(each), resource=each.resource) for each in error.problems)
 
     def kinds(self, claim: Object) -> frozenset[str]:
         """Return the kinds of the composition that a claim uses already, so that children are found by label."""
@@ -246,17 +250,16 @@ def _request(view: View, chosen: _Chosen, environments: dict[str, dict[str, str]
     )
 
 
-def _refusal(view: View, chosen: _Chosen) -> Cause | None:
-    """Say what a claim asks for and its Composition cannot give, before anything is made."""
+def _refusals(view: View, chosen: _Chosen) -> Iterator[Cause]:
+    """Say all that a claim asks for and its Composition cannot give, before anything is made."""
     offered, wanted = chosen.spec.deletion_policies, view.spec.deletion_policy
     if wanted not in offered:
         text = f"Composition {chosen.composition} does not support deletionPolicy {wanted}; it offers"
-        return cause("UnsupportedPolicy", f"{text} {', '.join(offered)}")
+        yield cause("UnsupportedPolicy", f"{text} {', '.join(offered)}")
     asks_backup = bool((view.claim.get("spec") or {}).get("restoreFrom"))
     if asks_backup and b"restoreFrom" not in dumps(chosen.revision.composition):
         text = f"spec.restoreFrom: Composition {chosen.composition} restores no backup and would start empty"
-        return cause("InvalidValue", f"{text}; leave it out, or name another Composition")
-    return None
+        yield cause("InvalidValue", f"{text}; leave it out, or name another Composition")
 
 
 def kinds_of(composition: Mapping[str, Any]) -> frozenset[str]:

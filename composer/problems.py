@@ -46,6 +46,13 @@ class MistypedError(CompositionError):
     """An expression combines values of types that do not go together, whatever the values are."""
 
 
+def raise_all(errors: tuple[CompositionError, ...]) -> None:
+    """Raise several errors as one of the first one's kind; a problem that several have is told once. None: nothing."""
+    if errors:
+        problems = dict.fromkeys(problem for error in errors for problem in error.problems)
+        raise type(errors[0])(*problems) from errors[0]
+
+
 class PendingError(Exception):
     """A value of another resource's status is not there yet; `waits_for` is that resource."""
 

@@ -148,7 +148,7 @@ class _Service:
     def _controller(self, facts: KindFacts, claims: Informer) -> Controller:
         kube, library = self.context.kube, self.library
         actor = Actor(kube, now=_now, remember=self._remember)
-        publisher = Publisher(kube, monotonic=time.monotonic, manager=names.OWN_MANAGER)
+        publisher = Publisher(kube, monotonic=time.monotonic, manager=names.OWN_MANAGER, resync=self.settings.resync)
         tools = Tools(
             kube=kube,
             gatherer=Gatherer(self.cluster, claims),

@@ -6,6 +6,7 @@ from collections.abc import Collection
 
 from composer.inventory import NEVER_READY
 from composer.kinds import is_silent
+from composer.operators import is_usable
 from composer.render import Child, Rendered, is_current
 from composer.view import Known, View
 from runtime.conditions import find
@@ -55,7 +56,7 @@ def _is_broken(each: Known, child: Child | None, judged: Collection[str]) -> boo
     if ready is not None:
         return False
     is_ready = child.ready if child else is_current(live, is_silent=is_silent(each.facts, live))
-    return not is_ready and not _serves(live)
+    return not is_ready and not _serves(live) and not is_usable(live)
 
 
 def _serves(live: Object) -> bool:

@@ -62,6 +62,7 @@ _WAITING = frozenset(
         "InternalError",
         "PendingChangesInTheWay",
         "QuotaExceeded",
+        "RequestFailed",
         "Rotating",
         "Throttled",
     }

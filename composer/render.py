@@ -12,24 +12,23 @@ from typing import Any
 
 import msgspec
 
-from composer import environments, names
+from composer import environments, names, operators
 from composer.compilation import Compiled, CompiledResource, compile_composition
 from composer.dressing import Owning, Part, dressed
 from composer.floors import Floor, Kept, raised, reached, refuse_unmeasured
 from composer.models import Expressions
-from composer.problems import CompositionError, PendingError, Problem
+from composer.problems import CompositionError, PendingError, Problem, raise_all
 from composer.quantities import Amount
 from composer.schema import is_json
 from composer.scope import Absent, Composed, Variables, claim_view
 from composer.template import Leaf, fill, fill_leaf
-from composer.values import ordered
+from composer.values import VALUES_LIMIT, has_too_many_values, ordered
 from runtime.kstatus import kstatus
 from runtime.objects import Object, deleting, dumps
 
 OUTPUT_LIMIT_BYTES = 1 << 20
 CHILDREN_LIMIT = 128
-# A mebibyte of empty lists keeps an event loop that reads it for longer than a mebibyte of text.
-VALUES_LIMIT = 1 << 16
+_FAULTY_RESOURCES = 8
 
 
 class Observed(msgspec.Struct, frozen=True):
@@ -167,10 +166,24 @@ class _Rendering:
     def run(self) -> Rendered:
         children: list[Child] = []
         waiting: list[Waiting] = []
+        errors: dict[str, CompositionError] = {}
+        unknown: set[str] = set()
         for resource in self._compiled.resources:
-            made, held = self._resource(resource)
+            if not unknown.isdisjoint(resource.edges):
+                # What it reads or waits for has a fault of its own.
+                unknown.add(resource.name)
+                continue
+            try:
+                made, held = self._resource(resource)
+            except CompositionError as error:
+                errors[resource.name] = error
+                unknown.add(resource.name)
+                if len(errors) == _FAULTY_RESOURCES or any(each.reason == "RenderLimit" for each in error.problems):
+                    break
+                continue
             children += made
             waiting += held
+        raise_all(tuple(errors.values()))
         rendered = Rendered(
             tuple(children),
             tuple(waiting),
@@ -340,9 +353,13 @@ class Dresser:
 def is_current(live: Object, *, is_silent: bool) -> bool:
     """Tell whether a live child is ready where the Composition does not say when it is.
 
-    Without conditions a status is current by kstatus, and that of a child whose operator wrote none yet has none.
+    Without conditions a status is current by kstatus, unless we know its operator's phases, and that of a child whose
+    operator wrote none yet has none.
     """
-    return not deleting(live) and not is_silent and kstatus(live) == "Current"
+    if deleting(live) or is_silent:
+        return False
+    by_phase = operators.is_ready(live)
+    return kstatus(live) == "Current" if by_phase is None else by_phase
 
 
 def _refuse_twins(rendered: Rendered) -> None:
@@ -371,19 +388,3 @@ def _refuse_excess(rendered: Rendered) -> None:
     if not rendered.children and not rendered.waiting:
         what = "nothing is composed for this claim: every `when` is false; what exists is kept"
         raise CompositionError(Problem("EmptyResult", what, "spec.resources"))
-
-
-def has_too_many_values(output: bytes, limit: int = VALUES_LIMIT) -> bool:
-    """Count the values in a JSON document, beginning with what is quick to see: signs, those within texts too."""
-    rough = sum(map(output.count, (b",", b"[", b"{")))
-    return rough > limit and _count(msgspec.json.decode(output)) > limit
-
-
-def _count(value: Any) -> int:
-    match value:
-        case dict():
-            return 1 + sum(map(_count, value.values()))
-        case list():
-            return 1 + sum(map(_count, value))
-        case _:
-            return 1

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from composer import inventory, names
+from composer import inventory, names, operators
 from composer.inventory import Entry
 from composer.models import CompositionChoice
 from composer.readiness import broken
@@ -209,7 +209,9 @@ def child_cause(  # noqa: PLR0911 - one return for each thing that a child can s
         return _retold(resource, synced, Gravity.NOTED)
     if ready:
         return None
-    return cause("ChildNotReady", f"{what} is not ready yet", resource=resource)
+    phase = operators.phase_of(live)
+    said = f", its operator says {phase}" if phase else ""
+    return cause("ChildNotReady", f"{what} is not ready yet{said}", resource=resource)
 
 
 def _not_seen(resource: str, what: str, live: Object, *, newborn: bool) -> Cause:

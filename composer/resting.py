@@ -1,7 +1,8 @@
 """Fields that two managers fight over: when to take one back, when to let it rest, and how to leave it out. Pure.
 
-A field rests after three offences within ten minutes, for ten minutes. Then it is taken back once; who takes it again
-has it for twice as long, and so on up to six hours. How often that was stands in the inventory, beside when it ends.
+A field rests for ten minutes after three offences of an applier within ten minutes, or ten of a manager that writes by
+updates, as people and most operators do. Then it is taken back once; who takes it again has it for twice as long, and
+so on up to six hours. How often that was stands in the inventory, beside when it ends.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from runtime.errors import Cause
 from runtime.objects import Object
 
 OFFENCES = 3
+# A person does not take the same field ten times in ten minutes.
+OFFENCES_BY_HAND = 10
 WINDOW = timedelta(minutes=10)
 REST = timedelta(minutes=10)
 LONGEST_REST = timedelta(hours=6)
@@ -80,7 +83,8 @@ def settle(
         known = before.get((conflict.field, conflict.manager))
         begin = max(now - WINDOW, datetime.fromisoformat(known.until)) if known else now - WINDOW
         recent = [each for each in offences.get((conflict.field, conflict.manager), ()) if each >= begin]
-        if conflict.by_hand or len(recent) < (1 if known else OFFENCES):
+        allowed = OFFENCES_BY_HAND if conflict.by_hand else OFFENCES
+        if len(recent) < (1 if known else allowed):
             taken.append(conflict)
         else:
             tries = known.tries + 1 if known else 1

@@ -19,34 +19,44 @@ VERIFY_EVERY = timedelta(minutes=10)
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """What became of the Secret. `changed` tells a write; `problem` why it is not as it should be."""
+    """What became of the Secret. `changed` tells a write; `problem` why it is not as it should be.
+
+    `again`: it was not looked at, and is to be within that time.
+    """
 
     changed: bool = False
     problem: Cause | None = None
+    again: timedelta | None = None
 
 
 class Publisher:
     """Keeps connection Secrets as they should be; remembers which it has verified lately."""
 
-    def __init__(self, kube: Kube, *, monotonic: Callable[[], float], manager: str) -> None:
+    def __init__(
+        self, kube: Kube, *, monotonic: Callable[[], float], manager: str, resync: timedelta = VERIFY_EVERY
+    ) -> None:
         self._kube = kube
         self._monotonic = monotonic
         self._manager = manager
+        self._resync = resync.total_seconds()
         self._verified: dict[Key, tuple[str, float]] = {}
         self._written: dict[Key, str] = {}
         self._wants: dict[Key, Wanted] = {}
         self._readers: dict[Key, set[Key]] = {}
+        self._by_claim: dict[Key, Key] = {}
 
     async def publish(self, want: Wanted, *, known_hash: str, asked: bool, told: bool = False) -> Publication:
         """Make the Secret as wanted. `known_hash` is that of the last publication, empty before the first.
 
-        With nothing changed and a recent look at it, no request is made; `asked` looks in any case. `told`: a stranger
-        had its name at the last pass, so that it is looked for before it is written.
+        With nothing changed and a recent look at it, no request is made; `asked` looks in any case. From one look to
+        the next it is one resync at most. `told`: a stranger had its name at the last pass, so that it is looked for
+        before it is written.
         """
         verified = self._verified.get(want.key)
-        recent = verified is not None and self._monotonic() - verified[1] < VERIFY_EVERY.total_seconds()
+        since = self._monotonic() - verified[1] if verified else 0.0
+        recent = since < min(VERIFY_EVERY.total_seconds(), self._resync)
         if recent and verified is not None and verified[0] == want.hash == known_hash and not asked:
-            return Publication()
+            return Publication(again=timedelta(seconds=self._resync - since))
         self._note(want)
         values = await self._values(want)
         if isinstance(values, Cause):
@@ -75,11 +85,19 @@ class Publisher:
         except NotFound:
             return
 
+    def forget_claim(self, claim: Key) -> None:
+        """Know nothing of the connection Secret of a claim that is gone, however it went."""
+        secret = self._by_claim.get(claim)
+        if secret is not None:
+            self.forget(secret)
+
     def forget(self, key: Key) -> None:
         """Know nothing of a connection Secret any more."""
         self._verified.pop(key, None)
         self._written.pop(key, None)
         want = self._wants.pop(key, None)
+        if want and self._by_claim.get(want.claim) == key:
+            del self._by_claim[want.claim]
         for source in _sources(want) if want else ():
             self._readers[source].discard(key)
             if not self._readers[source]:
@@ -100,6 +118,7 @@ class Publisher:
             return
         self.forget(want.key)
         self._wants[want.key] = want
+        self._by_claim[want.claim] = want.key
         for source in _sources(want):
             self._readers.setdefault(source, set()).add(want.key)
 

@@ -78,6 +78,7 @@ def compile_tree(value: Any, path: str, depth: int = 0) -> Tree:
         case str():
             return compile_text(value, path)
         case Mapping():
+            _refuse_computed_keys(value, path)
             return {key: compile_tree(item, f"{path}.{key}", depth + 1) for key, item in value.items()}
         case list() | tuple():
             return [compile_tree(item, f"{path}[{index}]", depth + 1) for index, item in enumerate(value)]
@@ -85,11 +86,25 @@ def compile_tree(value: Any, path: str, depth: int = 0) -> Tree:
             return value
 
 
+def _refuse_computed_keys(value: Mapping[Any, Any], path: str) -> None:
+    """Refuse expressions in keys, which would be sent as they are written."""
+    for key in value:
+        if isinstance(key, str) and _has_expression(key):
+            what = (
+                f'the key {key[:64]!r} is not computed; make the whole map one expression: "{{{{ {{key: value}} }}}}"'
+            )
+            raise CompositionError(Problem("TemplateInvalid", what, path))
+
+
+def _has_expression(text: str) -> bool:
+    return "{{" in text or "{%" in text or "{#" in text
+
+
 def compile_text(text: str, path: str) -> str | Leaf:
     """Compile one text; without an expression in it, it stays as it is."""
     if len(text) > _LEAF_LIMIT:
         raise CompositionError(Problem("RenderLimit", f"a text is longer than {_LEAF_LIMIT} characters", path))
-    if "{{" not in text and "{%" not in text and "{#" not in text:
+    if not _has_expression(text):
         return text
     parts = tuple(_parts(text, path))
     if parts[1:] == ("\n",) and isinstance(parts[0], Expression):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,8 +12,12 @@ import pytest
 from composer import names
 from composer.act import Actor
 from composer.decide import Apply
+from composer.hashes import sent_hash
+from composer.resting import at_rest, without
 from composer.view import Known, View
-from runtime.errors import ApiError, NotFound, WriteConflict
+from runtime.conditions import timestamp
+from runtime.errors import ApiError, ApplyConflict, Cause, NotFound, WriteConflict
+from runtime.objects import Object
 from tests.composer import factories
 
 
@@ -58,3 +62,75 @@ async def test_a_first_apply_means_the_child_that_was_seen_and_not_another_of_it
     (outcome,) = await _actor(NotFound).act(factories.view(), (step,))
 
     assert isinstance(outcome.error, WriteConflict)
+
+
+# Fields that somebody else holds
+
+FIELD = ".spec.limit"
+EDITED = factories.desired(spec={"limit": 30})
+NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)
+
+
+@dataclass
+class _Contested:
+    """An API server on which one manager always holds the field; takes down what was applied, by force or not."""
+
+    manager: str
+    using: str = " using onprem.fairlead.dev/v1alpha1"
+    applied: list[tuple[bool, Object]] = field(default_factory=list)
+
+    async def apply(self, _resource: Any, obj: Object, *, manager: str, force: bool) -> Object:  # noqa: ARG002 - the port has it
+        self.applied.append((force, obj))
+        if not force and "limit" in obj["spec"]:
+            cause = Cause("FieldManagerConflict", f'conflict with "{self.manager}"{self.using}', FIELD)
+            raise ApplyConflict("Apply failed", causes=(cause,))
+        return factories.live({**obj, "metadata": {**EDITED["metadata"]}})
+
+
+def _edit(*, applied: bool = False) -> Apply:
+    entry = factories.entry(desired=sent_hash(factories.desired()), applied=applied)
+    return Apply(entry, factories.DATABASE, EDITED, factories.live(factories.desired()))
+
+
+async def test_what_the_birth_of_a_child_left_to_ourselves_is_taken_without_a_word() -> None:
+    """A POST stands in managedFields as an Update by us, with which our first apply conflicts."""
+    view = factories.view()
+    kube: Any = _Contested(view.manager)
+    actor = Actor(kube, now=lambda: NOON, remember=lambda _kind, _obj: None)
+    for _ in range(20):
+        (outcome,) = await actor.act(view, (_edit(),))
+
+        assert outcome.notes == ()
+        assert outcome.entry is not None
+        assert outcome.entry.resting == ()
+    assert [force for force, _ in kube.applied] == [False, True] * 20
+    assert actor.memory.offences("child-uid") == {}
+
+
+async def test_a_rival_is_told_beside_what_we_left_to_ourselves() -> None:
+    view = factories.view()
+    kube: Any = _Contested("gadget-operator")
+    actor = Actor(kube, now=lambda: NOON, remember=lambda _kind, _obj: None)
+
+    (outcome,) = await actor.act(view, (_edit(),))
+
+    assert [each.reason for each in outcome.notes] == ["FieldTakenBack"]
+
+
+@pytest.mark.parametrize(("using", "taken"), [(" using v1", 10), ("", 3)], ids=["by Update", "by Apply"])
+async def test_a_field_is_left_to_a_rival_that_goes_on_taking_it(using: str, taken: int) -> None:
+    view = factories.view()
+    kube: Any = _Contested("gadget-operator", using)
+    actor = Actor(kube, now=lambda: NOON, remember=lambda _kind, _obj: None)
+    step, warned = _edit(applied=True), 0
+    for _ in range(30):
+        (outcome,) = await actor.act(view, (step,))
+        assert outcome.entry is not None
+        warned += len(outcome.notes)
+        sent = without(EDITED, at_rest(outcome.entry.resting, timestamp(NOON)))
+        step = replace(step, entry=outcome.entry, object=sent)
+
+    assert warned == taken
+    assert [each.manager for each in step.entry.resting] == ["gadget-operator"]
+    forced = [obj for force, obj in kube.applied if force]
+    assert sum("limit" in obj["spec"] for obj in forced) == taken

@@ -53,6 +53,10 @@ VALUES = {
     "what is not in a list": Value("{{ 7 not in claim.spec.items }}", gives=True),
     "a block text of one expression keeps its type": Value("{{ claim.spec.count }}\n", 3),
     "a block text keeps its last line break": Value("max={{ claim.spec.count }}\nmin=1\n", "max=3\nmin=1\n"),
+    "a map whose key is computed is one expression": Value(
+        {"users": "{{ {claim.spec.size: []} }}"}, {"users": {"small": []}}
+    ),
+    "braces in a key": Value({"{a}": 1}, {"{a}": 1}),
     "nested texts are filled in": Value({"a": [{"b": "{{ claim.spec.size }}"}]}, {"a": [{"b": "small"}]}),
 }
 
@@ -130,6 +134,11 @@ REFUSALS = {
     "a long chain of additions": Refusal("{{ " + "1+" * 3000 + "1 }}", "RenderLimit"),
     "a text of too many characters": Refusal("x" * 20_000 + "{{ 1 }}", "RenderLimit", 0),
     "a misspelt field within a list": Refusal("{{ [claim.spec.sise] }}", "RenderFailed"),
+    "an expression as the key of a map, with the way to write it": Refusal(
+        {"users": {"{{ claim.spec.size }}": []}}, "TemplateInvalid", 0, says='"{{ {key: value} }}"'
+    ),
+    "a key with an expression in it": Refusal({"a": [{"x-{{ claim.spec.size }}": 1}]}, "TemplateInvalid", 0),
+    "a statement as a key": Refusal({"{% if true %}": 1}, "TemplateInvalid", 0),
     "a field of a missing field": Refusal("{{ claim.spec.a.b | default(1) }}", "RenderFailed"),
     "python's own names": Refusal("{{ ''.__class__ }}", "TemplateForbidden"),
     "python's own names on data": Refusal("{{ claim.__class__ }}", "TemplateForbidden"),

@@ -14,7 +14,7 @@ from composer.outcomes import with_broken
 from composer.pause import NOBODY, paused_status
 from composer.reasons import cause
 from composer.render import Rendered, Waiting
-from composer.report import Findings, report
+from composer.report import Findings, child_cause, report
 from composer.view import Known, View
 from runtime.objects import Object, Resource
 from tests.composer.factories import DATABASE, SETTINGS, child, claim, desired, entry, live, rendered, view
@@ -129,6 +129,10 @@ RENDERED: dict[str, tuple[Known, bool, frozenset[str], str]] = {
         _known({**READY, "conditions": [READY_TRUE, _condition("Stalled", "True", "HeldChange")]}),
         False, frozenset(), "True Available",
     ),
+    "a Zalando cluster failed": (_known(PHASE, FOREIGN), False, frozenset(), "False ChildNotReady"),
+    "a Zalando cluster is updated": (
+        _known({"PostgresClusterStatus": "Updating"}, FOREIGN), False, frozenset(), "True Available",
+    ),
     "a lost database": (_known(LOST), False, frozenset(), "False DatabaseLost"),
 }  # fmt: skip
 
@@ -152,6 +156,15 @@ def test_ready_of_a_claim_whose_child_is_not_ready(
     what = rendered(child(desired(facts=facts), ready=ready))
 
     assert _ready(view(known, of=WAS_READY), Findings((why,), (known.entry,), what, judged=judged)) == told
+
+
+def test_the_phase_of_a_zalando_cluster_is_told() -> None:
+    known = _known(PHASE, FOREIGN)
+
+    said = child_cause("database", known.live, ready=False)
+
+    assert said is not None
+    assert (said.reason, said.message.endswith("its operator says CreateFailed")) == ("ChildNotReady", True)
 
 
 # An edit that composes something new beside a database that works

@@ -111,6 +111,28 @@ def test_what_has_reported_nothing_yet_is_not_ready_unless_ready_when_says_so() 
     assert _render(always, silent).children[0].ready
 
 
+@pytest.mark.parametrize(
+    ("phase", "ready"),
+    [
+        ("Running", True),
+        ("Creating", False),
+        ("CreateFailed", False),
+        ("Invalid", False),
+        ("Updating", False),
+        ("SyncFailed", False),
+        ("", False),
+        (None, False),
+    ],
+)
+def test_a_zalando_cluster_is_ready_when_its_operator_says_running(phase: str | None, ready: bool) -> None:  # noqa: FBT001 - a column
+    template = {"apiVersion": "acid.zalan.do/v1", "kind": "postgresql", "spec": {"teamId": "a"}}
+    made = {**template, "metadata": {"name": "a", "generation": 1}, "status": {"PostgresClusterStatus": phase}}
+
+    whole = _render(_composition(_resource("a", template)), Observed("a", "", made))
+
+    assert whole.children[0].ready == ready
+
+
 def test_ready_when_decides_where_it_is_given() -> None:
     composition = _composition(_resource("a", readyWhen="{{ resources.a.status.phase == 'Up' }}"))
 
@@ -292,3 +314,44 @@ def test_a_foreign_child_that_held_data_once_keeps_our_finalizer_and_no_owner() 
     assert "ownerReferences" in plain.object["metadata"]
     assert "ownerReferences" not in kept.object["metadata"]
     assert kept.object["metadata"]["finalizers"] == ["fairlead.dev/teardown"]
+
+
+# All faults at once
+
+
+def _faults(*resources: dict[str, Any], **spec: Any) -> list[tuple[str, str]]:
+    with pytest.raises(CompositionError) as caught:
+        _render(_composition(*resources, **spec))
+    return [(each.path, each.message) for each in caught.value.problems]
+
+
+def test_each_resource_that_cannot_be_rendered_is_named() -> None:
+    bad = _with(username="{{ claim.spec.sise }}")
+
+    faults = _faults(_resource("one", bad), _resource("two"), _resource("three", bad))
+
+    assert [path.partition(".template")[0] for path, _ in faults] == ["spec.resources[0]", "spec.resources[2]"]
+
+
+def test_what_waits_for_a_resource_with_a_fault_is_not_blamed() -> None:
+    bad = _resource("net", _with(username="{{ claim.spec.sise }}"))
+    reader = _resource("user", _with(username="{{ resources.net.spec.forProvider.username }}"))
+    later = _resource("later", dependsOn=["user"])
+
+    assert len(_faults(bad, reader, later)) == 1
+
+
+def test_a_fault_of_a_variable_is_told_once() -> None:
+    reader = _with(username="{{ vars.broken }}")
+
+    faults = _faults(_resource("one", reader), _resource("two", reader), variables={"broken": "{{ claim.spec.sise }}"})
+
+    assert [path for path, _ in faults] == ["spec.variables.broken"]
+
+
+def test_a_render_that_used_up_a_limit_goes_no_further() -> None:
+    large = _with(username="{{ 'a' * 100000000 }}")
+
+    faults = _faults(_resource("one", large), _resource("two", _with(username="{{ claim.spec.sise }}")))
+
+    assert len(faults) == 1

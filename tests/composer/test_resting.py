@@ -45,7 +45,15 @@ OFFENCES = {
     "the second time after the ninth rest": Offence(10, "2026-11-21T18:00:00Z", (1,), (_rest(-2 * MINUTE, 9),)),
     "long after a rest": Offence(0, minutes_ago=(12,), rested=(_rest(-15 * MINUTE),)),
     "another manager after a rest": Offence(0, minutes_ago=(1, 2), rested=(_rest(-3 * MINUTE, manager="other"),)),
-    "a hand after a rest": Offence(0, minutes_ago=(1, 2, 3), rested=(_rest(-4 * MINUTE),), by_hand=True),
+    "a hand, the tenth time in ten minutes": Offence(0, minutes_ago=(1,) * 9, by_hand=True),
+    "a hand, the eleventh time in ten minutes": Offence(1, "2026-11-21T12:10:00Z", (1,) * 10, by_hand=True),
+    "a hand, seldom enough": Offence(0, minutes_ago=(1, 2, 3, *(30,) * 10), by_hand=True),
+    "what writes by updates, the first time after a rest": Offence(
+        0, minutes_ago=(5,) * 10, rested=(_rest(-4 * MINUTE),), by_hand=True
+    ),
+    "what writes by updates, the second time after a rest": Offence(
+        2, "2026-11-21T12:20:00Z", (1,), (_rest(-4 * MINUTE),), by_hand=True
+    ),
 }
 
 

@@ -5,13 +5,25 @@ from __future__ import annotations
 import asyncio
 import base64
 from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
 
+import msgspec
+import pytest
+
+from composer import names
+from composer.choose import Revision
+from composer.connect import connect
 from composer.connection import Origin, Secretly, SecretRef, Wanted, wanted
+from composer.models import CompositionSpec
+from composer.prepare import Prepared
+from composer.render import Rendered
 from composer.secrets import Publication, Publisher
+from composer.view import Known
 from runtime.changes import Change, ChangeKind
 from runtime.objects import SECRETS, Key, Object, dumps
 from runtime.record import record_of
-from tests.composer.factories import claim, desired, live
+from tests.composer.factories import DATABASE, child, claim, desired, entry, live, rendered, view
 from tests.runtime.fake_kube import FakeKube
 from tests.runtime.virtual_loop import run
 
@@ -35,9 +47,10 @@ def _encoded(**data: str) -> dict[str, str]:
 class _Scene:
     kube: FakeKube = field(default_factory=FakeKube)
     now: float = 0.0
+    resync: timedelta = timedelta(minutes=10)
 
     def __post_init__(self) -> None:
-        self.publisher = Publisher(self.kube, monotonic=lambda: self.now, manager="m")
+        self.publisher = Publisher(self.kube, monotonic=lambda: self.now, manager="m", resync=self.resync)
         self.login("first")
 
     def login(self, password: str) -> None:
@@ -144,3 +157,123 @@ def test_bytes_that_are_no_text_are_a_missing_key_in_words() -> None:
     assert publication.problem.reason == "SecretNotFound"
     assert publication.problem.message == "Secret app-login has no key 'password' with a text to copy yet"
     assert list(scene.kube.objects) == [(SECRETS, Key("shop", "app-login"))]
+
+
+@pytest.mark.parametrize(
+    ("resync", "passes_at"),
+    [(600, (590,)), (600, (1, 2, 599)), (60, (59,)), (86_400, (300,))],
+    ids=["ten minutes", "many passes", "a minute", "a day"],
+)
+def test_a_changed_source_is_published_within_one_resync_whatever_passes_lie_between(
+    resync: int, passes_at: tuple[int, ...]
+) -> None:
+    """A pass that does not look at the Secret says when the next one must."""
+
+    async def scene() -> float:
+        at = _Scene(resync=timedelta(seconds=resync))
+        await at.publish(_wanted(), known=False)
+        at.login("second")
+        pauses = []
+        for moment in passes_at:
+            at.now = moment
+            pauses.append((await at.publish(_wanted())).again)
+        if at.stored() == "first":
+            at.now += (pauses[-1] or timedelta(seconds=resync)).total_seconds()
+            await at.publish(_wanted())
+        assert at.stored() == "second"
+        return at.now
+
+    assert run(scene()) <= resync
+
+
+def test_a_source_that_was_made_anew_is_looked_at_at_once() -> None:
+    """The operator that made it has given it another password, and no status tells."""
+
+    def foreign(uid: str) -> Wanted:
+        found = Origin(PLAIN, {"password": SecretRef("app-login", "password")})
+        declared = {"secretRef": {"resource": "database", "name": "app-login", "keys": {"password": "password"}}}
+        source = live(desired(), uid=uid)
+        return wanted(claim(), declared, source, found, Secretly(SECRET, "claim-uid", owned=True))
+
+    async def scene() -> str:
+        at = _Scene()
+        before = foreign("first-uid")
+        await at.publish(before, known=False)
+        at.login("second")
+        await at.publisher.publish(foreign("second-uid"), known_hash=before.hash, asked=False)
+        return at.stored()
+
+    assert run(scene()) == "second"
+
+
+def test_nothing_is_remembered_of_a_claim_that_is_gone() -> None:
+    """Its finalizer may have been removed by force, and then nobody disowned its Secret."""
+
+    async def scene() -> list[tuple[Key, ...]]:
+        at = _Scene()
+        await at.publish(_wanted(), known=False)
+        before = at.publisher.concerned(_change(SECRET, None))
+        at.publisher.forget_claim(Key("shop", "another"))
+        between = at.publisher.concerned(_change(SECRET, None))
+        at.publisher.forget_claim(CLAIM)
+        return [before, between, at.publisher.concerned(_change(SECRET, None))]
+
+    assert run(scene()) == [(CLAIM,), (CLAIM,), ()]
+
+
+# Another name
+
+
+def _prepared(what: Rendered) -> Prepared:
+    spec: dict[str, Any] = {"compositeTypeRef": {"apiVersion": "a/v1", "kind": "K"}, "resources": []}
+    spec["deletionPolicies"] = ["Delete"]
+    return Prepared("c", Revision("c-1", 1, "c", spec, None), msgspec.convert(spec, CompositionSpec), what, view())
+
+
+@pytest.mark.parametrize(
+    ("type_", "label", "is_left"),
+    [(OURS, "claim-uid", False), (OURS, "other-uid", True), ("Opaque", "claim-uid", True)],
+    ids=["ours", "another claim's", "a stranger's"],
+)
+def test_the_connection_secret_of_the_former_name_goes_once_the_new_one_is_there(
+    type_: str,
+    label: str,
+    is_left: bool,  # noqa: FBT001 - a column of the table
+) -> None:
+    former, login = Key("shop", "former"), {"name": "app-login", "key": "password", "hash": "h"}
+    source = {
+        **live(desired()),
+        "status": {"connection": {**PLAIN, "port": 5432, "passwordRef": login}},
+    }
+    owner = claim(connectionSecretName="renamed", status={"binding": {"name": "former"}, "connectionHash": "old"})
+
+    async def scene() -> tuple[str, bool, list[tuple[str, str]]]:
+        at = _Scene()
+        meta = {"labels": {names.CLAIM_LABEL: label}}
+        at.kube.put(SECRETS, former.name, namespace="shop", metadata=meta, type=type_, data=_encoded(password="old"))
+        seen = view(Known(entry(), source, DATABASE), of=owner)
+        what = rendered(child(desired(), ready=True), connection={"from": "database"})
+        # A process that stops before the status is written does it once more.
+        await connect(at.publisher, seen, _prepared(what))
+        connected = await connect(at.publisher, seen, _prepared(what))
+        assert connected.causes == ()
+        assert (SECRETS, Key("shop", "renamed")) in at.kube.objects
+        return connected.secret, (SECRETS, former) in at.kube.objects, at.kube.writes
+
+    secret, stays, writes = run(scene())
+
+    assert (secret, stays) == ("renamed", is_left)
+    assert {verb for verb, _ in writes} == ({"create"} if is_left else {"create", "delete"})
+
+
+def test_a_connection_secret_that_keeps_its_name_is_not_deleted() -> None:
+    async def scene() -> list[tuple[str, str]]:
+        at = _Scene()
+        login = {"name": "app-login", "key": "password", "hash": "h"}
+        source = {**live(desired()), "status": {"connection": {**PLAIN, "port": 5432, "passwordRef": login}}}
+        owner = claim(status={"binding": {"name": SECRET.name}, "connectionHash": "old"})
+        what = rendered(child(desired(), ready=True), connection={"from": "database"})
+        await connect(at.publisher, view(Known(entry(), source, DATABASE), of=owner), _prepared(what))
+        return at.kube.writes
+
+    assert [verb for verb, _ in run(scene())] == ["create"]

@@ -283,7 +283,7 @@ def test_when_a_field_rests(minutes_ago: tuple[int, ...], rests: bool) -> None: 
     assert bool(settled.taken_back) != rests
 
 
-def test_a_hand_never_wins() -> None:
+def test_a_hand_does_not_win_by_a_few_edits() -> None:
     hand = Conflict(".spec.limit", "kubectl-edit", by_hand=True)
     earlier = {(hand.field, hand.manager): [NOW] * 9}
 

@@ -1,0 +1,247 @@
+"""A pass that fails, by a defect or again and again, is told on its claim, and told once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+import pytest
+
+from composer import names
+from composer.act import Actor
+from composer.choose import Revision
+from composer.claims import ClaimReconciler, Tools
+from composer.models import CompositionSpec
+from composer.prepare import Prepared
+from composer.view import Known, View
+from runtime.cache import Cache, Informer
+from runtime.errors import ApiError, Failure, NotLeading, Unavailable
+from runtime.events import EventRecorder
+from runtime.objects import Key, Object, Resource
+from tests.composer.factories import CLAIMS, DATABASE, IDENTITY, child, claim, desired, entry, live, rendered, view
+from tests.runtime.fake_kube import FakeKube
+
+AT = datetime(2026, 11, 22, 12, tzinfo=UTC)
+WANTED = desired()
+
+
+def _condition(type_: str, status: str, reason: str) -> Object:
+    said = {"type": type_, "status": status, "reason": reason, "message": "x", "observedGeneration": 1}
+    return {**said, "lastTransitionTime": "2026-11-01T00:00:00Z"}
+
+
+def _child(*conditions: Object) -> Known:
+    status = {"observedGeneration": 1, "conditions": list(conditions)}
+    return Known(entry(applied=True), {**live(WANTED), "status": status}, DATABASE)
+
+
+WORKS = _child(_condition("Ready", "True", "Available"))
+LOST = _child(_condition("Ready", "False", "DatabaseLost"), _condition("Stalled", "True", "DatabaseLost"))
+
+
+@dataclass
+class _Kube(FakeKube):
+    """Refuses what is written to children, and takes down every status."""
+
+    refusal: Exception | None = None
+    statuses: list[Object] = field(default_factory=list)
+
+    async def apply(
+        self, resource: Resource, obj: Object, *, manager: str, force: bool = False, subresource: str = ""
+    ) -> Object:
+        del resource, manager, force, subresource
+        if self.refusal:
+            raise self.refusal
+        return {**live(WANTED), "metadata": {**live(WANTED)["metadata"], **obj["metadata"]}}
+
+    async def json_patch(
+        self, resource: Resource, key: Key, operations: list[dict[str, Any]], *, manager: str, subresource: str = ""
+    ) -> Object:
+        del resource, key, manager
+        assert subresource == "status"
+        self.statuses.append(operations[-1]["value"])
+        return {**claim(), "status": operations[-1]["value"]}
+
+
+@dataclass
+class _World:
+    """One claim; `broken` is what preparing it raises, `unread` what reading it raises."""
+
+    known: Known
+    of: Object
+    broken: Exception | None = None
+    unread: Exception | None = None
+
+    def __post_init__(self) -> None:
+        self.kube = _Kube()
+        self.claims: Informer = Cache(self.kube).informer(CLAIMS)
+        self.claims.store.remember(self.of)
+
+    async def gather(self, key: Key, *, more_kinds: Any) -> View:
+        del key, more_kinds
+        if self.unread:
+            raise self.unread
+        return view(self.known, of=self.now)
+
+    @property
+    def now(self) -> Object:
+        """The claim with the status that was written last."""
+        return {**self.of, "status": self.kube.statuses[-1]} if self.kube.statuses else self.of
+
+    async def abandoned(self, _key: Key) -> tuple[Known, ...]:
+        return ()
+
+    async def gather_live(self, seen: View) -> View:
+        return seen
+
+    async def unseen(self, _view: View) -> tuple[str, ...]:
+        return ()
+
+    def kinds(self, _claim: Object) -> frozenset[str]:
+        return frozenset()
+
+    def supported_policies(self, _view: View) -> tuple[str, ...]:
+        if self.broken:
+            raise self.broken
+        return ("Orphan",)
+
+    async def prepare(self, seen: View) -> Prepared:
+        if self.broken:
+            raise self.broken
+        of = {"apiVersion": CLAIMS.api_version, "kind": CLAIMS.kind}
+        spec: dict[str, Any] = {"compositeTypeRef": of, "deletionPolicies": ["Orphan"], "resources": []}
+        what = rendered(child(WANTED, ready=True))
+        return Prepared("c", Revision("c-1", 1, "c", spec, None), msgspec.convert(spec, CompositionSpec), what, seen)
+
+    def reconciler(self) -> ClaimReconciler:
+        tools: dict[str, Any] = {
+            "kube": self.kube,
+            "gatherer": self,
+            "preparer": self,
+            "actor": Actor(self.kube, now=lambda: AT, remember=lambda _facts, _obj: None),
+            "publisher": None,
+            "events": EventRecorder(self.kube, controller="c", instance="i"),
+            "now": lambda: AT,
+            "monotonic": lambda: 0.0,
+        }
+        return ClaimReconciler(Tools(**tools))
+
+    def told(self) -> dict[str, str]:
+        return {each["type"]: f"{each['status']} {each['reason']}" for each in self.now["status"]["conditions"]}
+
+
+def _claim(**more: Any) -> Object:
+    recorded = {
+        names.IDENTITY: str(IDENTITY),
+        names.COMPOSITION: "c",
+        names.KINDS: DATABASE.resource.group_kind,
+    }
+    inventory = [{"resource": "database", "apiVersion": "v1", "kind": "PostgresDatabase", "name": "x"}]
+    conditions = [_condition("Ready", "True", "Available"), _condition("Synced", "True", "InSync")]
+    return claim(annotations=recorded, status={"conditions": conditions, "inventory": inventory}, **more)
+
+
+async def _fail(reconciler: ClaimReconciler, error: type[Exception]) -> None:
+    with pytest.raises(error):
+        await reconciler.reconcile(Key("shop", "orders"))
+
+
+@pytest.mark.parametrize(
+    ("known", "ready", "first"),
+    [(WORKS, "True Available", "True InternalError"), (LOST, "False DatabaseLost", "True DatabaseLost")],
+    ids=["it works", "it is lost"],
+)
+async def test_a_defect_is_told_once_and_hides_no_lost_database(known: Known, ready: str, first: str) -> None:
+    world = _World(known, _claim(), broken=TypeError("a secret"))
+    reconciler = world.reconciler()
+
+    for _ in range(3):
+        await _fail(reconciler, TypeError)
+
+    told = world.told()
+    assert told["Ready"] == ready
+    assert told.get("Reconciling", told.get("Stalled")) == first
+    texts = " ".join(each["message"] for each in world.now["status"]["conditions"])
+    assert ("TypeError" in texts) == (known is WORKS)
+    assert "secret" not in texts
+    assert len(world.kube.statuses) == 1
+    assert [each["name"] for each in world.now["status"]["inventory"]] == ["x"]
+
+
+async def test_a_defect_in_reading_the_claims_surroundings_is_told() -> None:
+    world = _World(WORKS, _claim(), unread=KeyError("x"))
+
+    await _fail(world.reconciler(), KeyError)
+
+    assert world.told() == {
+        "Ready": "True Available",
+        "Synced": "False InternalError",
+        "Reconciling": "True InternalError",
+    }
+
+
+async def test_a_defect_in_a_teardown_is_told() -> None:
+    world = _World(WORKS, _claim(deleted=True), broken=TypeError("x"))
+
+    await _fail(world.reconciler(), TypeError)
+
+    assert world.told()["Reconciling"] == "True InternalError"
+
+
+async def test_a_defect_ends_with_the_pass_that_succeeds() -> None:
+    world = _World(WORKS, _claim(), broken=TypeError("x"))
+    reconciler = world.reconciler()
+    await _fail(reconciler, TypeError)
+    world.broken = None
+
+    await reconciler.reconcile(Key("shop", "orders"))
+
+    assert world.told() == {"Ready": "True Available", "Synced": "True InSync"}
+
+
+@pytest.mark.parametrize("where", ["a child is written", "the claim is prepared"])
+async def test_an_error_is_told_from_the_third_pass_in_a_row_on(where: str) -> None:
+    error = Unavailable("failed calling webhook audit.example.org")
+    world = _World(WORKS, _claim())
+    world.kube.refusal = error if where == "a child is written" else None
+    world.broken = error if where == "the claim is prepared" else None
+    reconciler = world.reconciler()
+
+    said: list[bool] = []
+    for _ in range(5):
+        await _fail(reconciler, Unavailable)
+        said.append(bool(world.kube.statuses) and world.told().get("Reconciling") == "True RequestFailed")
+
+    assert said == [False, False, True, True, True]
+    assert "webhook audit.example.org" in next(
+        each["message"] for each in world.now["status"]["conditions"] if each["type"] == "Reconciling"
+    )
+    writes = len(world.kube.statuses)
+    await _fail(reconciler, Unavailable)
+    assert len(world.kube.statuses) == writes
+
+
+async def test_an_error_that_does_not_repeat_in_a_row_is_not_told() -> None:
+    world = _World(WORKS, _claim())
+    reconciler = world.reconciler()
+
+    for refusal in (Unavailable("x"), None) * 3:
+        world.kube.refusal = refusal
+        try:
+            await reconciler.reconcile(Key("shop", "orders"))
+        except (ApiError, Failure):
+            continue
+
+    assert all(each["reason"] != "RequestFailed" for told in world.kube.statuses for each in told["conditions"])
+
+
+async def test_a_process_that_leads_no_more_tells_nothing() -> None:
+    world = _World(WORKS, _claim(), broken=NotLeading("over"))
+    reconciler = world.reconciler()
+
+    for _ in range(4):
+        await _fail(reconciler, NotLeading)
+
+    assert world.kube.statuses == []
