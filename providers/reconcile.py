@@ -18,7 +18,8 @@ from providers.decide import decide
 from providers.effects import Effects
 from providers.gather import Gatherer
 from providers.identity import identity_of
-from providers.managed import Present, SpecT, digest
+from providers.looks import Looks
+from providers.managed import Present, SpecT, Unknown, digest
 from providers.outcome import Outcome, mutates, unreported_rotation
 from providers.passwords import Await, Keep, Login, Missing
 from providers.plan import Adopt, Create, Destroy, Ignore, Plan, Refuse, Settled, Update, Wait
@@ -39,7 +40,6 @@ from runtime.store import Store
 
 _log = structlog.get_logger("providers.reconcile")
 
-_BEFORE_SAYING = 3
 _SOON = timedelta(seconds=2)
 _SETTLING = timedelta(seconds=5)
 _WHILE_BUSY = timedelta(seconds=10)
@@ -76,7 +76,7 @@ class Reconciler(Generic[SpecT, ConfigT]):
         self._events = around.events
         self._gatherer = around.gatherer
         self._effects = around.effects
-        self._unknowns: dict[Key, int] = {}
+        self._looks = Looks()
         self._futile: dict[Key, _Futile] = {}
         self._sent: dict[Key, Sent] = {}
 
@@ -94,7 +94,9 @@ class Reconciler(Generic[SpecT, ConfigT]):
             # What is about to be changed is decided on what is true now, not on what a cache remembers.
             snapshot, plan = await self._decided(await self._live(key))
         if isinstance(plan, Ignore) or (isinstance(plan, Wait) and self._is_quiet(key, snapshot, plan)):
-            return self._next_look(key, plan) if isinstance(plan, Wait) else SETTLED
+            return Result(self._looks.next_after(key, plan.after)) if isinstance(plan, Wait) else SETTLED
+        if not isinstance(plan, Wait):
+            self._looks.forget(key)
         outcome: Outcome[SpecT] = Outcome(
             snapshot.obj, snapshot.stored, rotated_from=unreported_rotation(snapshot) or None
         )
@@ -160,18 +162,12 @@ class Reconciler(Generic[SpecT, ConfigT]):
         if plan.quiet:
             return True
         if kind_of(plan.reason) is not Kind.AS_KNOWN:
-            self._unknowns.pop(key, None)
+            self._looks.forget(key)
             return False
-        count = self._unknowns[key] = self._unknowns.get(key, 0) + 1
-        return count < _BEFORE_SAYING and find(snapshot.obj, "Ready") is not None
-
-    def _next_look(self, key: Key, plan: Wait) -> Result:
-        """Look again soon after the first failed looks, then at the plan's own pace."""
-        count = self._unknowns.get(key, 0)
-        return Result(min(plan.after, _SOON * 2**count) if count else plan.after)
+        early = self._looks.note(key, failed=isinstance(snapshot.scene.observation, Unknown))
+        return early and find(snapshot.obj, "Ready") is not None
 
     async def _act(self, snapshot: Snapshot[SpecT], plan: Plan, outcome: Outcome[SpecT]) -> Failure | None:
-        self._unknowns.pop(key_of(snapshot.obj), None)
         try:
             if isinstance(plan, Create) and snapshot.account is not None:
                 await self._hold_config(snapshot.account.config_object)
@@ -220,8 +216,8 @@ class Reconciler(Generic[SpecT, ConfigT]):
         if adopted or (outcome.acted and isinstance(plan, Update)):
             # Whether its password is known is asked only of one that is ours.
             return Result(_SOON)
-        if isinstance(plan, Wait) and self._unknowns.get(key_of(snapshot.obj)):
-            return self._next_look(key_of(snapshot.obj), plan)
+        if isinstance(plan, Wait) and self._looks.failing(key_of(snapshot.obj)):
+            return Result(self._looks.next_after(key_of(snapshot.obj), plan.after))
         return Result(self._sooner(key_of(snapshot.obj), requeue_after(snapshot, plan, status, now)))
 
     async def _finished(self, snapshot: Snapshot[SpecT], outcome: Outcome[SpecT]) -> Result:
@@ -335,7 +331,7 @@ class Reconciler(Generic[SpecT, ConfigT]):
 
     def _forget(self, key: Key) -> None:
         self._gatherer.forget(key)
-        self._unknowns.pop(key, None)
+        self._looks.forget(key)
         self._futile.pop(key, None)
         self._sent.pop(key, None)
 
