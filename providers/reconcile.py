@@ -24,7 +24,7 @@ from providers.outcome import Outcome, mutates, unreported_rotation
 from providers.passwords import Await, Keep, Login, Missing
 from providers.plan import Adopt, Create, Destroy, Ignore, Plan, Refuse, Settled, Update, Wait
 from providers.reasons import Kind, kind_of
-from providers.report import Verdict, requeue_after, status_after, verdict_of
+from providers.report import Verdict, follow_after, requeue_after, status_after, verdict_of
 from providers.sent import Sent
 from providers.settings import Settings
 from providers.snapshot import Snapshot, differences, unknown_of
@@ -90,17 +90,21 @@ class Reconciler(Generic[SpecT, ConfigT]):
             # Its labels and annotations were taken away; they are put back by who composed it.
             return Result(_WHILE_IN_DOUBT)
         snapshot, plan = await self._decided(obj)
-        if mutates(snapshot, plan):
+        acts = mutates(snapshot, plan)
+        if acts:
             # What is about to be changed is decided on what is true now, not on what a cache remembers.
             snapshot, plan = await self._decided(await self._live(key))
-        if isinstance(plan, Ignore) or (isinstance(plan, Wait) and self._is_quiet(key, snapshot, plan)):
-            return Result(self._looks.next_after(key, plan.after)) if isinstance(plan, Wait) else SETTLED
+            acts = mutates(snapshot, plan)
+        if isinstance(plan, Ignore):
+            return SETTLED
         if not isinstance(plan, Wait):
             self._looks.forget(key)
+        elif self._is_quiet(key, snapshot, plan) and not acts:
+            return Result(self._looks.next_after(key, plan.after))
         outcome: Outcome[SpecT] = Outcome(
             snapshot.obj, snapshot.stored, rotated_from=unreported_rotation(snapshot) or None
         )
-        failure = await self._act(snapshot, plan, outcome) if mutates(snapshot, plan) else None
+        failure = await self._act(snapshot, plan, outcome) if acts else None
         if outcome.gone:
             self._tell(snapshot, outcome)
             self._forget(key)
@@ -113,7 +117,11 @@ class Reconciler(Generic[SpecT, ConfigT]):
         if isinstance(plan, Create) and snapshot.trouble is not None:
             # A database whose password cannot be what was asked for is not begun.
             plan = Refuse(*snapshot.trouble)
-        return snapshot, self._without_futile(snapshot, plan)
+        plan = self._without_futile(snapshot, plan)
+        if isinstance(plan, Wait):
+            follow = follow_after(snapshot, reading.status_of(obj), snapshot.scene.now)
+            plan = plan if follow is None else replace(plan, after=min(plan.after, follow))
+        return snapshot, plan
 
     async def _live(self, key: Key) -> Object:
         obj = await self._kube.get(self._provider.resource, key)
@@ -140,7 +148,7 @@ class Reconciler(Generic[SpecT, ConfigT]):
 
     def _not_sent_again(self, snapshot: Snapshot[SpecT], plan: Update) -> Plan:
         """Leave out what a slow cloud accepted lately, and what it accepts and never shows."""
-        if _asked_anew(snapshot.obj):
+        if reading.asked_anew(snapshot.obj):
             self._sent.pop(key_of(snapshot.obj), None)
         sent = self._sent.setdefault(key_of(snapshot.obj), Sent())
         sifted = sent.sift(plan, snapshot.scene.changes, snapshot.scene.now, self._settings.settle)
@@ -210,7 +218,7 @@ class Reconciler(Generic[SpecT, ConfigT]):
         if failure is not None:
             return _after_failure(failure, status, now)
         if outcome.operation is not None or (self._provider.slow and outcome.acted):
-            return Result(_SOON)
+            return Result(follow_after(snapshot, status, now) or _SOON)
         if isinstance(plan, Destroy):
             return await self._finished(snapshot, outcome)
         if adopted or (outcome.acted and isinstance(plan, Update)):
@@ -288,7 +296,8 @@ class Reconciler(Generic[SpecT, ConfigT]):
         key = key_of(snapshot.obj)
         if self._provider.slow:
             # It carries the change out after its answer; what it sent is remembered, and looked at again.
-            step = snapshot.step if isinstance(snapshot.step, Await) else Await() if outcome.sent else Keep()
+            sent = Await(closely=outcome.resent) if outcome.sent else Keep()
+            step = snapshot.step if isinstance(snapshot.step, Await) else sent
             return replace(snapshot, scene=scene, target=target, step=step), self._without_futile(snapshot, after)
         if isinstance(after, Update) and isinstance(plan, Update) and after.changes == plan.changes:
             self._futile[key] = _Futile(_work(snapshot, plan), scene.now + _FUTILE_FOR)
@@ -344,12 +353,6 @@ def _after_failure(failure: Failure, status: Object, now: datetime) -> Result:
         # It took no call between our look and our call: a matter of its next state, not of a slow poll.
         return Result(_WHILE_BUSY)
     raise failure
-
-
-def _asked_anew(obj: Object) -> bool:
-    """Tell whether a person asked for a pass that was not reported yet."""
-    asked = annotations_of(obj).get(reading.REQUESTED_AT, "")[:256]
-    return bool(asked) and asked != reading.status_of(obj).get("lastHandledReconcileAt", "")
 
 
 def _work(snapshot: Snapshot[SpecT], plan: Create | Update) -> str:

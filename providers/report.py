@@ -10,7 +10,7 @@ from providers import consents, reading
 from providers.identity import CA, credentials_key
 from providers.managed import Change, Phase, Present, describe, shared_keys
 from providers.outcome import Outcome
-from providers.passwords import Await, Kept, Missing, keyed_hash, unproven_text
+from providers.passwords import Await, Kept, Login, Missing, keyed_hash, unproven_text
 from providers.plan import Create, Plan, Refuse, Rest, Settled, Update, Wait
 from providers.reading import status_of
 from providers.reasons import UNUSABLE, Kind, deadline_of, kind_of
@@ -27,19 +27,31 @@ TOLERATED = "Tolerated"
 _ASIDE = frozenset({"WaitingForWindow", "DriftHeld", "PendingRestart", "TranslatorChanged", "HeldChange"})
 LONGEST_MESSAGE = 1024
 _FOLLOWED = timedelta(seconds=5)
+_FOLLOWED_CLOSELY = timedelta(seconds=1)
+_CLOSELY_FOR = timedelta(minutes=5)
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Why things are as they are; an empty reason means that nothing is left to do."""
+    """Why things are as they are; an empty reason means that nothing is left to do.
+
+    `unusable`: the published login was tried and refused, whatever else is to be said.
+    """
 
     reason: str = ""
     message: str = ""
     held: tuple[Change, ...] = ()
+    unusable: bool = False
 
 
-def verdict_of(snapshot: Snapshot[Any], plan: Plan) -> Verdict:  # noqa: PLR0911 - one arm for each cause
+def verdict_of(snapshot: Snapshot[Any], plan: Plan) -> Verdict:
     """Reduce a plan and the password's trouble to the one reason that counts most."""
+    if _is_login_dead(snapshot) and not (isinstance(plan, Refuse) and plan.reason in UNUSABLE):
+        return Verdict("PasswordUnknown", _login_refused(snapshot), unusable=True)
+    return _of_plan(snapshot, plan)
+
+
+def _of_plan(snapshot: Snapshot[Any], plan: Plan) -> Verdict:  # noqa: PLR0911 - one arm for each cause
     match plan:
         case Wait(reason="CloudBusy") if isinstance(snapshot.step, Await):
             return _rotating(snapshot)
@@ -61,11 +73,7 @@ def verdict_of(snapshot: Snapshot[Any], plan: Plan) -> Verdict:  # noqa: PLR0911
         case Settled() if isinstance(snapshot.step, Await):
             return _rotating(snapshot)
         case Settled() if snapshot.step == Missing(refused=True):
-            return Verdict(
-                "PasswordUnknown",
-                f"the server refuses the password of login {_login_of(snapshot)}: somebody changed it, or there is no"
-                f" such login; {_way_to_another(snapshot)}",
-            )
+            return Verdict("PasswordUnknown", _login_refused(snapshot))
         case Settled() if isinstance(snapshot.step, Missing):
             return Verdict(
                 "PasswordUnknown",
@@ -74,6 +82,18 @@ def verdict_of(snapshot: Snapshot[Any], plan: Plan) -> Verdict:  # noqa: PLR0911
             )
         case _:
             return Verdict()
+
+
+def _is_login_dead(snapshot: Snapshot[Any]) -> bool:
+    """Tell whether a login to a database that takes logins showed that the published password is no good."""
+    return snapshot.login is Login.REFUSED and snapshot.step == Missing(refused=True)
+
+
+def _login_refused(snapshot: Snapshot[Any]) -> str:
+    return (
+        f"the server refuses the password of login {_login_of(snapshot)}: somebody changed it, or there is no such"
+        f" login; {_way_to_another(snapshot)}"
+    )
 
 
 def _what_happened(snapshot: Snapshot[Any]) -> str:
@@ -145,7 +165,7 @@ def _conditions(snapshot: Snapshot[Any], outcome: Outcome[Any], verdict: Verdict
         kind is not Kind.RESTING and kind is not Kind.FINE and _overdue(obj, verdict, now)
     )
     works = _works(snapshot, outcome) and reason in _ASIDE
-    found = [_ready(obj, verdict, Kind.FINE if works else kind, generation)]
+    found = [_ready(obj, verdict, Kind.FINE if works and not verdict.unusable else kind, generation)]
     if kind is Kind.FINE:
         found.append(Condition("Synced", "True", "InSync", "the database is as it was asked for", generation))
         return merge(old, found, now)
@@ -181,7 +201,7 @@ def _ready(obj: Object, verdict: Verdict, kind: Kind, generation: int) -> Condit
         return Condition("Ready", "True", "Available", "the database is there and its password works", generation)
     message = verdict.message[:LONGEST_MESSAGE]
     known = find(obj, "Ready")
-    if kind is Kind.NOT_READY or verdict.reason in UNUSABLE or known is None:
+    if kind is Kind.NOT_READY or verdict.unusable or verdict.reason in UNUSABLE or known is None:
         return Condition("Ready", "False", verdict.reason, message, generation)
     if known["status"] == "True":
         return Condition("Ready", "True", known["reason"], known["message"], generation)
@@ -193,7 +213,9 @@ def _at_provider(snapshot: Snapshot[Any], outcome: Outcome[Any], old: Object) ->
     if observed is None:
         return old.get("atProvider")
     found: Object = dict(observed.at_provider)
-    proven = proven_versions(outcome.obj) | {name: version for name, version in outcome.proven.items() if version}
+    refused = _login_of(snapshot) if _is_login_dead(snapshot) else ""
+    known = {name: version for name, version in proven_versions(outcome.obj).items() if name != refused}
+    proven = known | {name: version for name, version in outcome.proven.items() if version}
     if proven:
         found["logins"] = [{"name": name, "version": version} for name, version in sorted(proven.items())][-2:]
     return found
@@ -339,7 +361,8 @@ def requeue_after(snapshot: Snapshot[Any], plan: Plan, status: Object, now: date
         case Rest(reason="Paused"):
             return _until_unpaused(snapshot, now)
         case _ if isinstance(snapshot.step, Await):
-            pace = timedelta(minutes=1) if snapshot.step.unproven else _FOLLOWED
+            followed = follow_after(snapshot, status, now) or _FOLLOWED
+            pace = timedelta(minutes=1) if snapshot.step.unproven else followed
             return _first(pace, _until_overdue(status, now))
         case _ if snapshot.step == Missing(refused=True):
             return timedelta(minutes=1)
@@ -348,6 +371,19 @@ def requeue_after(snapshot: Snapshot[Any], plan: Plan, status: Object, now: date
             left = None if retire_at is None else max(timedelta(seconds=1), retire_at - now)
             pace = _after_trouble(snapshot, status, now, timedelta(minutes=1))
             return left if snapshot.trouble is None else _first(pace, left)
+
+
+def follow_after(snapshot: Snapshot[Any], status: Object, now: datetime) -> timedelta | None:
+    """Return how soon to look at a password that was sent, None where there is none or no login shows when it counts.
+
+    Of one login the former password ends with the next one's beginning: nobody gets in until that is published.
+    """
+    rotation = status.get("rotation") or {}
+    sent_at = reading.instant(str(rotation.get("sentAt", "")))
+    is_awaited = isinstance(snapshot.step, Await) and snapshot.step.closely
+    if not is_awaited or sent_at is None or now - sent_at > _CLOSELY_FOR:
+        return None
+    return _FOLLOWED_CLOSELY
 
 
 def _after_trouble(snapshot: Snapshot[Any], status: Object, now: datetime, usual: timedelta) -> timedelta:
