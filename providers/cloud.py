@@ -203,8 +203,9 @@ class Provider(Generic[SpecT, ConfigT]):
     ProviderConfigs and budgets. A `slow` cloud carries changes out after its answer and
     may not show them at once. `born_with_login` tells whether a create sets the
     password, which a restore does not. `references` are fields that name another managed resource, each with
-    the field that takes what it resolves to. A kind that is not `stateful` has no password and no backup, and is made
-    again when it is lost.
+    the field that takes what it resolves to. `shows_passwords` tells whether a version of `login_versions` changes with
+    a password that anybody sets; where it does not, logins are proven anew at each resync. A kind that is not
+    `stateful` has no password and no backup, and is made again when it is lost.
     """
 
     cloud: str
@@ -231,6 +232,7 @@ class Provider(Generic[SpecT, ConfigT]):
     references: tuple[Reference, ...] = ()
     born_with_login: Callable[[SpecT], bool] = lambda _spec: True
     stateful: bool = True
+    shows_passwords: bool = True
 
 
 @dataclass(frozen=True, slots=True)

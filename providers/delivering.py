@@ -8,7 +8,7 @@ from typing import Generic, assert_never
 from providers import credentials, passwords
 from providers.cloud import ConfigT, Credential, Fence, Provider
 from providers.identity import credentials_key
-from providers.managed import Change, Observed, SpecT
+from providers.managed import Change, Observed, SpecT, describe
 from providers.outcome import Outcome, Said
 from providers.passwords import (
     Await,
@@ -45,6 +45,8 @@ class Delivering(Generic[SpecT, ConfigT]):
             case Introduce(replaces=replaces):
                 credential = await self.pending(snapshot, out)
                 await cloud.set_password(snapshot.target, observed, credential, fence)
+                if observed.password_elsewhere:
+                    self._corrected(Change(("password",), "kept by Fairlead", "kept by another keeper"), out)
                 if self._provider.slow:
                     out.sent, out.resent = credential.password, True
                     return
@@ -55,11 +57,7 @@ class Delivering(Generic[SpecT, ConfigT]):
                 await cloud.set_password(snapshot.target, observed, credential, fence)
                 if await cloud.login(snapshot.target, credential) is Login.REFUSED:
                     raise Transient(_refused_text(username))
-                change = Change(("roles", username, "password"), "as published", "another one")
-                out.corrected += (change,)
-                out.events.append(
-                    Said("Normal", "DriftCorrected", f"{change.shown}: found another one, set the published one")
-                )
+                self._corrected(Change(("roles", username, "password"), "the published one", "another one"), out)
             case Retire(username=username):
                 await cloud.disable(snapshot.target, username, fence)
                 out.retired = True
@@ -67,6 +65,12 @@ class Delivering(Generic[SpecT, ConfigT]):
                 return
             case never:
                 assert_never(never)
+
+    @staticmethod
+    def _corrected(change: Change, out: Outcome[SpecT]) -> None:
+        out.corrected += (change,)
+        text = f"{change.shown}: found {describe(change.have)}, set {describe(change.want)}"
+        out.events.append(Said("Normal", "DriftCorrected", text))
 
     def _rotated(self, username: str, replaces: str, out: Outcome[SpecT]) -> None:
         """Note for the report that a new password counts; one login that stays the same leaves none to retire."""

@@ -338,6 +338,7 @@ class Gatherer(Generic[SpecT, ConfigT]):
     def forget(self, key: Key) -> None:
         """Drop what is remembered of an object that is gone."""
         self._absent_since.pop(key, None)
+        self._passwords.forget(key)
 
     def _scene(self, scene: Scene[SpecT], envelope: Envelope, target: Target[SpecT]) -> Scene[SpecT]:
         match scene.observation:

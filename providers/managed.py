@@ -108,7 +108,8 @@ class Observed(Generic[SpecT]):
     recorded; `facts` is what only its provider understands;
     `at_provider` what people see in status; `state` the cloud's own word for how it is. `usable` tells whether logins
     may work meanwhile, `pending` which fields the cloud's own queue holds, `password_pending` that a password which was
-    sent does not yet count, `restart` what waits for a restart that nobody begins by itself. `tolerated` are
+    sent does not yet count, `password_elsewhere` that another keeper of passwords took it over, `restart` what waits
+    for a restart that nobody begins by itself. `tolerated` are
     differences that `spec` does not show, as nobody is to undo them: a later minor version, grown storage.
     """
 
@@ -123,6 +124,7 @@ class Observed(Generic[SpecT]):
     usable: bool = True
     pending: tuple[str, ...] = ()
     password_pending: bool = False
+    password_elsewhere: bool = False
     restart: str = ""
     tolerated: tuple[Change, ...] = ()
     earlier_ids: tuple[str, ...] = ()

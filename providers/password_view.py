@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
-from typing import Generic
+from typing import Any, Generic
 
 from providers import credentials, reading, secret_check
-from providers.cloud import ConfigT, Credential, Provider, Target
+from providers.cloud import Cloud, ConfigT, Credential, Provider, Target
 from providers.identity import CLAIM_NAME
 from providers.managed import Phase, SpecT
 from providers.passwords import (
@@ -22,6 +22,7 @@ from providers.passwords import (
     keyed_hash,
     refuse_password,
 )
+from providers.proofs import Proofs
 from providers.reading import status_of
 from providers.secret_check import Checked, Unproven, login_of_pending
 from providers.settings import Settings
@@ -42,6 +43,12 @@ class PasswordReader(Generic[SpecT, ConfigT]):
         self._provider = provider
         self._kube = kube
         self._settings = settings
+        # The resync comes a little earlier or later.
+        self._proofs = Proofs(settings.resync / 2)
+
+    def forget(self, key: Key) -> None:
+        """Drop what is remembered of an object that is gone."""
+        self._proofs.forget(key)
 
     async def read(self, snapshot: Snapshot[SpecT]) -> Snapshot[SpecT]:
         """Return the snapshot with credentials, the login that is published, and the password's next step."""
@@ -104,9 +111,14 @@ class PasswordReader(Generic[SpecT, ConfigT]):
         connection, rotation = status.get("connection") or {}, status.get("rotation") or {}
         published_hash = _published_hash(status)
         published = bool(published_hash or snapshot.scene.marks.incarnation)
-        recovered = ""
+        recovered, login = "", await self._login(snapshot)
+        sent = rotation.get("sent") or rotation.get("coming", "")
+        alternates = snapshot.logins[0] != snapshot.logins[1]
         if published and (stored is None or not (stored.kept.current or stored.kept.pending)):
             recovered = await self._recovered(snapshot.obj, published_hash)
+        if recovered and not alternates and await self._tried_recovered(snapshot, recovered) is Login.REFUSED:
+            recovered, login = "", Login.REFUSED
+        delivery, pending_login = await self._delivery(snapshot)
         retire_at = reading.instant(rotation.get("retireAt", ""))
         token, done_token = snapshot.envelope.password_rotation.token or "", rotation.get("token")
         if former_login(connection.get("username", ""), stored.kept if stored is not None else None):
@@ -116,7 +128,7 @@ class PasswordReader(Generic[SpecT, ConfigT]):
             logins=snapshot.logins,
             kept=stored.kept if stored is not None else None,
             published=published,
-            login=await self._login(snapshot),
+            login=login,
             token=token,
             done_token=done_token,
             given=given,
@@ -124,14 +136,24 @@ class PasswordReader(Generic[SpecT, ConfigT]):
             published_login=connection.get("username", ""),
             retiring=rotation.get("retiring", ""),
             retire_at=retire_at,
-            delivery=await self._delivery(snapshot),
+            delivery=delivery,
+            pending_login=pending_login,
             foreign=bool(snapshot.foreign),
+            elsewhere=snapshot.observed is not None and snapshot.observed.password_elsewhere,
+            superseded=not alternates and bool(sent) and sent != published_hash,
         )
 
     async def _recovered(self, obj: Object, published_hash: str) -> str:
         """Take the password back from the claim's connection Secret when its hash is the published one."""
         found = await self._in_use(obj) if published_hash else ""
         return found if found and keyed_hash(self._settings.hash_key, found) == published_hash else ""
+
+    async def _tried_recovered(self, snapshot: Snapshot[SpecT], password: str) -> Login:
+        """Try what was taken back: that of the only login is worth nothing once the server refuses it."""
+        if snapshot.observed is None or snapshot.account is None or not snapshot.observed.usable:
+            return Login.NOT_TRIED
+        credential = Credential(snapshot.target.active or snapshot.logins[0], password)
+        return await snapshot.account.cloud.login(snapshot.target, credential)
 
     async def _in_use(self, obj: Object) -> str:
         """Return the password in the claim's connection Secret, which its tenant may write; empty without one."""
@@ -144,38 +166,68 @@ class PasswordReader(Generic[SpecT, ConfigT]):
             return ""
         return credentials.text_of(secret, "password")
 
-    async def _delivery(self, snapshot: Snapshot[SpecT]) -> Delivery:
-        """Tell what became of the pending password of a cloud that takes its time over it.
+    async def _delivery(self, snapshot: Snapshot[SpecT]) -> tuple[Delivery, Login]:
+        """Tell what became of the pending password of a cloud that takes its time over it, and what its login said.
 
-        A login proves it; where none can be tried, and none is required, that the cloud reports nothing under way once
-        it has settled.
+        A login proves it, from the first look after it was sent; where none can be tried, and none is required, that
+        the cloud reports nothing under way once it has settled.
         """
         observed, stored, account = snapshot.observed, snapshot.stored, snapshot.account
         if observed is None or stored is None or account is None or not stored.kept.pending:
-            return Delivery.NONE
+            return Delivery.NONE, Login.NOT_TRIED
         if not self._provider.slow:
-            return Delivery.NONE
+            return Delivery.NONE, Login.NOT_TRIED
         rotation, now = status_of(snapshot.obj).get("rotation") or {}, self._settings.now()
         sent = rotation.get("sent", "") == keyed_hash(self._settings.hash_key, stored.kept.pending)
         sent_at = reading.instant(rotation.get("sentAt", ""))
-        if observed.phase is not Phase.READY or observed.password_pending:
-            return Delivery.UNDER_WAY if sent else Delivery.NONE
-        username = stored.kept.username or snapshot.logins[0]
-        answer = await account.cloud.login(snapshot.target, Credential(username, stored.kept.pending))
+        answer, is_under_way = Login.NOT_TRIED, observed.phase is not Phase.READY or observed.password_pending
+        if observed.usable and not observed.password_elsewhere:
+            credential = Credential(stored.kept.username or snapshot.logins[0], stored.kept.pending)
+            answer = await account.cloud.login(snapshot.target, credential)
+        if is_under_way and answer is not Login.OK:
+            return (Delivery.UNDER_WAY if sent else Delivery.NONE), answer
         settled = sent and (sent_at is None or now - sent_at >= self._settings.settle)
         rested = sent_at is None or now - sent_at >= _SEND_AGAIN_AFTER
         again = rested and int(rotation.get("sends", 1)) < _MOST_SENDS
-        return delivery_of(answer, sent=sent, settled=settled, again=again, required=account.login_required)
+        judged = Login.REFUSED if observed.password_elsewhere else answer
+        return delivery_of(judged, sent=sent, settled=settled, again=again, required=account.login_required), answer
 
     async def _login(self, snapshot: Snapshot[SpecT]) -> Login:
-        """Try the published login only where the server's row for it changed since it was last proven."""
+        """Try the published login where the server's row for it changed since it was last proven, or a look is due."""
         observed, stored, account = snapshot.observed, snapshot.stored, snapshot.account
-        if observed is None or stored is None or account is None or not stored.kept.current:
+        if observed is None or stored is None or account is None or not stored.kept.current or not observed.usable:
             return Login.NOT_TRIED
         name = stored.kept.username
-        if self._provider.login_versions(observed).get(name, "absent") == proven_versions(snapshot.obj).get(name):
+        credential = Credential(name, stored.kept.current)
+        if self._provider.login_versions(observed).get(name, "absent") != proven_versions(snapshot.obj).get(name):
+            return await account.cloud.login(snapshot.target, credential)
+        if self._provider.shows_passwords:
             return Login.NOT_TRIED
-        return await account.cloud.login(snapshot.target, Credential(name, stored.kept.current))
+        return await self._proven_anew(snapshot, account.cloud, credential)
+
+    async def _proven_anew(self, snapshot: Snapshot[SpecT], cloud: Cloud[SpecT], credential: Credential) -> Login:
+        """Try a proven login where nothing else would show a password that somebody else set."""
+        key, now = key_of(snapshot.obj), self._settings.now()
+        in_doubt = _is_reset_by_others(snapshot)
+        if in_doubt:
+            self._proofs.doubt(key)
+        if not self._proofs.is_due(key, now) and not reading.asked_anew(snapshot.obj):
+            return Login.NOT_TRIED
+        with self._proofs.slot() as is_free:
+            if not is_free:
+                return Login.NOT_TRIED
+            answer = await cloud.login(snapshot.target, credential)
+        if not in_doubt:
+            self._proofs.note(key, now, is_answered=answer is not Login.UNKNOWN)
+        return answer
+
+
+def _is_reset_by_others(snapshot: Snapshot[Any]) -> bool:
+    """Tell whether the cloud is at work on a password that was not sent from here."""
+    observed, stored = snapshot.observed, snapshot.stored
+    sent = (status_of(snapshot.obj).get("rotation") or {}).get("sent")
+    pending = stored is not None and stored.kept.pending
+    return observed is not None and observed.password_pending and not sent and not pending
 
 
 def _with_active(target: Target[SpecT], kept: Kept, logins: tuple[str, str]) -> Target[SpecT]:

@@ -66,8 +66,10 @@ class PasswordView:
 
     `logins` are the names that alternate, or twice the administrator's where there is no other; `given` a user's own
     password ("" when passwords are made here); `published` tells whether a password was ever handed out; `recovered` is
-    one taken back from the connection Secret. `delivery` says what became of the pending one; `foreign` tells that the
-    Secret also holds what somebody else wrote, which is not in `kept`.
+    one taken back from the connection Secret. `delivery` says what became of the pending one, `pending_login` what a
+    login with it did; `foreign` tells that the Secret also holds what somebody else wrote, which is not in `kept`;
+    `elsewhere` that another keeper of passwords took the login over; `superseded` that a password was sent after the
+    published one, and may count by now.
     """
 
     logins: tuple[str, str]
@@ -82,7 +84,10 @@ class PasswordView:
     retiring: str = ""
     retire_at: datetime | None = None
     delivery: Delivery = Delivery.NONE
+    pending_login: Login = Login.NOT_TRIED
     foreign: bool = False
+    elsewhere: bool = False
+    superseded: bool = False
 
     @property
     def alternates(self) -> bool:
@@ -116,10 +121,12 @@ class PutBack:
 class Await:
     """The cloud accepted the password and has not finished: old and new may both be refused or both work.
 
-    `unproven`: it has finished, and only a login that proves it is missing.
+    `unproven`: it has finished, and only a login that proves it is missing. `closely`: a login shows when it counts,
+    and from then on nobody gets in by the former one.
     """
 
     unproven: bool = False
+    closely: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +204,7 @@ def decide_password(  # noqa: PLR0911 - each return is a row of the table
         return _lost(view)
     if kept.pending:
         return _pending(view, kept)
-    if _rotation_asked(view, kept):
+    if view.elsewhere or _rotation_asked(view, kept):
         return Introduce(other(view.logins, kept.username), view.given, replaces=kept.username)
     if view.login is Login.REFUSED:
         # The administrator's password is not set back behind the back of whoever changed it.
@@ -218,7 +225,8 @@ def _pending(view: PasswordView, kept: Kept) -> PasswordStep:
         case Delivery.REFUSED | Delivery.NONE | Delivery.UNPROVEN if view.given and view.given != kept.pending:
             return Introduce(target, view.given, replaces)
         case Delivery.UNDER_WAY | Delivery.UNPROVEN:
-            return Await(unproven=view.delivery is Delivery.UNPROVEN)
+            closely = view.pending_login is Login.REFUSED and bool(kept.current) and not view.alternates
+            return Await(unproven=view.delivery is Delivery.UNPROVEN, closely=closely)
         case Delivery.REFUSED if _rotation_asked(view, kept) and not view.given:
             return Introduce(target, "", replaces)
         case Delivery.REFUSED:
@@ -238,11 +246,12 @@ def _rotation_asked(view: PasswordView, kept: Kept) -> bool:
 def _lost(view: PasswordView) -> PasswordStep:
     if not view.published:
         return Introduce(view.logins[0], view.given)
-    if view.recovered:
+    doomed = view.elsewhere or view.superseded
+    if view.recovered and not doomed:
         return Restore(view.published_login or view.logins[0], view.recovered)
-    if view.given or (view.token and view.token != (view.done_token or "")):
+    if doomed or view.given or (view.token and view.token != (view.done_token or "")):
         return Introduce(other(view.logins, view.published_login), view.given, replaces=view.published_login)
-    return Missing()
+    return Missing(refused=view.login is Login.REFUSED)
 
 
 def unproven_text(where: str) -> str:

@@ -95,6 +95,12 @@ def made_at(obj: Object) -> datetime | None:
     return instant(str(status_of(obj).get(MADE_AT, "")))
 
 
+def asked_anew(obj: Object) -> bool:
+    """Tell whether a person asked for a pass that was not reported yet."""
+    asked = annotations_of(obj).get(REQUESTED_AT, "")[:256]
+    return bool(asked) and asked != status_of(obj).get("lastHandledReconcileAt", "")
+
+
 def paused(obj: Object, now: datetime) -> str:
     """Return why nothing may be changed, empty when it may; a pause whose end has passed is none.
 

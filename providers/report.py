@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, Literal
 
 from providers import consents, reading
 from providers.identity import CA, credentials_key
 from providers.managed import Change, Phase, Present, describe, shared_keys
 from providers.outcome import Outcome
-from providers.passwords import Await, Kept, Missing, keyed_hash, unproven_text
+from providers.passwords import Await, Kept, Login, Missing, keyed_hash, unproven_text
 from providers.plan import Create, Plan, Refuse, Rest, Settled, Update, Wait
 from providers.reading import status_of
 from providers.reasons import UNUSABLE, Kind, deadline_of, kind_of
 from providers.secret_check import still_coming
 from providers.settings import Settings
 from providers.snapshot import Snapshot, proven_versions
-from runtime import secret_rights
 from runtime.conditions import Condition, find, merge, timestamp
 from runtime.objects import Object, annotations_of, generation_of, key_of
 
@@ -26,20 +25,29 @@ TOLERATED = "Tolerated"
 # What waits for a window or a consent says nothing against using the database until then.
 _ASIDE = frozenset({"WaitingForWindow", "DriftHeld", "PendingRestart", "TranslatorChanged", "HeldChange"})
 LONGEST_MESSAGE = 1024
-_FOLLOWED = timedelta(seconds=5)
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Why things are as they are; an empty reason means that nothing is left to do."""
+    """Why things are as they are; an empty reason means that nothing is left to do.
+
+    `unusable`: the published login was tried and refused, whatever else is to be said.
+    """
 
     reason: str = ""
     message: str = ""
     held: tuple[Change, ...] = ()
+    unusable: bool = False
 
 
-def verdict_of(snapshot: Snapshot[Any], plan: Plan) -> Verdict:  # noqa: PLR0911 - one arm for each cause
+def verdict_of(snapshot: Snapshot[Any], plan: Plan) -> Verdict:
     """Reduce a plan and the password's trouble to the one reason that counts most."""
+    if _is_login_dead(snapshot) and not (isinstance(plan, Refuse) and plan.reason in UNUSABLE):
+        return Verdict("PasswordUnknown", _login_refused(snapshot), unusable=True)
+    return _of_plan(snapshot, plan)
+
+
+def _of_plan(snapshot: Snapshot[Any], plan: Plan) -> Verdict:  # noqa: PLR0911 - one arm for each cause
     match plan:
         case Wait(reason="CloudBusy") if isinstance(snapshot.step, Await):
             return _rotating(snapshot)
@@ -61,11 +69,7 @@ def verdict_of(snapshot: Snapshot[Any], plan: Plan) -> Verdict:  # noqa: PLR0911
         case Settled() if isinstance(snapshot.step, Await):
             return _rotating(snapshot)
         case Settled() if snapshot.step == Missing(refused=True):
-            return Verdict(
-                "PasswordUnknown",
-                f"the server refuses the password of login {_login_of(snapshot)}: somebody changed it, or there is no"
-                f" such login; {_way_to_another(snapshot)}",
-            )
+            return Verdict("PasswordUnknown", _login_refused(snapshot))
         case Settled() if isinstance(snapshot.step, Missing):
             return Verdict(
                 "PasswordUnknown",
@@ -74,6 +78,18 @@ def verdict_of(snapshot: Snapshot[Any], plan: Plan) -> Verdict:  # noqa: PLR0911
             )
         case _:
             return Verdict()
+
+
+def _is_login_dead(snapshot: Snapshot[Any]) -> bool:
+    """Tell whether a login to a database that takes logins showed that the published password is no good."""
+    return snapshot.login is Login.REFUSED and snapshot.step == Missing(refused=True)
+
+
+def _login_refused(snapshot: Snapshot[Any]) -> str:
+    return (
+        f"the server refuses the password of login {_login_of(snapshot)}: somebody changed it, or there is no such"
+        f" login; {_way_to_another(snapshot)}"
+    )
 
 
 def _what_happened(snapshot: Snapshot[Any]) -> str:
@@ -145,7 +161,7 @@ def _conditions(snapshot: Snapshot[Any], outcome: Outcome[Any], verdict: Verdict
         kind is not Kind.RESTING and kind is not Kind.FINE and _overdue(obj, verdict, now)
     )
     works = _works(snapshot, outcome) and reason in _ASIDE
-    found = [_ready(obj, verdict, Kind.FINE if works else kind, generation)]
+    found = [_ready(obj, verdict, Kind.FINE if works and not verdict.unusable else kind, generation)]
     if kind is Kind.FINE:
         found.append(Condition("Synced", "True", "InSync", "the database is as it was asked for", generation))
         return merge(old, found, now)
@@ -181,7 +197,7 @@ def _ready(obj: Object, verdict: Verdict, kind: Kind, generation: int) -> Condit
         return Condition("Ready", "True", "Available", "the database is there and its password works", generation)
     message = verdict.message[:LONGEST_MESSAGE]
     known = find(obj, "Ready")
-    if kind is Kind.NOT_READY or verdict.reason in UNUSABLE or known is None:
+    if kind is Kind.NOT_READY or verdict.unusable or verdict.reason in UNUSABLE or known is None:
         return Condition("Ready", "False", verdict.reason, message, generation)
     if known["status"] == "True":
         return Condition("Ready", "True", known["reason"], known["message"], generation)
@@ -193,7 +209,9 @@ def _at_provider(snapshot: Snapshot[Any], outcome: Outcome[Any], old: Object) ->
     if observed is None:
         return old.get("atProvider")
     found: Object = dict(observed.at_provider)
-    proven = proven_versions(outcome.obj) | {name: version for name, version in outcome.proven.items() if version}
+    refused = _login_of(snapshot) if _is_login_dead(snapshot) else ""
+    known = {name: version for name, version in proven_versions(outcome.obj).items() if name != refused}
+    proven = known | {name: version for name, version in outcome.proven.items() if version}
     if proven:
         found["logins"] = [{"name": name, "version": version} for name, version in sorted(proven.items())][-2:]
     return found
@@ -327,49 +345,3 @@ def _rotation(snapshot: Snapshot[Any], outcome: Outcome[Any], settings: Settings
     if not old and outcome.stored is not None and outcome.stored.kept.current:
         return {"token": token}
     return old
-
-
-def requeue_after(snapshot: Snapshot[Any], plan: Plan, status: Object, now: datetime) -> timedelta | None:
-    """Return when to look again; None leaves it to the resync."""
-    match plan:
-        case Wait(after=after):
-            return _first(after, _until_overdue(status, now))
-        case Refuse():
-            return _first(_after_trouble(snapshot, status, now, timedelta(minutes=5)), _until_overdue(status, now))
-        case Rest(reason="Paused"):
-            return _until_unpaused(snapshot, now)
-        case _ if isinstance(snapshot.step, Await):
-            pace = timedelta(minutes=1) if snapshot.step.unproven else _FOLLOWED
-            return _first(pace, _until_overdue(status, now))
-        case _ if snapshot.step == Missing(refused=True):
-            return timedelta(minutes=1)
-        case _:
-            retire_at = reading.instant(str((status.get("rotation") or {}).get("retireAt", "")))
-            left = None if retire_at is None else max(timedelta(seconds=1), retire_at - now)
-            pace = _after_trouble(snapshot, status, now, timedelta(minutes=1))
-            return left if snapshot.trouble is None else _first(pace, left)
-
-
-def _after_trouble(snapshot: Snapshot[Any], status: Object, now: datetime, usual: timedelta) -> timedelta:
-    is_denied = snapshot.trouble is not None and snapshot.trouble[0] == secret_rights.REASON
-    return secret_rights.look_again({"status": status}, now) if is_denied else usual
-
-
-def _until_unpaused(snapshot: Snapshot[Any], now: datetime) -> timedelta | None:
-    paused = (snapshot.obj, snapshot.account.config_object if snapshot.account is not None else {"metadata": {}})
-    left = [pause for pause in (reading.pause_left(each, now) for each in paused) if pause is not None]
-    return max(min(left), timedelta(seconds=1)) if left else None
-
-
-def _until_overdue(status: Object, now: datetime) -> timedelta | None:
-    reconciling = find({"status": status}, "Reconciling")
-    if reconciling is None:
-        return None
-    since = reading.instant(str(reconciling.get("lastTransitionTime", "")))
-    if since is None:
-        return None
-    return max(timedelta(seconds=1), since + deadline_of(kind_of(str(reconciling["reason"]))) - now)
-
-
-def _first(one: timedelta, other: timedelta | None) -> timedelta:
-    return one if other is None else min(one, other)

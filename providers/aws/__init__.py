@@ -57,6 +57,7 @@ PROVIDER: Provider[RDSInstanceParameters, ProviderConfigSpec] = Provider(
     view=RdsInstances,
     beside=(subnet_groups.KIND, parameter_groups.KIND),
     slow=True,
+    shows_passwords=False,
     born_with_login=lambda spec: not birth.restored(spec),
     references=(
         Reference("db_subnet_group_name_ref", "db_subnet_group_name", "dbSubnetGroupName", _SUBNET_GROUPS),

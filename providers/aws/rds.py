@@ -154,14 +154,20 @@ class RdsInstances:
         await self._account.call("modify_db_instance", f"change instance {observed.name}", fence=fence, **parameters)
 
     async def set_password(self, target: Where, observed: Seen, credential: Credential, fence: Fence) -> None:
-        """Give the administrator a password, which RDS does at once and without touching its queue."""
+        """Give the administrator a password, which RDS does at once and without touching its queue.
+
+        Where Secrets Manager was made its keeper that ends by the same call (ModifyDBInstance,
+        ManageMasterUserPassword: turned off, MasterUserPassword must be given).
+        """
         del target
+        kept_elsewhere = {"ManageMasterUserPassword": False} if observed.password_elsewhere else {}
         await self._modify(
             observed,
             fence,
             DBInstanceIdentifier=observed.name,
             MasterUserPassword=credential.password,
             ApplyImmediately=False,
+            **kept_elsewhere,
         )
 
     async def login(self, target: Where, credential: Credential) -> Login:

@@ -21,6 +21,7 @@ _SHUT = frozenset({
     "creating", "deleting", "delete-precheck", "rebooting", "renaming", "starting", "stopping", "upgrading",
     "moving-to-vpc", "converting-to-vpc", "storage-full",
 })  # fmt: skip
+RESETTING = "resetting-master-credentials"
 STORAGE = frozenset({"allocatedStorage", "storageType", "iops", "storageThroughput"})
 UNSNAPSHOTTABLE = frozenset({"failed", "incompatible-restore", "incompatible-network"})
 """States of which RDS takes no final snapshot (DeleteDBInstance, SkipFinalSnapshot)."""

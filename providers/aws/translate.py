@@ -56,7 +56,8 @@ def observed(answer: Answer, tags: Mapping[str, str], target: Where) -> Observed
         state=status,
         usable=states.usable(status),
         pending=tuple(sorted(facts.pending)),
-        password_pending="MasterUserPassword" in waiting,
+        password_pending="MasterUserPassword" in waiting or status == states.RESETTING,
+        password_elsewhere=bool(answer.get("MasterUserSecret")),
         restart=_restart(answer),
         tolerated=tuple(_tolerated(facts, target.spec)),
     )

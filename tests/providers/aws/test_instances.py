@@ -136,3 +136,22 @@ async def test_a_final_snapshots_name_that_anothers_has_is_passed_over(
 async def _snapshot_is_there(account: AwsAccount, name: str) -> bool:
     answer = await account.call("describe_db_snapshots", "look", DBInstanceIdentifier=name)
     return all(one["Status"] == "available" for one in answer["DBSnapshots"])
+
+
+async def test_a_password_that_secrets_manager_took_over_is_seen_and_taken_back(account: AwsAccount) -> None:
+    cloud, target, seen = await _made(account, "fl-kept-elsewhere")
+    assert seen.password_elsewhere is False
+    await account.call(
+        "modify_db_instance", "hand it over", DBInstanceIdentifier=target.name, ManageMasterUserPassword=True,
+        ApplyImmediately=True,
+    )  # fmt: skip
+
+    async def kept_elsewhere(*, expected: bool) -> Seen | None:
+        found = await cloud.observe(target)
+        assert isinstance(found, Present)
+        settled = found.observed.state == "available" and not found.observed.password_pending
+        return found.observed if settled and found.observed.password_elsewhere is expected else None
+
+    seen = await eventually(lambda: kept_elsewhere(expected=True), "another keeper has the password")
+    await cloud.set_password(target, seen, Credential("app", "Sufficient-3"), _fence())
+    await eventually(lambda: kept_elsewhere(expected=False), "the password is Fairlead's again")

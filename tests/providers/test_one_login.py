@@ -1,0 +1,252 @@
+"""Passes over a cloud with one login, whose role has one password at a time, as PostgreSQL has it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from providers.cloud import Credential, Fence, Target
+from providers.credentials import text_of
+from providers.managed import Absent, Observed, Phase, Present
+from providers.passwords import keyed_hash
+from providers.reading import Operation
+from runtime.objects import SECRETS, Key, Object
+from runtime.results import Result
+from tests.providers.test_slow import LateCloud, late
+from tests.providers.toy import TOYS, ToyParameters
+from tests.providers.world import World
+
+pytestmark = pytest.mark.asyncio
+CREDENTIALS = Key("team", "db-credentials")
+
+
+@dataclass
+class OneLogin(LateCloud):
+    """A reset counts `counts_after` looks after its answer, and is shown as under way for `resets` of them."""
+
+    reachable: bool = True
+    counts_after: int = 0
+    resets: int = 20
+    left: int = 0
+    coming: str = field(default="", repr=False)
+    elsewhere: bool = False
+    state: str = "fine"
+    accepts: bool = True
+
+    async def observe(self, target: Target[ToyParameters]) -> Present[ToyParameters] | Absent:
+        seen = await super().observe(target)
+        if isinstance(seen, Absent):
+            return seen
+        if self.coming and self.resets - self.left >= self.counts_after:
+            self.toys[target.name].passwords["boss"], self.coming = self.coming, ""
+        resetting = self.left > 0
+        self.left = max(0, self.left - 1)
+        observed = replace(seen.observed, password_elsewhere=self.elsewhere)
+        if resetting:
+            observed = replace(observed, phase=Phase.BUSY, state="resetting", password_pending=True)
+        return Present(observed)
+
+    async def set_password(
+        self, target: Target[ToyParameters], observed: Observed[ToyParameters], credential: Credential, fence: Fence
+    ) -> Operation | None:
+        del target, observed
+        fence.check()
+        self.calls.append("set_password")
+        if self.accepts:
+            self.coming, self.left, self.elsewhere = credential.password, self.resets, False
+        return None
+
+    def by_hand(self, password: str, *, shown: bool) -> None:
+        """Reset the password as a person does at the cloud's console."""
+        self.coming, self.left = password, self.resets if shown else 0
+        if not shown:
+            (toy,) = self.toys.values()
+            toy.passwords["boss"], self.coming = password, ""
+
+
+def world_of(cloud: OneLogin) -> World:
+    provider = replace(late(cloud), login_versions=lambda _observed: {"boss": "1"}, shows_passwords=False)
+    return World(cloud, provider=provider)
+
+
+async def _ready(world: World, **spec: Any) -> None:
+    world.ask(**spec)
+    obj = world.get() or {}
+    obj["metadata"].setdefault("labels", {})["fairlead.dev/claim"] = "claim-uid"
+    obj["metadata"].setdefault("annotations", {})["fairlead.dev/claim-name"] = "shop"
+    world.kube.put(TOYS, obj)
+    await world.settle(most=60)
+    assert (world.reason("Ready"), world.reason()) == ("Available", "InSync")
+
+
+def _published(world: World) -> str:
+    """Return the current password once the status publishes it, as the composer copies it; else what it copied last."""
+    secret = world.kube.objects.get((SECRETS.plural, CREDENTIALS))
+    current = text_of(secret, "current") if secret is not None else ""
+    hash_ = (world.get() or {})["status"]["connection"]["passwordRef"]["hash"]
+    assert keyed_hash(b"key", current) == hash_
+    return current
+
+
+def _connect(world: World) -> None:
+    body: Object = {"metadata": {"name": "shop-connection", "namespace": "team"}}
+    secret = world.kube.objects[SECRETS.plural, CREDENTIALS]
+    world.kube.put(SECRETS, body | {"data": {"password": secret["data"]["current"]}})
+
+
+def _role(cloud: OneLogin) -> str:
+    (toy,) = cloud.toys.values()
+    return toy.passwords["boss"]
+
+
+async def _run(world: World, time: timedelta) -> None:
+    until = world.now + time
+    while world.now < until:
+        result = await world.step()
+        after = result.requeue_after if isinstance(result, Result) else None
+        world.now += min(after or timedelta(minutes=10), until - world.now)
+
+
+@pytest.mark.parametrize("counts_after", [0, 1, 10])
+async def test_a_new_password_is_published_at_the_first_login_that_it_opens(counts_after: int) -> None:
+    cloud = OneLogin(counts_after=counts_after)
+    world = world_of(cloud)
+    await _ready(world)
+    world.ask(passwordRotation={"token": "2"})
+    _keep_claim(world)
+    locked_out = timedelta()
+    for _ in range(200):
+        before = world.now
+        result = await world.step()
+        after = (result.requeue_after if isinstance(result, Result) else None) or timedelta(minutes=1)
+        world.now += after
+        if _published(world) != _role(cloud):
+            locked_out += world.now - before
+        assert world.reason("Ready") == "Available"
+        if after >= timedelta(minutes=1):
+            break
+    assert cloud.calls == ["create", "set_password"]
+    assert locked_out <= timedelta(seconds=1)
+    await world.settle(most=60)
+    assert world.reason() == "InSync"
+
+
+def _keep_claim(world: World) -> None:
+    obj = world.get() or {}
+    obj["metadata"].setdefault("annotations", {})["fairlead.dev/claim-name"] = "shop"
+    world.kube.put(TOYS, obj)
+
+
+async def test_an_edit_that_waits_for_consent_keeps_no_password_from_being_published() -> None:
+    cloud = OneLogin()
+    world = world_of(cloud)
+    await _ready(world)
+    world.ask(passwordRotation={"token": "2"})
+    await world.step()
+    assert cloud.calls[-1] == "set_password"
+    world.ask(size=101, passwordRotation={"token": "2"})
+    await _run(world, timedelta(minutes=2))
+    assert world.reason() == "InvalidValue"
+    assert _published(world) == _role(cloud)
+
+
+@pytest.mark.parametrize("after_looks", [1, 5, 19])
+async def test_a_secret_that_is_lost_during_a_reset_locks_nobody_out(after_looks: int) -> None:
+    cloud = OneLogin(counts_after=15)
+    world = world_of(cloud)
+    await _ready(world)
+    _connect(world)
+    world.ask(passwordRotation={"token": "2"})
+    while cloud.calls[-1] != "set_password":
+        await world.step()
+    cloud.left = min(cloud.left, cloud.resets - after_looks) if after_looks < cloud.resets else 0
+    del world.kube.objects[SECRETS.plural, CREDENTIALS]
+    await _run(world, timedelta(minutes=30))
+    assert (world.reason("Ready"), world.reason()) == ("Available", "InSync")
+    assert _published(world) == _role(cloud)
+    assert cloud.calls == ["create", "set_password", "set_password"]
+
+
+@pytest.mark.parametrize("works", [True, False])
+async def test_what_is_taken_back_from_the_connection_is_proven_by_a_login(*, works: bool) -> None:
+    cloud = OneLogin()
+    world = world_of(cloud)
+    await _ready(world)
+    _connect(world)
+    del world.kube.objects[SECRETS.plural, CREDENTIALS]
+    if not works:
+        cloud.by_hand("another-password", shown=False)
+    await _run(world, timedelta(minutes=1))
+    if works:
+        assert (world.reason("Ready"), _published(world)) == ("Available", _role(cloud))
+    else:
+        assert (world.reason("Ready"), world.reason()) == ("PasswordUnknown", "PasswordUnknown")
+    assert cloud.calls == ["create"]
+
+
+@pytest.mark.parametrize("shown", [True, False])
+async def test_a_login_that_died_by_anothers_hand_is_found_and_said(*, shown: bool) -> None:
+    cloud = OneLogin()
+    world = world_of(cloud)
+    await _ready(world)
+    await _run(world, timedelta(minutes=30))
+    cloud.by_hand("another-password", shown=shown)
+    # A reset that is shown is seen by the sweep; one that is not, at the next resync.
+    await _run(world, timedelta(minutes=2 if shown else 11))
+    assert (world.reason("Ready"), world.reason()) == ("PasswordUnknown", "PasswordUnknown")
+    assert "passwordRotation.token" in str((world.get() or {})["status"]["conditions"])
+    assert _condition(world, "Ready")["status"] == "False"
+    written = len(world.kube.writes)
+    await _run(world, timedelta(hours=1))
+    assert len(world.kube.writes) == written
+
+    cloud.by_hand(_published(world), shown=False)
+    await _run(world, timedelta(minutes=2))
+    assert (world.reason("Ready"), world.reason()) == ("Available", "InSync")
+
+    cloud.by_hand("a-third-password", shown=False)
+    world.annotate(**{"reconcile-requested-at": "now"})
+    await world.step()
+    assert world.reason("Ready") == "PasswordUnknown"
+    world.ask(passwordRotation={"token": "2"})
+    await _run(world, timedelta(minutes=5))
+    assert (world.reason("Ready"), world.reason(), _published(world)) == ("Available", "InSync", _role(cloud))
+
+
+def _condition(world: World, kind: str) -> Object:
+    conditions = (world.get() or {})["status"]["conditions"]
+    return next(one for one in conditions if one["type"] == kind)
+
+
+async def test_a_proof_is_renewed_at_each_resync_and_writes_nothing() -> None:
+    cloud = OneLogin()
+    world = world_of(cloud)
+    await _ready(world)
+    written = len(world.kube.writes)
+    await _run(world, timedelta(hours=2))
+    assert len(world.kube.writes) == written
+
+
+async def test_a_password_that_another_keeper_took_over_is_taken_back() -> None:
+    cloud = OneLogin()
+    world = world_of(cloud)
+    await _ready(world)
+    cloud.elsewhere = True
+    cloud.by_hand("the-keepers-password", shown=False)
+    await _run(world, timedelta(minutes=12))
+    assert (world.reason("Ready"), world.reason(), _published(world)) == ("Available", "InSync", _role(cloud))
+    assert cloud.calls == ["create", "set_password"]
+    assert "another keeper" in str((world.get() or {})["status"]["drift"])
+
+
+async def test_taking_a_password_back_is_tried_three_times_and_then_said() -> None:
+    cloud = OneLogin(accepts=False)
+    world = world_of(cloud)
+    await _ready(world)
+    cloud.elsewhere = True
+    await _run(world, timedelta(hours=3))
+    assert world.reason() == "PasswordUnknown"
+    assert cloud.calls == ["create", *["set_password"] * 3]
