@@ -54,20 +54,20 @@ def test_the_moment_is_chosen_from_the_request_to_the_resets_end(
     rig.born()
     rig.at_real_length()
     rig.control("POST", "behaviour", {"password_after_s": after_s})
-    told = f"password db-1 {NEW}"
+    line = f"password db-1 {NEW}"
 
     reply = rig.rds.modify_db_instance(**DB, MasterUserPassword=NEW)["DBInstance"]
     assert (reply["DBInstanceStatus"], reply["PendingModifiedValues"]) == ("available", {"MasterUserPassword": "****"})
     if after_s:
         rig.advance(after_s - 1)
         rig.look()
-        assert told not in databases.told
+        assert line not in databases.told
         rig.advance(1)
-    rig.until(lambda _: told in databases.told)
+    rig.until(lambda _: line in databases.told)
     assert rig.look()["DBInstanceStatus"] in {status, "available" if after_s == RESET_S else status}
     rig.advance(RESET_S)
     after = rig.rest()
-    assert (after["PendingModifiedValues"], databases.told.count(told)) == ({}, 1)
+    assert (after["PendingModifiedValues"], databases.told.count(line)) == ({}, 1)
 
 
 @pytest.mark.parametrize("after_s", [-1, RESET_S + 1])

@@ -38,8 +38,8 @@ def _shown(instance: dict[str, Any], *names: str) -> dict[str, Any]:
 
 
 def _snapshot(cloud: Cloud, name: str = "kept") -> dict[str, Any]:
-    found: dict[str, Any] = cloud.rds.describe_db_snapshots(DBSnapshotIdentifier=name)["DBSnapshots"][0]
-    return found
+    snapshot: dict[str, Any] = cloud.rds.describe_db_snapshots(DBSnapshotIdentifier=name)["DBSnapshots"][0]
+    return snapshot
 
 
 def _taken(cloud: Cloud, **born: Any) -> None:
@@ -48,12 +48,12 @@ def _taken(cloud: Cloud, **born: Any) -> None:
     cloud.rest()
 
 
-def _restored(cloud: Cloud, **given: Any) -> dict[str, Any]:
+def _restored(cloud: Cloud, **parameters: Any) -> dict[str, Any]:
     """Restore a snapshot; return the reply."""
     _taken(cloud, **KEPT, DBInstanceClass="db.m6g.large")
     cloud.at_real_length()
     names = {"DBInstanceIdentifier": "db-2", "DBSnapshotIdentifier": "kept"}
-    reply: dict[str, Any] = cloud.rds.restore_db_instance_from_db_snapshot(**names, **given)["DBInstance"]
+    reply: dict[str, Any] = cloud.rds.restore_db_instance_from_db_snapshot(**names, **parameters)["DBInstance"]
     return reply
 
 
@@ -61,8 +61,8 @@ def _to_point_in_time(cloud: Cloud) -> dict[str, Any]:
     cloud.born(**KEPT)
     names = {"SourceDBInstanceIdentifier": "db-1", "TargetDBInstanceIdentifier": "db-2"}
     reply = cloud.rds.restore_db_instance_to_point_in_time(**names, UseLatestRestorableTime=True)
-    found: dict[str, Any] = reply["DBInstance"]
-    return found
+    instance: dict[str, Any] = reply["DBInstance"]
+    return instance
 
 
 def _from_retained(cloud: Cloud) -> dict[str, Any]:
@@ -73,8 +73,8 @@ def _from_retained(cloud: Cloud) -> dict[str, Any]:
     reply = cloud.rds.restore_db_instance_to_point_in_time(
         SourceDbiResourceId=source["DbiResourceId"], TargetDBInstanceIdentifier="db-2", UseLatestRestorableTime=True
     )
-    found: dict[str, Any] = reply["DBInstance"]
-    return found
+    instance: dict[str, Any] = reply["DBInstance"]
+    return instance
 
 
 def _born_after_a_restore(cloud: Cloud) -> dict[str, Any]:
@@ -154,7 +154,7 @@ def _throughput(cloud: Cloud) -> object:
 def _listed(cloud: Cloud) -> object:
     _taken(cloud)
     shown = cloud.look()
-    outposts = [each["SubnetOutpost"] for each in shown["DBSubnetGroup"]["Subnets"]]
+    outposts = [subnet["SubnetOutpost"] for subnet in shown["DBSubnetGroup"]["Subnets"]]
     return outposts[:1], shown["StatusInfos"], _shown(_snapshot(cloud), "ProcessorFeatures", "SourceRegion")
 
 
@@ -240,7 +240,7 @@ FACTS = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("fact", FACTS, ids=[each.says for each in FACTS])
+@pytest.mark.parametrize("fact", FACTS, ids=[fact.says for fact in FACTS])
 def test_the_service_does_as_was_recorded(fact: Fact, cloud: Cloud) -> None:
     assert fact.see(cloud) == fact.seen
 
