@@ -19,6 +19,8 @@ from devcloud.aws.steps import Became, SetPassword, Step
 RESET_S: Final = 26.0
 """How long a reset takes, from the request to `available`, before the clock's `durations`."""
 _LEAD_S = 5.0  # the instance still shows its former status
+MIDDLE_S: Final = (_LEAD_S + RESET_S) / 2
+"""The middle of `resetting-master-credentials`, in seconds after the request."""
 _STATUS = "resetting-master-credentials"
 
 
