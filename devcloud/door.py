@@ -1,8 +1,8 @@
 """Who may enter a simulated instance: the login, taken in the front, for a server that then trusts the front.
 
-A cloud lets two passwords in while it changes one, refuses logins of a stopped instance, and starts a server behind
-an address; PostgreSQL alone does none of it. The dialogue is that of its manual, "Message Flow: Start-up" and "SASL
-Authentication".
+A cloud refuses logins of a stopped instance, swallows packets of those whom its firewall shuts out, and starts a server
+behind an address; PostgreSQL alone does none of it. The dialogue is that of its manual, "Message Flow: Start-up" and
+"SASL Authentication".
 """
 
 import asyncio
@@ -35,9 +35,9 @@ class Silence:
 
 @dataclass(frozen=True, slots=True)
 class Admit:
-    """Let in whoever proves one of these passwords; none of them where the role has none."""
+    """Let in whoever proves this password; nobody where the role has none."""
 
-    verifiers: tuple[Verifier, ...]
+    verifier: Verifier | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ async def authenticate(
     Raises:
         EOFError: The client went away, or speaks something else.
     """
-    exchange = ServerExchange(admit.verifiers or (Verifier.of_nobody(),))
+    exchange = ServerExchange(admit.verifier or Verifier.of_nobody())
     refusal = Refuse("28P01", f'password authentication failed for user "{caller.user}"')
     await _ask(writer, _SASL, _MECHANISM + b"\0\0")
     mechanism, _, rest = (await _answer(reader)).partition(b"\0")

@@ -45,7 +45,6 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
         username: The administrator's login.
         database: The database that it was born with, None for none.
         verifier: Of the administrator's password, as long as there is no server that keeps it.
-        former: Of the password before, while both log in.
         is_stopped: Whether it refuses.
         is_born: Whether there are data: made at the first login, or copied.
     """
@@ -56,7 +55,6 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     username: str
     database: str | None
     verifier: str
-    former: str | None = None
     is_stopped: bool = False
     is_born: bool = False
 
@@ -179,24 +177,19 @@ class Instance:
             self._remember(name=name, host=host, port=port)
             await self._listen()
 
-    async def set_password(self, password: str, *, settled: bool) -> None:
-        """Let a password of the administrator in, beside the former one or alone."""
+    async def set_password(self, password: str) -> None:
+        """Give the administrator a password, in place of the one before."""
         async with self._lock:
-            current = await self._verifier()
-            parsed = Verifier.parse(current)
-            salt = None if parsed is None else parsed.salt
-            # The same salt: a client hashes with one, whichever password it has.
-            new = scram_verifier(password, salt=salt)
-            former = self._record.former if new == current else current
-            self._remember(verifier=new, former=None if settled else former)
-            if new != current and self._record.is_born:
+            verifier = scram_verifier(password)
+            self._remember(verifier=verifier)
+            if self._record.is_born:
                 server = await self._running()
-                await server.execute(_password_change(self._record.username, new))
+                await server.execute(_password_change(self._record.username, verifier))
 
     async def copy_to(self, folder: Path) -> Record:
         """Copy its data, where it has any yet, into a folder, sessions going on; return what else there is to know."""
         async with self._lock:
-            record = msgspec.structs.replace(self._record, verifier=await self._verifier(), former=None)
+            record = msgspec.structs.replace(self._record, verifier=await self._verifier())
             if record.is_born and self._is_running():
                 await pgcopies.back_up(await self._running(), self._folder, folder)
             elif record.is_born:
@@ -227,9 +220,7 @@ class Instance:
         except (DevcloudError, psycopg.Error) as error:
             print(f"instance {self._record.name}: no login: {error}", file=sys.stderr, flush=True)
             return Refuse("57P03", "the database system is not accepting connections")
-        texts = [current, self._record.former if caller.user == self._record.username else None]
-        parsed = (Verifier.parse(text) for text in texts if text is not None)
-        return Admit(tuple(one for one in parsed if one is not None))
+        return Admit(None if current is None else Verifier.parse(current))
 
     # Its parts, under the lock
 

@@ -1,7 +1,6 @@
 """SCRAM: the verifiers that PostgreSQL keeps, and the server's side of a login by them.
 
-Computed here, so that a server never sees a password, and so that two passwords can be valid at once, as in a cloud
-while it changes one: PostgreSQL itself keeps a single verifier per role.
+Computed here, so that a server never sees a password. As in PostgreSQL there is a single verifier for a role.
 """
 
 import base64
@@ -20,19 +19,19 @@ class ScramError(Exception):
     """The client spoke no SCRAM-SHA-256, or did not prove a password."""
 
 
-def scram_verifier(password: str, *, salt: bytes | None = None, iterations: int = _ITERATIONS) -> str:
+def scram_verifier(password: str) -> str:
     """Return what PostgreSQL stores for an ASCII password, so that the plain one never reaches a statement log.
 
     The format is that of `pg_authid.rolpassword`, SCRAM-SHA-256 (RFC 5802 section 3, RFC 7677).
     """
-    salt = secrets.token_bytes(_SALT_BYTES) if salt is None else salt
-    salted = hashlib.pbkdf2_hmac("sha256", password.encode("ascii"), salt, iterations)
+    salt = secrets.token_bytes(_SALT_BYTES)
+    salted = hashlib.pbkdf2_hmac("sha256", password.encode("ascii"), salt, _ITERATIONS)
     client_key = hmac.digest(salted, b"Client Key", "sha256")
     stored_key = hashlib.sha256(client_key).digest()
     server_key = hmac.digest(salted, b"Server Key", "sha256")
     encoded = (base64.b64encode(part).decode() for part in (salt, stored_key, server_key))
     salt_text, stored_text, server_text = encoded
-    return f"SCRAM-SHA-256${iterations}:{salt_text}${stored_text}:{server_text}"
+    return f"SCRAM-SHA-256${_ITERATIONS}:{salt_text}${stored_text}:{server_text}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +69,10 @@ class Verifier:
 
 
 class ServerExchange:
-    """The server's side of one login (RFC 5802 section 5), without channel binding; each verifier may be the one."""
+    """The server's side of one login (RFC 5802 section 5), without channel binding."""
 
-    def __init__(self, verifiers: tuple[Verifier, ...]) -> None:
-        self._first = verifiers[0]
-        # The client hashes with the one salt that it is told.
-        self._verifiers = [
-            one for one in verifiers if (one.salt, one.iterations) == (self._first.salt, self._first.iterations)
-        ]
+    def __init__(self, verifier: Verifier) -> None:
+        self._verifier = verifier
         self._nonce = secrets.token_urlsafe(18)
         self._header = ""
         self._so_far = ""
@@ -95,8 +90,8 @@ class ServerExchange:
             raise ScramError
         self._header = f"{flag},{identity},"
         self._nonce = nonce + self._nonce
-        salt = base64.b64encode(self._first.salt).decode()
-        server_first = f"r={self._nonce},s={salt},i={self._first.iterations}"
+        salt = base64.b64encode(self._verifier.salt).decode()
+        server_first = f"r={self._nonce},s={salt},i={self._verifier.iterations}"
         self._so_far = f"{bare},{server_first}"
         return server_first
 
@@ -104,7 +99,7 @@ class ServerExchange:
         """Answer the client's proof with ours.
 
         Raises:
-            ScramError: No verifier is proven, or the message does not follow from the first.
+            ScramError: The password is not proven, or the message does not follow from the first.
         """
         without_proof, _, _ = client_final.rpartition(",p=")
         binding, nonce = _attribute("c", client_final), _attribute("r", client_final)
@@ -115,10 +110,9 @@ class ServerExchange:
             proof = base64.b64decode(_attribute("p", client_final), validate=True)
         except binascii.Error as error:
             raise ScramError from error
-        for verifier in self._verifiers:
-            if verifier.is_proven(proof, message):
-                return f"v={base64.b64encode(hmac.digest(verifier.server_key, message, 'sha256')).decode()}"
-        raise ScramError
+        if not self._verifier.is_proven(proof, message):
+            raise ScramError
+        return f"v={base64.b64encode(hmac.digest(self._verifier.server_key, message, 'sha256')).decode()}"
 
 
 def _attribute(name: str, message: str) -> str:

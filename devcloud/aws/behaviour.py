@@ -1,8 +1,10 @@
 """What tests choose of the service's conduct beside its rules: lag, quotas, capacity, rate, a robot. Pure."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
+
+from devcloud.aws.master_password import MIDDLE_S, RESET_S
 
 
 class Quotas(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -48,6 +50,13 @@ class Behaviour(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         quotas: How much there may be.
         no_capacity: Classes of which there are none left.
         hidden_versions: Engine versions that are not offered any more; present instances keep theirs.
+        password_after_s: How long after ModifyDBInstance a new master password takes the former one's place, before
+            the clock's `durations`: 0 is with the request itself, while the instance still shows its former status; the
+            most is the reset's end. By default it is in the middle of `resetting-master-credentials`.
+        storage_initialization_s: How long an instance shows `storage-initialization` after a restore, before the
+            clock's `durations`; 0 for never.
+        failing_snapshots: Patterns of identifiers of manual and final snapshots that end `failed`. A deletion goes on
+            all the same, which is the worst for whoever relies on its final snapshot; AWS does not say what happens.
     """
 
     list_lag_s: float = 0.0
@@ -58,3 +67,6 @@ class Behaviour(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     quotas: Quotas = Quotas()
     no_capacity: tuple[str, ...] = ()
     hidden_versions: tuple[str, ...] = ()
+    password_after_s: Annotated[float, msgspec.Meta(ge=0, le=RESET_S)] = MIDDLE_S
+    storage_initialization_s: float = 0.0
+    failing_snapshots: tuple[str, ...] = ()

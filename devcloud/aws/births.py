@@ -7,17 +7,18 @@ import msgspec
 from devcloud.aws import catalog, windows
 from devcloud.aws.asked import Asked
 from devcloud.aws.lifecycle import daily_backup
+from devcloud.aws.master_password import born, secret_of
 from devcloud.aws.model import (
+    NOTHING_PENDING,
     CertificateDetails,
     Instance,
-    MasterUserSecret,
     OptionStatus,
     ParameterStatus,
     Pending,
     SecurityGroup,
     SubnetGroup,
 )
-from devcloud.aws.steps import Addressed, Became, Record, Step, Work
+from devcloud.aws.steps import Addressed, Became, Copy, End, Initializing, Record, Restore, Step, Work
 
 _CERTIFICATE_LIFE = timedelta(days=365)
 
@@ -86,7 +87,7 @@ def instance_of(asked: Asked, resolved: Resolved) -> Instance:  # long: one shap
         iops=iops,
         storage_throughput=throughput,
         option_group_memberships=(
-            OptionStatus(option_group_name=asked.option_group_name or default_option_group(resolved.version)),
+            OptionStatus(option_group_name=asked.option_group_name or catalog.option_group(resolved.version)),
         ),
         # The API: true by default only in the group `default`.
         publicly_accessible=resolved.subnet_group.db_subnet_group_name == "default"
@@ -113,22 +114,9 @@ def instance_of(asked: Asked, resolved: Resolved) -> Instance:  # long: one shap
         max_allocated_storage=asked.max_allocated_storage,
         tag_list=asked.tags or (),
         network_type=asked.network_type or "IPV4",
-        master_user_secret=master_user_secret(asked, resolved.arn),
+        master_user_secret=secret_of(asked, resolved.arn),
         dedicated_log_volume=bool(asked.dedicated_log_volume),
         engine_lifecycle_support=asked.engine_lifecycle_support or "open-source-rds-extended-support",
-    )
-
-
-def master_user_secret(asked: Asked, arn: str) -> MasterUserSecret | None:
-    """Return the secret of a password that Secrets Manager keeps; None when the user keeps it."""
-    if not asked.manage_master_user_password:
-        return None
-    _, _, _, region, account, *_, name = arn.split(":")
-    place = f"{region}:{account}"
-    return MasterUserSecret(
-        secret_arn=f"arn:aws:secretsmanager:{place}:secret:rds!db-{name}",
-        secret_status="active",  # noqa: S106 - its status
-        kms_key_id=asked.master_user_secret_kms_key_id or f"arn:aws:kms:{place}:key/aws-managed",
     )
 
 
@@ -137,13 +125,11 @@ def storage_type(asked: Asked) -> str:
     return asked.storage_type or ("io1" if asked.iops is not None else "gp3")
 
 
-def default_option_group(version: str) -> str:
-    """Return the option group of a version."""
-    return f"default:{catalog.ENGINE}-{catalog.major(version)}"
-
-
 def record_of(asked: Asked, resolved: Resolved, work: Work, *, births: tuple[int, ...] = (5,)) -> Record:
     """Return a new instance's record with its steps: `creating`, `backing-up`, `available`.
+
+    It shows its zone before its endpoint, and that of its standby with the endpoint (cloud-custodian's recording
+    `test_rds_minor_upgrade_do`).
 
     Args:
         asked: The request.
@@ -156,13 +142,15 @@ def record_of(asked: Asked, resolved: Resolved, work: Work, *, births: tuple[int
     details = CertificateDetails(
         ca_identifier=shown.ca_certificate_identifier, valid_till=resolved.now + _CERTIFICATE_LIFE
     )
-    placed: dict[str, object] = {
-        "availability_zone": asked.availability_zone or zones[0],
+    placed = Became(shown={"availability_zone": asked.availability_zone or zones[0]})
+    ready: dict[str, object] = {
         "secondary_availability_zone": zones[-1] if shown.multi_az else None,
         "certificate_details": details,
+        "master_user_secret": born(shown.master_user_secret),
     }
     steps = [
-        Step(status="creating", seconds=240, work=work, ends=(Addressed(born=True), Became(shown=placed)), ended=births)
+        Step(status="creating", seconds=60, ends=(placed,)),
+        Step(status="creating", seconds=180, work=work, ends=(Addressed(born=True), Became(shown=ready)), ended=births),
     ]
     record = Record(
         shown=shown,
@@ -174,3 +162,28 @@ def record_of(asked: Asked, resolved: Resolved, work: Work, *, births: tuple[int
     if shown.backup_retention_period:
         steps.append(daily_backup(record, resolved.now))
     return msgspec.structs.replace(record, agenda=tuple(steps))
+
+
+def restored(record: Record, *, initialization_s: float) -> Record:
+    """Return a new record as one of an instance with another's data.
+
+    Nothing is pending, since the password is the source's; the option group is `pending-apply` while the instance is
+    created (cloud-custodian's recording `test_rds_restore`).
+
+    Args:
+        record: The record that `record_of` made.
+        initialization_s: How long it is in `storage-initialization` from its birth on, 0 for never.
+    """
+    joined = record.shown.option_group_memberships
+    waiting = tuple(msgspec.structs.replace(each, status="pending-apply") for each in joined)
+    shown = msgspec.structs.replace(
+        record.shown, pending_modified_values=NOTHING_PENDING, option_group_memberships=waiting
+    )
+    ends: tuple[End, ...] = (Became(shown={"option_group_memberships": joined}),)
+    if initialization_s:
+        ends = (*ends, Initializing(initialization_s))
+    agenda = tuple(
+        msgspec.structs.replace(step, ends=(*step.ends, *ends)) if isinstance(step.work, Restore | Copy) else step
+        for step in record.agenda
+    )
+    return msgspec.structs.replace(record, shown=shown, agenda=agenda)

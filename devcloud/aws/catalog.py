@@ -64,6 +64,11 @@ def major(version: str) -> str:
     return version.split(".", 1)[0]
 
 
+def option_group(version: str) -> str:
+    """Return the option group of a version: `default:postgres-16` of `16.4`."""
+    return f"default:{ENGINE}-{major(version)}"
+
+
 def _order(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in version.split("."))
 
@@ -164,9 +169,9 @@ def _refuse_iops(kind: str, found: Storage, gib: int, iops: int | None) -> None:
 
 
 def rates(kind: str, gib: int, *, iops: int | None, throughput: int | None) -> tuple[int | None, int | None]:
-    """Return the IOPS and MiB/s that an instance then shows; gp3 has a base of its own."""
+    """Return the IOPS and MiB/s that an instance then shows; gp3 has a base of its own, the others show 0 MiB/s."""
     if kind != "gp3":
-        return iops if STORAGE[kind].least_iops else None, None
+        return iops if STORAGE[kind].least_iops else None, 0
     if gib < GP3_LARGE_GIB:
         return 3_000, 125
     return iops or 12_000, throughput or 500

@@ -11,6 +11,7 @@ import msgspec
 
 from devcloud.aws import windows
 from devcloud.aws.asked import Asked
+from devcloud.aws.master_password import RESET_S, reset
 from devcloud.aws.model import (
     NOTHING_PENDING,
     Instance,
@@ -22,7 +23,7 @@ from devcloud.aws.model import (
     SubnetGroup,
 )
 from devcloud.aws.pending import port_of
-from devcloud.aws.steps import Addressed, Became, Flush, MoveTo, Record, SetPassword, Step
+from devcloud.aws.steps import Addressed, Became, Flush, MoveTo, Record, Step
 
 _LEAD_S = 10.0
 # Names that the queue has in common with the request.
@@ -55,7 +56,12 @@ _AT_ONCE = (
 
 
 def modified(
-    record: Record, asked: Asked, *, groups: tuple[str, ...] | None = None, subnet_group: SubnetGroup | None = None
+    record: Record,
+    asked: Asked,
+    *,
+    groups: tuple[str, ...] | None = None,
+    subnet_group: SubnetGroup | None = None,
+    password_after_s: float = RESET_S,
 ) -> tuple[Record, Instance]:
     """Return the record after a request that was found valid, and what the reply shows.
 
@@ -64,6 +70,7 @@ def modified(
         asked: The request, with a version and a size that are offered.
         groups: The security groups asked for.
         subnet_group: The subnet group asked for.
+        password_after_s: When a new master password takes the former one's place (`master_password.reset`).
     """
     queued = _queued(record.shown, asked)
     shown = msgspec.structs.replace(
@@ -71,7 +78,7 @@ def modified(
         pending_modified_values=msgspec.structs.replace(record.shown.pending_modified_values, **queued),
         **_at_once(record.shown, asked),
     )
-    agenda = tuple(_soon(record.shown, asked, groups))
+    agenda = tuple(_soon(record.shown, asked, groups, password_after_s))
     if asked.apply_immediately and _waits(record.shown, shown.pending_modified_values, asked):
         agenda = (*agenda, Step(status=None, seconds=_LEAD_S, ends=(Flush(),)))
     shown = _announced(shown, asked, groups)
@@ -173,10 +180,10 @@ def _exports(given: Mapping[str, tuple[str, ...]]) -> LogExports:
     )
 
 
-def _soon(shown: Instance, asked: Asked, groups: tuple[str, ...] | None) -> Iterator[Step]:
+def _soon(shown: Instance, asked: Asked, groups: tuple[str, ...] | None, password_after_s: float) -> Iterator[Step]:
     """Return the steps of what is applied as soon as possible, whatever ApplyImmediately says."""
     if asked.master_user_password is not None:
-        yield from reset_password(asked.master_user_password)
+        yield from reset(asked.master_user_password, after_s=password_after_s, secret=shown.master_user_secret)
     if _retention_is_online(shown, asked.backup_retention_period):
         name = "backup_retention_period"
         became = Became(shown={name: asked.backup_retention_period}, clears=(name,))
@@ -205,17 +212,6 @@ def _soon(shown: Instance, asked: Asked, groups: tuple[str, ...] | None) -> Iter
 
 def _lead() -> Step:
     return Step(status=None, seconds=_LEAD_S)
-
-
-def reset_password(password: str) -> tuple[Step, ...]:
-    """Return the steps of a new master password: for a while both log in, then the new one alone."""
-    status = "resetting-master-credentials"
-    took = Became(clears=("master_user_password",), hidden={"password": password})
-    return (
-        Step(status=None, seconds=5, work=SetPassword(password, settled=False)),
-        Step(status=status, seconds=20),
-        Step(status=status, seconds=1, work=SetPassword(password, settled=True), ends=(took,), ended=(16,)),
-    )
 
 
 def _port_change(shown: Instance, port: int) -> Step:

@@ -109,9 +109,9 @@ class Databases:
             record = _adopted(self._new(database), source)
         return await self._opened(database, record)
 
-    async def password_set(self, resource_id: str, password: str, *, settled: bool) -> None:
+    async def password_set(self, resource_id: str, password: str) -> None:
         """See `DataPlane`."""
-        await self._instance(resource_id).set_password(password, settled=settled)
+        await self._instance(resource_id).set_password(password)
 
     async def stopped(self, resource_id: str) -> None:
         """See `DataPlane`."""

@@ -57,8 +57,8 @@ class DataPlane(Protocol):
         """Give a new instance a copy of another instance's data as they are now (point in time: latest)."""
         ...
 
-    async def password_set(self, resource_id: str, password: str, *, settled: bool) -> None:
-        """Let a password of the master user log in: beside the former one, or alone once the reset settled."""
+    async def password_set(self, resource_id: str, password: str) -> None:
+        """Give the master user a password; no login by the former one succeeds from here on, sessions go on."""
         ...
 
     async def stopped(self, resource_id: str) -> None:
@@ -123,7 +123,7 @@ class NoDatabases:
         """Return as `created`."""
         return await self.created(database)
 
-    async def password_set(self, resource_id: str, password: str, *, settled: bool) -> None:
+    async def password_set(self, resource_id: str, password: str) -> None:
         """Do nothing."""
 
     async def stopped(self, resource_id: str) -> None:

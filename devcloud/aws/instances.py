@@ -21,6 +21,7 @@ from devcloud.aws.refusals import Refusal, invalid_combination
 from devcloud.aws.region import resource_id, visible
 from devcloud.aws.snapshots import begin_snapshot
 from devcloud.aws.states import (
+    OPERABLE,
     refuse_delete,
     refuse_not_available,
     refuse_not_stopped,
@@ -198,7 +199,7 @@ def delete(call: Call) -> Tree:
 def stop(call: Call) -> Tree:
     """StopDBInstance."""
     record = call.region.instance(call.text("DBInstanceIdentifier"))
-    refuse_not_available(record, {"available", "storage-optimization"})
+    refuse_not_available(record, OPERABLE)
     steps = []
     if call.given("DBSnapshotIdentifier") is not None:
         key = begin_snapshot(call, record, call.text("DBSnapshotIdentifier"), "DBSnapshotIdentifier")
@@ -219,7 +220,7 @@ def start(call: Call) -> Tree:
 def reboot(call: Call) -> Tree:
     """RebootDBInstance."""
     record = call.region.instance(call.text("DBInstanceIdentifier"))
-    refuse_not_available(record, {"available", "storage-optimization", "incompatible-parameters"})
+    refuse_not_available(record, OPERABLE | {"incompatible-parameters"})
     shown = record.shown
     fails_over = bool(call.given("ForceFailover"))
     if fails_over and not shown.multi_az:

@@ -22,11 +22,13 @@ from devcloud.aws.steps import (
     Finish,
     Flush,
     Gone,
+    Initializing,
     Optimizing,
     Output,
     Reboot,
     Record,
     Renamed,
+    SetPassword,
     SnapshotReady,
     Start,
     Step,
@@ -78,7 +80,10 @@ def next_look(record: Record, now: datetime) -> datetime | None:
         return None if record.under.work is not None else record.under.until
     if record.agenda:
         return now
-    times = [record.resting_until, record.optimizing_until, record.shown.automatic_restart_time]
+    times = [
+        *(record.resting_until, record.optimizing_until, record.initializing_until),
+        record.shown.automatic_restart_time,
+    ]
     if record.resting == "available":
         shown = record.shown
         times.append(windows.last_maintenance_start(shown.preferred_maintenance_window, now) + timedelta(weeks=1))
@@ -129,8 +134,8 @@ def _apply(record: Record, end: End, at: datetime, durations: float, outputs: li
             return msgspec.structs.replace(record, agenda=(*flush(record), *record.agenda))
         case Became():
             return _became(record, end, outputs)
-        case Optimizing():
-            return msgspec.structs.replace(record, optimizing_until=at + OPTIMIZATION * durations)
+        case Optimizing() | Initializing():
+            return _in_background(record, end, at, durations)
         case Addressed(born=born):
             return _addressed(record, at, born=born)
         case SnapshotReady(snapshot=snapshot):
@@ -142,11 +147,19 @@ def _apply(record: Record, end: End, at: datetime, durations: float, outputs: li
             assert_never(end)
 
 
+def _in_background(record: Record, end: Optimizing | Initializing, at: datetime, durations: float) -> Record:
+    if isinstance(end, Optimizing):
+        return msgspec.structs.replace(record, optimizing_until=at + OPTIMIZATION * durations)
+    return msgspec.structs.replace(record, initializing_until=at + timedelta(seconds=end.seconds * durations))
+
+
 def _addressed(record: Record, at: datetime, *, born: bool) -> Record:
     shown = msgspec.structs.replace(record.shown, endpoint=record.address)
     if born:
-        pending = msgspec.structs.replace(shown.pending_modified_values, master_user_password=None)
-        shown = msgspec.structs.replace(shown, instance_create_time=at, pending_modified_values=pending)
+        shown = msgspec.structs.replace(shown, instance_create_time=at)
+        if not any(isinstance(step.work, SetPassword) for step in record.agenda):
+            pending = msgspec.structs.replace(shown.pending_modified_values, master_user_password=None)
+            shown = msgspec.structs.replace(shown, pending_modified_values=pending)
     return msgspec.structs.replace(record, shown=shown)
 
 
@@ -163,6 +176,8 @@ def _at_rest(record: Record, now: datetime, outputs: list[Output]) -> Record:
     """Return the record with what its time brings about; the same record when that is nothing."""
     if record.optimizing_until is not None and record.optimizing_until <= now:
         return msgspec.structs.replace(record, optimizing_until=None)
+    if record.initializing_until is not None and record.initializing_until <= now:
+        return msgspec.structs.replace(record, initializing_until=None)
     if record.resting_until is not None and record.resting_until <= now:
         return msgspec.structs.replace(record, resting="available", resting_until=None)
     restart = record.shown.automatic_restart_time

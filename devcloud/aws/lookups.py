@@ -57,7 +57,7 @@ def refuse_option_group(name: str, version: str) -> None:
     Raises:
         Refusal: `OptionGroupNotFoundFault`.
     """
-    if name != f"default:{catalog.ENGINE}-{catalog.major(version)}":
+    if name != catalog.option_group(version):
         raise Refusal("OptionGroupNotFoundFault", f"Specified OptionGroupName: {name} not found.")
 
 

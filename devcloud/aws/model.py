@@ -46,6 +46,7 @@ class Subnet(Wire, frozen=True, kw_only=True):
 
     subnet_identifier: str
     subnet_availability_zone: Zone
+    subnet_outpost: dict[str, str] = {}
     subnet_status: str = "Active"
 
 
@@ -173,6 +174,7 @@ class Instance(Wire, frozen=True, kw_only=True):
     monitoring_interval: int
     monitoring_role_arn: str | None = None
     enhanced_monitoring_resource_arn: str | None = None
+    status_infos: tuple[str, ...] = ()
     db_instance_arn: str
     iam_database_authentication_enabled: bool
     database_insights_mode: str = "standard"
@@ -196,8 +198,22 @@ class Instance(Wire, frozen=True, kw_only=True):
     engine_lifecycle_support: str
 
 
+class SourceSettings(Wire, frozen=True, kw_only=True):
+    """What a restored instance has from the source of its snapshot or backup that those do not show.
+
+    The database's name and the windows are the source's in cloud-custodian's recording `test_rds_restore`; the class is
+    its by default (RestoreDBInstanceFromDBSnapshot, DBInstanceClass).
+    """
+
+    db_name: str | None
+    db_instance_class: str
+    preferred_backup_window: str
+    preferred_maintenance_window: str
+    backup_retention_period: int
+
+
 class Snapshot(Wire, frozen=True, kw_only=True):
-    """A DB snapshot as DescribeDBSnapshots shows it."""
+    """A DB snapshot as DescribeDBSnapshots shows it; `source_settings` and `fails` are not part of the wire."""
 
     db_snapshot_identifier: str
     db_instance_identifier: str
@@ -224,9 +240,14 @@ class Snapshot(Wire, frozen=True, kw_only=True):
     db_snapshot_arn: str
     iam_database_authentication_enabled: bool
     dbi_resource_id: str
+    processor_features: tuple[str, ...] = ()
+    source_region: str | None = None
+    source_db_snapshot_identifier: str | None = None
     tag_list: tuple[Tag, ...] = ()
     snapshot_target: str = "region"
     dedicated_log_volume: bool = False
+    source_settings: SourceSettings | None = msgspec.field(default=None, name="SourceSettings")
+    fails: bool = msgspec.field(default=False, name="Fails")
 
 
 class RestoreWindow(Wire, frozen=True, kw_only=True):
@@ -237,7 +258,7 @@ class RestoreWindow(Wire, frozen=True, kw_only=True):
 
 
 class AutomatedBackup(Wire, frozen=True, kw_only=True):
-    """An instance's automated backups; `retained` ones outlive it."""
+    """An instance's automated backups; `retained` ones outlive it. `source_settings` is not part of the wire."""
 
     db_instance_arn: str
     dbi_resource_id: str
@@ -264,6 +285,7 @@ class AutomatedBackup(Wire, frozen=True, kw_only=True):
     db_instance_automated_backups_arn: str
     backup_target: str = "region"
     tag_list: tuple[Tag, ...] = ()
+    source_settings: SourceSettings | None = msgspec.field(default=None, name="SourceSettings")
 
 
 class ParameterGroup(Wire, frozen=True, kw_only=True):

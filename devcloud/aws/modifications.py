@@ -6,7 +6,6 @@ import msgspec
 
 from devcloud.aws import catalog, changes, rules
 from devcloud.aws.asked import Asked
-from devcloud.aws.births import master_user_secret
 from devcloud.aws.calls import Action, Call, converted
 from devcloud.aws.instances import offered_version, refuse_storage_quota, refuse_windows
 from devcloud.aws.lookups import (
@@ -16,7 +15,9 @@ from devcloud.aws.lookups import (
     refuse_exposure,
     refuse_option_group,
 )
+from devcloud.aws.master_password import secret_after
 from devcloud.aws.model import Instance
+from devcloud.aws.pending import port_of
 from devcloud.aws.refusals import Refusal, invalid_combination
 from devcloud.aws.states import refuse_modify
 from devcloud.aws.steps import Became, Optimizing, Record, Step
@@ -29,10 +30,12 @@ def modify(call: Call) -> Tree:
     region = call.region
     asked = converted(call.parameters, Asked)
     record = region.instance(asked.db_instance_identifier)
-    if not set(call.parameters) - {"DBInstanceIdentifier", "ApplyImmediately", "AllowMajorVersionUpgrade"}:
+    flags = {"DBInstanceIdentifier", "ApplyImmediately", "AllowMajorVersionUpgrade"}
+    if not set(call.parameters) - flags and not asked.apply_immediately:
+        # With ApplyImmediately RDS takes it (crossplane-contrib/provider-aws pull request 2146).
         raise invalid_combination("No modifications were requested")
     rules.refuse_values(asked)
-    asked = _settled(call, record.shown, asked)
+    asked = _settled(call, record.shown, msgspec.structs.replace(asked, db_port_number=_other_port(record, asked)))
     refuse_modify(record, asked)
     group = None if asked.db_subnet_group_name is None else found_subnet_group(region, asked.db_subnet_group_name)
     groups = None
@@ -49,14 +52,21 @@ def modify(call: Call) -> Tree:
         refuse_option_group(asked.option_group_name, asked.engine_version or record.shown.engine_version)
     if asked.publicly_accessible:
         refuse_exposure(group or record.shown.db_subnet_group)
-    if asked.manage_master_user_password is not None:
-        secret = master_user_secret(asked, record.shown.db_instance_arn)
-        record = msgspec.structs.replace(record, shown=msgspec.structs.replace(record.shown, master_user_secret=secret))
+    secret = secret_after(asked, record.shown.master_user_secret, record.shown.db_instance_arn)
+    record = msgspec.structs.replace(record, shown=msgspec.structs.replace(record.shown, master_user_secret=secret))
     record = changes.rescheduled(record, asked, region.now())
-    changed, reply = changes.modified(record, asked, groups=groups, subnet_group=group)
+    changed, reply = changes.modified(
+        record, asked, groups=groups, subnet_group=group, password_after_s=call.behaviour.password_after_s
+    )
     status = record.status
     region.put(changed)
     return {"DBInstance": instance_tree(msgspec.structs.replace(reply, db_instance_status=status), region.now())}
+
+
+def _other_port(record: Record, asked: Asked) -> int | None:
+    """Return the port asked for, None where the instance has it, or is born with it."""
+    present = port_of(record.shown) or record.port
+    return None if asked.db_port_number == present else asked.db_port_number
 
 
 def _settled(call: Call, shown: Instance, asked: Asked) -> Asked:
@@ -136,6 +146,8 @@ def _refuse_secret_change(shown: Instance, asked: Asked) -> None:
         raise invalid_combination("You can't rotate the master user password: it is not managed in Secrets Manager.")
     if asked.rotate_master_user_password and not asked.apply_immediately:
         raise invalid_combination("You must apply the change immediately when rotating the master user password.")
+    if managed and asked.manage_master_user_password is False and asked.master_user_password is None:
+        raise invalid_combination("You must specify MasterUserPassword when you turn off ManageMasterUserPassword.")
     if asked.master_user_password is not None and managed and asked.manage_master_user_password is not False:
         raise invalid_combination("You can't specify MasterUserPassword for an instance with ManageMasterUserPassword.")
 

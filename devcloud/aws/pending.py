@@ -98,8 +98,7 @@ def _upgrade(shown: Instance, version: str) -> Iterator[Step]:
     present = shown.db_parameter_groups[0].db_parameter_group_name
     if catalog.major(version) != catalog.major(shown.engine_version):
         family = f"{catalog.ENGINE}{catalog.major(version)}"
-        option = f"default:{catalog.ENGINE}-{catalog.major(version)}"
-        after["option_group_memberships"] = (OptionStatus(option_group_name=option),)
+        after["option_group_memberships"] = (OptionStatus(option_group_name=catalog.option_group(version)),)
         if present.startswith("default."):
             after["db_parameter_groups"] = (ParameterStatus(db_parameter_group_name=f"default.{family}"),)
     became = Became(shown=after, clears=("engine_version",))

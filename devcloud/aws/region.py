@@ -265,6 +265,10 @@ class Region:
         found = self.snapshots.get(key)
         if found is None or found.status != "creating":
             return
+        if found.fails:
+            self.changes += 1
+            self.snapshots[key] = msgspec.structs.replace(found, status="failed")
+            return
         ready = msgspec.structs.replace(
             found, status="available", percent_progress=100, snapshot_create_time=at, original_snapshot_create_time=at
         )

@@ -6,12 +6,13 @@ import msgspec
 
 from devcloud.aws import rules
 from devcloud.aws.asked import Asked
-from devcloud.aws.births import record_of
+from devcloud.aws.births import record_of, restored
 from devcloud.aws.calls import Action, Call, converted
 from devcloud.aws.instances import replied, resolve
-from devcloud.aws.model import NOTHING_PENDING, AutomatedBackup, Instance, Snapshot, Wire
+from devcloud.aws.model import AutomatedBackup, Instance, Snapshot
 from devcloud.aws.refusals import Refusal, invalid_combination, invalid_value
 from devcloud.aws.snapshots import found_snapshot
+from devcloud.aws.snapshots_of import settings_of
 from devcloud.aws.steps import Copy, Restore, Work
 from devcloud.aws.views import latest_restorable
 from devcloud.aws.wire import Tree
@@ -78,19 +79,22 @@ def _restored(
     resolved = resolve(call, whole, whole.db_instance_identifier)
     resolved = msgspec.structs.replace(resolved, kms_key_id=source.kms_key_id)
     record = record_of(whole, resolved, work, births=births)
-    # The password is the source's: nothing is pending.
-    shown = msgspec.structs.replace(record.shown, pending_modified_values=NOTHING_PENDING)
-    call.region.put(msgspec.structs.replace(record, shown=shown))
+    call.region.put(restored(record, initialization_s=call.behaviour.storage_initialization_s))
     return replied(call, call.region.instance(resolved.identifier))
 
 
-def _inherited(asked: Asked, source: Wire) -> Asked:
-    """Return the request with the source's values for what it does not name."""
+def _inherited(asked: Asked, source: Snapshot | Instance | AutomatedBackup) -> Asked:
+    """Return the request with the source's values for what it does not name, and with its database's name always.
+
+    DBName does not apply to PostgreSQL (RestoreDBInstanceFromDBSnapshot).
+    """
+    settings = settings_of(source) if isinstance(source, Instance) else source.source_settings
     same = ("allocated_storage", "storage_type", "iops", "storage_throughput", "master_username", "engine_version")
-    taken = {
-        name: getattr(source, name, None)
-        for name in (*same, "engine", "db_instance_class", "copy_tags_to_snapshot", "backup_retention_period", "port")
-    }
+    taken = {name: getattr(source, name, None) for name in (*same, "engine", "copy_tags_to_snapshot", "port")}
+    if settings is not None:
+        taken.update(msgspec.structs.asdict(settings))
+    # Types without a throughput show 0 and take none.
+    taken["storage_throughput"] = taken["storage_throughput"] or None
     # A new size or type has rates of its own.
     if asked.storage_type is not None or asked.allocated_storage is not None:
         taken.update(iops=None, storage_throughput=None)
@@ -99,7 +103,7 @@ def _inherited(asked: Asked, source: Wire) -> Asked:
     missing = {name: value for name, value in taken.items() if getattr(asked, name) is None and value is not None}
     if "port" in missing and not missing["port"]:
         del missing["port"]
-    found = msgspec.structs.replace(asked, **missing)
+    found = msgspec.structs.replace(asked, **{**missing, "db_name": taken.get("db_name")})
     if found.db_instance_class is None:
         return msgspec.structs.replace(found, db_instance_class="db.m5.large")
     return found

@@ -17,6 +17,7 @@ from devcloud.aws import (
     listings,
     modifications,
     offers,
+    other_resources,
     parameter_groups,
     restores,
     signatures,
@@ -50,6 +51,7 @@ ACTIONS: dict[str, Action] = {
     **parameter_groups.ACTIONS,
     **tagging.ACTIONS,
     **offers.ACTIONS,
+    **other_resources.ACTIONS,
 }
 _RDS_NAMESPACE = "http://rds.amazonaws.com/doc/2014-10-31/"
 _UNSIGNED = frozenset({"AssumeRoleWithWebIdentity"})

@@ -1,9 +1,12 @@
 """The actions on DB snapshots."""
 
+from fnmatch import fnmatchcase
+
 import msgspec
 
-from devcloud.aws import rules
+from devcloud.aws import catalog, rules
 from devcloud.aws.calls import Action, Call, filters, page, tags_of
+from devcloud.aws.lookups import refuse_option_group
 from devcloud.aws.model import Snapshot, Tag
 from devcloud.aws.refusals import Refusal, invalid_combination
 from devcloud.aws.snapshots_of import snapshot_of
@@ -25,7 +28,9 @@ def begin_snapshot(call: Call, record: Record, name: str, parameter: str, tags: 
     identifier = rules.identifier(name, parameter, longest=_LONGEST_NAME)
     refuse_new(call, identifier)
     arn = region.arn("snapshot", identifier)
-    region.add_snapshot(snapshot_of(record.shown, identifier, arn, "manual", tags))
+    fails = any(fnmatchcase(identifier, each) for each in call.behaviour.failing_snapshots)
+    begun = snapshot_of(record.shown, identifier, arn, "manual", tags)
+    region.add_snapshot(msgspec.structs.replace(begun, fails=fails))
     region.emit(40, ("db-snapshot", identifier, arn), region.now())
     return identifier
 
@@ -74,7 +79,7 @@ def create(call: Call) -> Tree:
 
 
 def copy(call: Call) -> Tree:
-    """CopyDBSnapshot, within a region."""
+    """CopyDBSnapshot, within a region; the copy is there at once, although the reply says `creating` as RDS's does."""
     region = call.region
     source = found_snapshot(call, call.text("SourceDBSnapshotIdentifier"))
     if source.status != "available":
@@ -90,11 +95,33 @@ def copy(call: Call) -> Tree:
         db_snapshot_arn=region.arn("snapshot", identifier),
         snapshot_type="manual",
         snapshot_create_time=region.now(),
+        source_region=region.name,
+        source_db_snapshot_identifier=source.db_snapshot_arn,
         tag_list=tags or (source.tag_list if call.given("CopyTags") else ()),
     )
     region.add_snapshot(copied)
     region.copy_data(source.db_snapshot_identifier, identifier)
-    return {"DBSnapshot": tree_of(copied)}
+    reply = msgspec.structs.replace(copied, status="creating", percent_progress=0, snapshot_create_time=None)
+    return {"DBSnapshot": tree_of(reply)}
+
+
+def modify(call: Call) -> Tree:
+    """ModifyDBSnapshot: another engine version, at once; its data are as they were."""
+    source = found_snapshot(call, call.text("DBSnapshotIdentifier"))
+    if source.snapshot_type != "manual" or source.status != "available":
+        raise Refusal(
+            "InvalidDBSnapshotState",
+            f"The snapshot {source.db_snapshot_identifier} is not a manual snapshot in state available.",
+        )
+    wanted = call.given("EngineVersion")
+    version = source.engine_version if wanted is None else catalog.version(str(wanted))
+    if version != source.engine_version:
+        catalog.refuse_upgrade(source.engine_version, version, major_allowed=True)
+    group = call.given("OptionGroupName") or catalog.option_group(version)
+    refuse_option_group(str(group), version)
+    changed = msgspec.structs.replace(source, engine_version=version, option_group_name=str(group))
+    call.region.snapshots[source.db_snapshot_identifier] = changed
+    return {"DBSnapshot": tree_of(changed)}
 
 
 _FILTERS = {
@@ -145,6 +172,7 @@ def delete(call: Call) -> Tree:
 ACTIONS: dict[str, Action] = {
     "CreateDBSnapshot": create,
     "CopyDBSnapshot": copy,
+    "ModifyDBSnapshot": modify,
     "DescribeDBSnapshots": describe,
     "DeleteDBSnapshot": delete,
 }

@@ -2,7 +2,18 @@
 
 from datetime import datetime
 
-from devcloud.aws.model import AutomatedBackup, Instance, RestoreWindow, Snapshot, Tag
+from devcloud.aws.model import AutomatedBackup, Instance, RestoreWindow, Snapshot, SourceSettings, Tag
+
+
+def settings_of(shown: Instance) -> SourceSettings:
+    """Return what an instance's snapshots and backups keep of it for a restore."""
+    return SourceSettings(
+        db_name=shown.db_name,
+        db_instance_class=shown.db_instance_class,
+        preferred_backup_window=shown.preferred_backup_window,
+        preferred_maintenance_window=shown.preferred_maintenance_window,
+        backup_retention_period=shown.backup_retention_period,
+    )
 
 
 def snapshot_of(shown: Instance, name: str, arn: str, kind: str, tags: tuple[Tag, ...] = ()) -> Snapshot:
@@ -33,6 +44,7 @@ def snapshot_of(shown: Instance, name: str, arn: str, kind: str, tags: tuple[Tag
         dbi_resource_id=shown.dbi_resource_id,
         tag_list=(*tags, *(tag for tag in copied if tag.key not in own)),
         dedicated_log_volume=shown.dedicated_log_volume,
+        source_settings=settings_of(shown),
     )
 
 
@@ -63,4 +75,5 @@ def automated_backup_of(shown: Instance, *, status: str, arn: str, until: dateti
         preferred_backup_window=shown.preferred_backup_window,
         db_instance_automated_backups_arn=arn,
         tag_list=shown.tag_list,
+        source_settings=settings_of(shown),
     )

@@ -10,8 +10,9 @@ from devcloud.aws.asked import Asked
 from devcloud.aws.refusals import Refusal, invalid_combination
 from devcloud.aws.steps import Record
 
-_MODIFIABLE = frozenset({"available", "storage-optimization", "storage-full", "incompatible-parameters"})
-_SNAPSHOTTABLE = frozenset({"available", "storage-optimization"})
+OPERABLE = frozenset({"available", "storage-optimization", "storage-initialization"})
+"""The states in which an instance is available for operations."""
+_MODIFIABLE = OPERABLE | {"storage-full", "incompatible-parameters"}
 _FAILED = frozenset({"failed", "incompatible-restore", "incompatible-network"})
 
 
@@ -22,10 +23,14 @@ def _wrong(text: str) -> Refusal:
 def refuse_modify(record: Record, asked: Asked) -> None:
     """Refuse a change that the state does not take.
 
+    One that is being created takes what may wait (cloud-custodian's recording `test_rds_minor_upgrade_do`), and refuses
+    ApplyImmediately, as any that is not available does (hashicorp/terraform-provider-aws issue 31594).
+
     Raises:
         Refusal: `InvalidDBInstanceState`, or `InvalidParameterCombination` for storage that is being optimised.
     """
-    if record.status not in _MODIFIABLE:
+    may_wait = record.status == "creating" and not asked.apply_immediately
+    if record.status not in _MODIFIABLE and not may_wait:
         raise _wrong(f"Database instance is not in available state: {record.status}.")
     changed = (
         asked.allocated_storage not in {None, record.shown.allocated_storage},
@@ -65,7 +70,7 @@ def refuse_snapshot(record: Record) -> None:
     Raises:
         Refusal: `InvalidDBInstanceState`.
     """
-    if record.status not in _SNAPSHOTTABLE:
+    if record.status not in OPERABLE:
         raise _wrong(
             f"Cannot create a snapshot because the database instance {record.shown.db_instance_identifier} is not "
             "currently in the available state."

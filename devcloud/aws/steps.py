@@ -24,13 +24,12 @@ class Copy(msgspec.Struct, frozen=True, tag=True):
 
 
 class SetPassword(msgspec.Struct, frozen=True, tag=True):
-    """Let a new password log in beside the present one; `settled` ends that one."""
+    """Give the master user a new password; the former one ends at the same moment, as a role has one."""
 
     password: str
-    settled: bool
 
     def __repr__(self) -> str:
-        return f"SetPassword(settled={self.settled})"
+        return "SetPassword()"
 
 
 class Reboot(msgspec.Struct, frozen=True, tag=True):
@@ -84,6 +83,12 @@ class Optimizing(msgspec.Struct, frozen=True, tag=True):
     """At its end: the new storage is optimised in the background, for six hours before `durations`."""
 
 
+class Initializing(msgspec.Struct, frozen=True, tag=True):
+    """At its end: blocks are still read from S3 in the background, for so many seconds before `durations`."""
+
+    seconds: float
+
+
 class Addressed(msgspec.Struct, frozen=True, tag=True):
     """At its end: the endpoint is the one that the data plane gave; `born` also says that the instance exists since."""
 
@@ -100,7 +105,7 @@ class Gone(msgspec.Struct, frozen=True, tag=True):
     """At its end: the instance is no more."""
 
 
-End = Flush | Became | Optimizing | Addressed | SnapshotReady | Gone
+End = Flush | Became | Optimizing | Initializing | Addressed | SnapshotReady | Gone
 """What is true at the end of a step."""
 
 
@@ -144,6 +149,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
         agenda: The steps after it.
         address: Where the data plane answers for it.
         optimizing_until: Until when a change of the storage is refused.
+        initializing_until: Until when a restored instance reads its blocks from S3.
         resting: The status at rest: `available`, `stopped`, or a forced one, as `storage-full`.
         resting_until: When a forced status ends by itself.
         window_seen: Until when the passing of maintenance windows was looked at.
@@ -159,6 +165,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     agenda: tuple[Step, ...] = ()
     address: Endpoint | None = None
     optimizing_until: datetime | None = None
+    initializing_until: datetime | None = None
     resting: str = "available"
     resting_until: datetime | None = None
     window_seen: datetime
@@ -173,6 +180,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
         """The DBInstanceStatus that it shows now."""
         if self.under is not None and self.under.step.status is not None:
             return self.under.step.status
+        if self.resting == "available" and self.initializing_until is not None:
+            return "storage-initialization"
         if self.resting == "available" and self.optimizing_until is not None:
             return "storage-optimization"
         return self.resting

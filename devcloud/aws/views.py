@@ -7,6 +7,7 @@ import msgspec
 
 from devcloud.aws import wire
 from devcloud.aws.model import Instance, Wire
+from devcloud.aws.network import DEFAULT_KEY_ID
 from devcloud.aws.wire import Rendered, Tree
 
 _RESTORABLE_STEP = timedelta(minutes=5)
@@ -28,8 +29,28 @@ def latest_restorable(shown: Instance, now: datetime) -> datetime | None:
 
 
 def instance_tree(shown: Instance, now: datetime) -> Tree:
-    """Return an instance as answers show it."""
-    return tree_of(msgspec.structs.replace(shown, latest_restorable_time=latest_restorable(shown, now)))
+    """Return an instance as answers show it, with what follows from the time and from its other fields.
+
+    One that is monitored shows its log stream once it is born (cloud-custodian's recording
+    `test_rds_minor_upgrade_do`); Performance Insights are encrypted with the account's key `aws/rds` where no other
+    was asked for (CreateDBInstance, PerformanceInsightsKMSKeyId).
+    """
+    _, _, _, region, account, *_ = shown.db_instance_arn.split(":")
+    place = f"{region}:{account}"
+    stream = None
+    if shown.monitoring_interval and shown.instance_create_time is not None:
+        stream = f"arn:aws:logs:{place}:log-group:RDSOSMetrics:log-stream:{shown.dbi_resource_id}"
+    insights_key = shown.performance_insights_kms_key_id
+    if insights_key is None and shown.performance_insights_enabled:
+        insights_key = f"arn:aws:kms:{place}:key/{DEFAULT_KEY_ID}"
+    return tree_of(
+        msgspec.structs.replace(
+            shown,
+            latest_restorable_time=latest_restorable(shown, now),
+            enhanced_monitoring_resource_arn=stream,
+            performance_insights_kms_key_id=insights_key,
+        )
+    )
 
 
 class InstanceXml:

@@ -128,8 +128,8 @@ class Works:
             case TakeSnapshot(snapshot=name):
                 if name in region.data_keys:
                     await databases.snapshot_taken(database.resource_id, region.data_keys[name])
-            case SetPassword(password=password, settled=settled):
-                await databases.password_set(database.resource_id, password, settled=settled)
+            case SetPassword(password=password):
+                await databases.password_set(database.resource_id, password)
             case Reboot():
                 await databases.rebooted(database.resource_id)
             case Stop():

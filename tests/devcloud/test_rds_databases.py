@@ -99,24 +99,21 @@ async def test_the_master_user_has_rds_rights_over_verified_tls_and_is_no_superu
         assert f'password authentication failed for user "{user}"' in await refused(world, address, "wrong", user=user)
 
 
-async def test_old_and_new_password_both_log_in_until_the_reset_settles(world: World) -> None:
+async def test_the_master_user_has_one_password_and_sessions_outlive_its_change(world: World) -> None:
     address = await world.databases.created(database("resets"))
-    await world.databases.password_set("db-RESETS", "second-pass", settled=False)
-
-    for password in ("first-pass", "second-pass"):
-        async with await world.login(address, password):
-            pass
-    await world.databases.password_set("db-RESETS", "second-pass", settled=True)
+    await world.databases.password_set("db-RESETS", "before-any-login")
     assert "authentication failed" in await refused(world, address, "first-pass")
 
-    await world.databases.password_set("db-RESETS", "third-pass", settled=False)
-    for password in ("second-pass", "third-pass"):
-        async with await world.login(address, password) as session:
-            await session.execute("SELECT 1")
-    async with await world.login(address, "third-pass") as session:
+    async with await world.login(address, "before-any-login") as session:
+        await world.databases.password_set("db-RESETS", "second-pass")
+        assert await value(session, "SELECT 1") == 1
+    assert "authentication failed" in await refused(world, address, "before-any-login")
+
+    async with await world.login(address, "second-pass") as session:
         await session.execute("ALTER ROLE boss PASSWORD 'by-hand-1'")
     async with await world.login(address, "by-hand-1"):
         pass
+    assert "authentication failed" in await refused(world, address, "second-pass")
 
 
 async def test_a_stopped_instance_refuses_and_a_reboot_cuts_sessions_and_keeps_rows(world: World) -> None:

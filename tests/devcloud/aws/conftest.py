@@ -118,8 +118,8 @@ class Recorded(NoDatabases):
         self.told.append(f"restored {database.identifier} {self._key(snapshot)}")
         return await super().created(database)
 
-    async def password_set(self, resource_id: str, password: str, *, settled: bool) -> None:
-        self.told.append(f"password {self.names[resource_id]} {password} {'alone' if settled else 'too'}")
+    async def password_set(self, resource_id: str, password: str) -> None:
+        self.told.append(f"password {self.names[resource_id]} {password}")
 
     async def stopped(self, resource_id: str) -> None:
         self.told.append(f"stopped {self.names[resource_id]}")

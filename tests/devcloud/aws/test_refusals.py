@@ -147,7 +147,8 @@ CASES = (
     create("a network type exists", "API CreateDBInstance", VALUE, NetworkType="IPV5"),
     create("the network is IPv4 here", "API CreateDBInstance", "NetworkTypeNotSupported", NetworkType="DUAL"),
     # Changes.
-    modify("a change changes something", CROSSPLANE, COMBINATION, ApplyImmediately=True),
+    modify("a change changes something", CROSSPLANE, COMBINATION),
+    modify("a change that changes something is no flag alone", CROSSPLANE, COMBINATION, ApplyImmediately=False),
     modify("an instance exists", "API ModifyDBInstance", "DBInstanceNotFound", DBInstanceIdentifier="none"),
     modify("storage never shrinks", "API ModifyDBInstance", COMBINATION, AllocatedStorage=20),
     modify("a version is never lowered", "UG Upgrading the PostgreSQL DB engine", COMBINATION, EngineVersion="16.3"),
@@ -381,7 +382,7 @@ BUSY = (
 @pytest.mark.parametrize("status", BUSY)
 def test_a_state_refuses_changes_snapshots_and_stops(status: str, world: Cloud) -> None:
     calls: dict[str, dict[str, Any]] = {
-        "modify_db_instance": {"DBInstanceClass": "db.m6g.large"},
+        "modify_db_instance": {"DBInstanceClass": "db.m6g.large", "ApplyImmediately": True},
         "create_db_snapshot": {"DBSnapshotIdentifier": "another"},
         "delete_db_instance": {"FinalDBSnapshotIdentifier": "last"},
         "stop_db_instance": {},

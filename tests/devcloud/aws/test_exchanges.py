@@ -1,0 +1,103 @@
+"""The replay judges: an exchange that the simulator makes equal passes, one that it does not is told apart."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.devcloud.aws.conftest import Cloud
+from tests.devcloud.aws.exchanges import Recording, differences
+
+MOMENT = datetime(2024, 8, 7, tzinfo=UTC)
+RESTORED: dict[str, Any] = {
+    "DBInstanceIdentifier": "again",
+    "DBInstanceClass": "db.t3.micro",
+    "DBInstanceStatus": "creating",
+    "DBName": "orders",
+    "AllocatedStorage": 20,
+    "StorageType": "gp2",
+    "StorageThroughput": 0,
+    "BackupRetentionPeriod": 3,
+    "PreferredBackupWindow": "09:23-09:53",
+    "PreferredMaintenanceWindow": "thu:05:34-thu:06:04",
+    "PendingModifiedValues": {},
+    "MultiAZ": False,
+    "OptionGroupMemberships": [{"OptionGroupName": "default:postgres-15", "Status": "pending-apply"}],
+    "StatusInfos": [],
+}
+SNAPSHOT: dict[str, Any] = {
+    "DBSnapshotIdentifier": "kept",
+    "DBInstanceIdentifier": "db-1",
+    "AllocatedStorage": 20,
+    "StorageType": "gp2",
+    "Status": "available",
+    "PercentProgress": 100,
+    "ProcessorFeatures": [],
+    "SnapshotCreateTime": MOMENT,
+}
+COPY = {name: value for name, value in SNAPSHOT.items() if name != "SnapshotCreateTime"} | {
+    "Status": "creating",
+    "PercentProgress": 0,
+    "SourceRegion": "us-east-1",
+    "SourceDBSnapshotIdentifier": "arn:aws:rds:us-east-1:123456789012:snapshot:rds:db-1-2024-08-07",
+}
+TAGS = [{"Key": "team", "Value": "a"}, {"Key": "owner", "Value": "b"}]
+PARAMETER = {"ParameterName": "work_mem", "Source": "engine-default", "ApplyType": "dynamic", "IsModifiable": True}
+VERSION = {"Engine": "postgres", "EngineVersion": "16.4", "ValidUpgradeTarget": [{"EngineVersion": "17.1"}]}
+
+
+class Case(msgspec.Struct, frozen=True):
+    """An operation, a reply that the simulator gives too, and one that it does not, with what is said of it."""
+
+    operation: str
+    reply: dict[str, Any]
+    other: dict[str, Any]
+    says: str
+
+
+CASES = (
+    Case("RestoreDBInstanceFromDBSnapshot", {"DBInstance": RESTORED},
+         {"DBInstance": {**RESTORED, "OptionGroupMemberships": [{"OptionGroupName": "g", "Status": "in-sync"}]}},
+         "values: "),
+    Case("RestoreDBInstanceToPointInTime", {"DBInstance": RESTORED},
+         {"DBInstance": {**RESTORED, "DBInstanceStatus": "available"}}, "states: "),
+    Case("ListTagsForResource", {"TagList": TAGS}, {"TagList": [{**TAGS[0], "More": 1}]},
+         ".TagList[].More is missing"),
+    Case("DescribeDBParameters", {"Parameters": [PARAMETER]}, {"Parameters": [{**PARAMETER, "IsModifiable": "yes"}]},
+         ".Parameters[].IsModifiable is boolean, was str"),
+    Case("DescribeDBEngineVersions", {"DBEngineVersions": [VERSION, {"Engine": "mysql", "Only": "there"}]},
+         {"DBEngineVersions": [{**VERSION, "Only": "here"}]}, ".DBEngineVersions[].Only is missing"),
+    Case("CopyDBSnapshot", {"DBSnapshot": COPY}, {"DBSnapshot": {**COPY, "Status": "available"}}, "states: "),
+    Case("CreateDBSnapshot", {"DBSnapshot": {**SNAPSHOT, "Status": "creating"} | {"SnapshotCreateTime": None}},
+         {"DBSnapshot": SNAPSHOT}, ".DBSnapshot.SnapshotCreateTime is missing"),
+    Case("DeleteDBSnapshot", {"DBSnapshot": {**SNAPSHOT, "Status": "deleted"}}, {"DBSnapshot": SNAPSHOT}, "states: "),
+    Case("ModifyDBSnapshot", {"DBSnapshot": SNAPSHOT}, {"DBSnapshot": {**SNAPSHOT, "Status": "upgrading"}}, "states: "),
+)  # fmt: skip
+CASE_IDS = [case.operation for case in CASES]
+
+
+def _without_none(reply: Any) -> Any:
+    """Return a reply without the fields that a wire leaves out."""
+    if not isinstance(reply, dict):
+        return reply
+    return {name: _without_none(value) for name, value in reply.items() if value is not None}
+
+
+@pytest.mark.parametrize("case", CASES, ids=CASE_IDS)
+def test_an_equal_exchange_passes(case: Case, cloud: Cloud) -> None:
+    assert differences(cloud, Recording(case.operation, 200, _without_none(case.reply), case.operation)) == []
+
+
+@pytest.mark.parametrize("case", CASES, ids=CASE_IDS)
+def test_another_exchange_is_told_apart(case: Case, cloud: Cloud) -> None:
+    lines = differences(cloud, Recording(case.operation, 200, case.other, case.operation))
+
+    assert [line for line in lines if line.startswith(case.says)], lines
+
+
+def test_an_operation_that_is_not_derived_is_named(cloud: Cloud) -> None:
+    with pytest.raises(AssertionError, match="DescribeDBClusters is not replayed"):
+        differences(cloud, Recording("DescribeDBClusters", 200, {"DBClusters": []}, "a name"))
