@@ -36,6 +36,7 @@ from providers.plan import (
 from providers.settings import Settings
 from providers.snapshot import Snapshot
 from providers.writing import Writing, account_of, observed_of
+from runtime.errors import Blocked, Terminal
 from runtime.kube import Kube
 from runtime.store import Store
 
@@ -61,7 +62,7 @@ class Effects(Generic[SpecT, ConfigT]):
         match plan:
             case Create():
                 await self._create(snapshot, plan, out, limiter)
-            case Update() | Settled() | Rest():
+            case Update() | Settled() | Rest() | Refuse():
                 await self._update(snapshot, plan, out, limiter)
             case Adopt():
                 await self._adopt(snapshot, plan, out)
@@ -71,7 +72,7 @@ class Effects(Generic[SpecT, ConfigT]):
                 await self.ending.destroy(snapshot, plan, out, limiter)
             case Finish():
                 await self.ending.finish(snapshot, out, limiter)
-            case Wait() | Refuse() | Ignore():
+            case Wait() | Ignore():
                 return
             case never:
                 assert_never(never)
@@ -122,12 +123,19 @@ class Effects(Generic[SpecT, ConfigT]):
         snapshot = with_password(snapshot, snapshot.step)
         if calls_of(snapshot, plan):
             fence = await self.writing.intend(snapshot, plan, out)
+            refusal: Terminal | Blocked | None = None
             if isinstance(plan, Update):
                 deferred = (replace(change, deferred=True) for change in plan.queued)
                 changes = (*plan.changes, *deferred)
-                out.operation = await account.cloud.update(snapshot.target, observed, changes, fence)
-                self._tell_changes(plan, out)
+                try:
+                    out.operation = await account.cloud.update(snapshot.target, observed, changes, fence)
+                    self._tell_changes(plan, out)
+                except (Terminal, Blocked) as failure:
+                    # The password does not wait for it: an application may be locked out.
+                    refusal = failure
             await self._delivering.step(snapshot, observed, out, fence)
+            if refusal is not None:
+                raise refusal
             await self._see(snapshot, out)
         await self._delivering.publish_kept(snapshot, out)
         if marks_missing(snapshot):

@@ -27,6 +27,10 @@ from providers.snapshot import Snapshot
 from runtime.objects import Object, annotations_of
 
 
+# What is refused of a database that is ours and works: its password is kept true beside it.
+_REFUSED_CHANGES = frozenset({"AccessDenied", "HeldChange", "InvalidValue", "UnsupportedVersion"})
+
+
 @dataclass(frozen=True, slots=True)
 class Said:
     """One event to be sent with the report."""
@@ -74,6 +78,8 @@ def mutates(snapshot: Snapshot[Any], plan: Plan) -> bool:
             return _moves(snapshot) or marks_missing(snapshot)
         case Rest(reason="DriftHeld" | "WaitingForWindow" | "TranslatorChanged" | "PendingRestart"):
             return _moves(snapshot) or marks_missing(snapshot)
+        case Refuse(reason=reason) if reason in _REFUSED_CHANGES and snapshot.observed is not None:
+            return _moves(snapshot)
         case Rest() | Wait() | Refuse() | Ignore():
             return False
         case never:

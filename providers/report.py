@@ -10,7 +10,7 @@ from providers import consents, reading
 from providers.identity import CA, credentials_key
 from providers.managed import Change, Phase, Present, describe, shared_keys
 from providers.outcome import Outcome
-from providers.passwords import Await, Kept, Missing, keyed_hash, unproven_text
+from providers.passwords import Await, Kept, Login, Missing, keyed_hash, unproven_text
 from providers.plan import Create, Plan, Refuse, Rest, Settled, Update, Wait
 from providers.reading import status_of
 from providers.reasons import UNUSABLE, Kind, deadline_of, kind_of
@@ -145,7 +145,8 @@ def _conditions(snapshot: Snapshot[Any], outcome: Outcome[Any], verdict: Verdict
         kind is not Kind.RESTING and kind is not Kind.FINE and _overdue(obj, verdict, now)
     )
     works = _works(snapshot, outcome) and reason in _ASIDE
-    found = [_ready(obj, verdict, Kind.FINE if works else kind, generation)]
+    readiness = Kind.NOT_READY if reason and _locked_out(snapshot, outcome) else Kind.FINE if works else kind
+    found = [_ready(obj, verdict, readiness, generation)]
     if kind is Kind.FINE:
         found.append(Condition("Synced", "True", "InSync", "the database is as it was asked for", generation))
         return merge(old, found, now)
@@ -156,6 +157,12 @@ def _conditions(snapshot: Snapshot[Any], outcome: Outcome[Any], verdict: Verdict
     elif kind not in {Kind.RESTING, Kind.TEARDOWN}:
         found.append(Condition("Reconciling", "True", reason, message, generation))
     return merge(old, found, now)
+
+
+def _locked_out(snapshot: Snapshot[Any], outcome: Outcome[Any]) -> bool:
+    """Tell whether the published login was refused in this pass and is not proven since."""
+    published = outcome.stored.kept.username if outcome.stored is not None else ""
+    return snapshot.login is Login.REFUSED and published not in outcome.proven
 
 
 def _works(snapshot: Snapshot[Any], outcome: Outcome[Any]) -> bool:
