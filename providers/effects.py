@@ -36,7 +36,7 @@ from providers.plan import (
 from providers.settings import Settings
 from providers.snapshot import Snapshot
 from providers.writing import Writing, account_of, observed_of
-from runtime.errors import Blocked, Terminal
+from runtime.errors import Blocked, Failure, Terminal, Transient
 from runtime.kube import Kube
 from runtime.store import Store
 
@@ -123,14 +123,14 @@ class Effects(Generic[SpecT, ConfigT]):
         snapshot = with_password(snapshot, snapshot.step)
         if calls_of(snapshot, plan):
             fence = await self.writing.intend(snapshot, plan, out)
-            refusal: Terminal | Blocked | None = None
+            refusal: Failure | None = None
             if isinstance(plan, Update):
                 deferred = (replace(change, deferred=True) for change in plan.queued)
                 changes = (*plan.changes, *deferred)
                 try:
                     out.operation = await account.cloud.update(snapshot.target, observed, changes, fence)
                     self._tell_changes(plan, out)
-                except (Terminal, Blocked) as failure:
+                except (Terminal, Blocked, Transient) as failure:
                     # The password does not wait for it: an application may be locked out.
                     refusal = failure
             await self._delivering.step(snapshot, observed, out, fence)

@@ -26,7 +26,6 @@ from providers.reading import Call, Operation
 from providers.snapshot import Snapshot
 from runtime.objects import Object, annotations_of
 
-
 # What is refused of a database that is ours and works: its password is kept true beside it.
 _REFUSED_CHANGES = frozenset({"AccessDenied", "HeldChange", "InvalidValue", "UnsupportedVersion"})
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from runtime.errors import Blocked, Failure, Terminal
+from runtime.errors import Blocked, Failure, Terminal, Transient
 from tests.providers.toy import Toy, ToyCloud
 from tests.providers.world import World
 
@@ -14,6 +14,7 @@ REFUSALS: dict[str, Failure] = {
     "a right is missing": Terminal("AccessDenied", "no right"),
     "a value is refused, and not sent again": Terminal("InvalidValue", "no such value"),
     "something is in the way": Blocked("CloudBusy", "in use"),
+    "a lock is held": Transient("a lock is held"),
 }
 
 
@@ -22,7 +23,6 @@ async def ready_world(**spec: Any) -> tuple[World, Toy]:
     world.ask(size=1, **spec)
     await world.settle()
     return world, next(iter(world.cloud.toys.values()))
-
 
 
 @pytest.mark.parametrize("refusal", REFUSALS.values(), ids=REFUSALS.keys())
@@ -39,7 +39,7 @@ async def test_a_password_changed_by_hand_is_put_back_beside_a_refused_change(re
     assert toy.passwords == published
     assert toy.size == 1
     assert world.reason("Ready") == "Available"
-    assert world.reason("Synced") == getattr(refusal, "reason", "")
+    assert world.reason("Synced") == getattr(refusal, "reason", "CloudUnreachable")
 
 
 async def test_a_rotation_is_carried_out_beside_a_refused_change() -> None:
