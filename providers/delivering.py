@@ -53,11 +53,8 @@ class Delivering(Generic[SpecT, ConfigT]):
             case PutBack(username=username, password=password):
                 credential = Credential(username, password)
                 await cloud.set_password(snapshot.target, observed, credential, fence)
-                answer = await cloud.login(snapshot.target, credential)
-                if answer is Login.REFUSED:
+                if await cloud.login(snapshot.target, credential) is Login.REFUSED:
                     raise Transient(_refused_text(username))
-                if answer is Login.OK:
-                    out.proven[username] = ""
                 change = Change(("roles", username, "password"), "as published", "another one")
                 out.corrected += (change,)
                 out.events.append(

@@ -62,7 +62,7 @@ class Effects(Generic[SpecT, ConfigT]):
         match plan:
             case Create():
                 await self._create(snapshot, plan, out, limiter)
-            case Update() | Settled() | Rest() | Refuse():
+            case Update() | Settled() | Rest() | Wait() | Refuse():
                 await self._update(snapshot, plan, out, limiter)
             case Adopt():
                 await self._adopt(snapshot, plan, out)
@@ -72,7 +72,7 @@ class Effects(Generic[SpecT, ConfigT]):
                 await self.ending.destroy(snapshot, plan, out, limiter)
             case Finish():
                 await self.ending.finish(snapshot, out, limiter)
-            case Wait() | Ignore():
+            case Ignore():
                 return
             case never:
                 assert_never(never)

@@ -6,8 +6,18 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, assert_never
 
 from providers import reading
-from providers.managed import Absent, Change, Present, SpecT, digest
-from providers.passwords import Await, Introduce, Keep, Missing, PutBack, Retire, Stored, former_login
+from providers.managed import Absent, Change, Phase, Present, SpecT, digest
+from providers.passwords import (
+    Await,
+    Confirm,
+    Introduce,
+    Keep,
+    Missing,
+    PutBack,
+    Retire,
+    Stored,
+    former_login,
+)
 from providers.plan import (
     Adopt,
     Create,
@@ -25,9 +35,6 @@ from providers.plan import (
 from providers.reading import Call, Operation
 from providers.snapshot import Snapshot
 from runtime.objects import Object, annotations_of
-
-# What is refused of a database that is ours and works: its password is kept true beside it.
-_REFUSED_CHANGES = frozenset({"AccessDenied", "HeldChange", "InvalidValue", "UnsupportedVersion"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +84,9 @@ def mutates(snapshot: Snapshot[Any], plan: Plan) -> bool:
             return _moves(snapshot) or marks_missing(snapshot)
         case Rest(reason="DriftHeld" | "WaitingForWindow" | "TranslatorChanged" | "PendingRestart"):
             return _moves(snapshot) or marks_missing(snapshot)
-        case Refuse(reason=reason) if reason in _REFUSED_CHANGES and snapshot.observed is not None:
-            return _moves(snapshot)
-        case Rest() | Wait() | Refuse() | Ignore():
+        case Wait() | Refuse() | Rest():
+            return _moves(snapshot) and _password_may_move(snapshot)
+        case Ignore():
             return False
         case never:
             assert_never(never)
@@ -87,6 +94,26 @@ def mutates(snapshot: Snapshot[Any], plan: Plan) -> bool:
 
 def _moves(snapshot: Snapshot[Any]) -> bool:
     return not isinstance(snapshot.step, Keep | Missing | Await)
+
+
+def _password_may_move(snapshot: Snapshot[Any]) -> bool:
+    """Tell whether the password's step is made although a change of a database that is ours waits or is refused.
+
+    While the cloud is at work on it, or it is paused, that is what needs no call: to publish what counts already.
+    """
+    observed, scene = snapshot.observed, snapshot.scene
+    bounds, recorded = scene.bounds, scene.marks.incarnation
+    if observed is None or not recorded or not observed.is_recorded_as(recorded):
+        return False
+    if not scene.desired.owner.owns(observed.owner) or scene.desired.lifecycle.deleting:
+        return False
+    if bounds.not_allowed or bounds.account_changed or bounds.takeover or bounds.intent_unknown or bounds.operating:
+        return False
+    if bounds.intent_until is not None and scene.now < bounds.intent_until:
+        return False
+    if isinstance(snapshot.step, Confirm):
+        return True
+    return observed.phase is Phase.READY and observed.usable and not scene.desired.lifecycle.paused
 
 
 def marks_missing(snapshot: Snapshot[Any]) -> bool:

@@ -31,11 +31,15 @@ _FOLLOWED = timedelta(seconds=5)
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Why things are as they are; an empty reason means that nothing is left to do."""
+    """Why things are as they are; an empty reason means that nothing is left to do.
+
+    `unusable`: the published login was tried and refused, whatever else is to be said.
+    """
 
     reason: str = ""
     message: str = ""
     held: tuple[Change, ...] = ()
+    unusable: bool = False
 
 
 def verdict_of(snapshot: Snapshot[Any], plan: Plan) -> Verdict:  # noqa: PLR0911 - one arm for each cause
@@ -106,7 +110,7 @@ def status_after(
     """Return the whole status; equal to the old one when nothing happened."""
     obj, old = outcome.obj, status_of(outcome.obj)
     status: Object = {"observedGeneration": generation_of(obj)}
-    status["conditions"] = _conditions(snapshot, outcome, verdict, now)
+    status["conditions"] = _conditions(snapshot, outcome, _with_login(snapshot, outcome, verdict), now)
     marks = {
         "externalName": annotations_of(obj).get(reading.EXTERNAL_NAME) or old.get("externalName"),
         "incarnation": annotations_of(obj).get(reading.INCARNATION) or old.get("incarnation"),
@@ -131,6 +135,14 @@ def status_after(
     return status
 
 
+def _with_login(snapshot: Snapshot[Any], outcome: Outcome[Any], verdict: Verdict) -> Verdict:
+    """Add that the published login was refused in a pass that failed before it could put the password back."""
+    is_put_back = any(change.path[-1] == "password" for change in outcome.corrected)
+    if not verdict.reason or snapshot.login is not Login.REFUSED or is_put_back:
+        return verdict
+    return Verdict(verdict.reason, verdict.message, verdict.held, unusable=True)
+
+
 def _effective(snapshot: Snapshot[Any]) -> str:
     policy = snapshot.scene.desired.lifecycle.policy
     return policy.value if policy is not None else "Awaiting"
@@ -145,8 +157,7 @@ def _conditions(snapshot: Snapshot[Any], outcome: Outcome[Any], verdict: Verdict
         kind is not Kind.RESTING and kind is not Kind.FINE and _overdue(obj, verdict, now)
     )
     works = _works(snapshot, outcome) and reason in _ASIDE
-    readiness = Kind.NOT_READY if reason and _locked_out(snapshot, outcome) else Kind.FINE if works else kind
-    found = [_ready(obj, verdict, readiness, generation)]
+    found = [_ready(obj, verdict, Kind.FINE if works and not verdict.unusable else kind, generation)]
     if kind is Kind.FINE:
         found.append(Condition("Synced", "True", "InSync", "the database is as it was asked for", generation))
         return merge(old, found, now)
@@ -157,12 +168,6 @@ def _conditions(snapshot: Snapshot[Any], outcome: Outcome[Any], verdict: Verdict
     elif kind not in {Kind.RESTING, Kind.TEARDOWN}:
         found.append(Condition("Reconciling", "True", reason, message, generation))
     return merge(old, found, now)
-
-
-def _locked_out(snapshot: Snapshot[Any], outcome: Outcome[Any]) -> bool:
-    """Tell whether the published login was refused in this pass and is not proven since."""
-    published = outcome.stored.kept.username if outcome.stored is not None else ""
-    return snapshot.login is Login.REFUSED and published not in outcome.proven
 
 
 def _works(snapshot: Snapshot[Any], outcome: Outcome[Any]) -> bool:
@@ -188,7 +193,7 @@ def _ready(obj: Object, verdict: Verdict, kind: Kind, generation: int) -> Condit
         return Condition("Ready", "True", "Available", "the database is there and its password works", generation)
     message = verdict.message[:LONGEST_MESSAGE]
     known = find(obj, "Ready")
-    if kind is Kind.NOT_READY or verdict.reason in UNUSABLE or known is None:
+    if kind is Kind.NOT_READY or verdict.unusable or verdict.reason in UNUSABLE or known is None:
         return Condition("Ready", "False", verdict.reason, message, generation)
     if known["status"] == "True":
         return Condition("Ready", "True", known["reason"], known["message"], generation)
