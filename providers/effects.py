@@ -36,6 +36,7 @@ from providers.plan import (
 from providers.settings import Settings
 from providers.snapshot import Snapshot
 from providers.writing import Writing, account_of, observed_of
+from runtime.errors import Blocked, Failure, Terminal, Transient
 from runtime.kube import Kube
 from runtime.store import Store
 
@@ -122,12 +123,19 @@ class Effects(Generic[SpecT, ConfigT]):
         snapshot = with_password(snapshot, snapshot.step)
         if calls_of(snapshot, plan):
             fence = await self.writing.intend(snapshot, plan, out)
+            refusal: Failure | None = None
             if isinstance(plan, Update):
                 deferred = (replace(change, deferred=True) for change in plan.queued)
                 changes = (*plan.changes, *deferred)
-                out.operation = await account.cloud.update(snapshot.target, observed, changes, fence)
-                self._tell_changes(plan, out)
+                try:
+                    out.operation = await account.cloud.update(snapshot.target, observed, changes, fence)
+                    self._tell_changes(plan, out)
+                except (Terminal, Blocked, Transient) as failure:
+                    # The password does not wait for it: an application may be locked out.
+                    refusal = failure
             await self._delivering.step(snapshot, observed, out, fence)
+            if refusal is not None:
+                raise refusal
             await self._see(snapshot, out)
         await self._delivering.publish_kept(snapshot, out)
         if marks_missing(snapshot):

@@ -19,8 +19,10 @@ from providers.passwords import (
     decide_password,
     delivery_of,
     former_login,
+    in_grace,
     keyed_hash,
     refuse_password,
+    waiting_text,
 )
 from providers.proofs import Proofs
 from providers.reading import status_of
@@ -68,7 +70,8 @@ class PasswordReader(Generic[SpecT, ConfigT]):
             denied = credentials.denied(snapshot.obj, error)
             return replace(snapshot, trouble=(denied.reason, denied.message))
         step = decide_password(view, snapshot.scene.now)
-        return replace(snapshot, step=step, login=view.login, given=given)
+        trouble = ("WaitingForWindow", waiting_text(view)) if view.is_rotation_waiting else None
+        return replace(snapshot, step=step, login=view.login, given=given, trouble=trouble)
 
     async def _checked(self, snapshot: Snapshot[SpecT], stored: Stored) -> Checked:
         """Leave out of the credentials Secret what somebody else wrote."""
@@ -135,6 +138,7 @@ class PasswordReader(Generic[SpecT, ConfigT]):
             recovered=recovered,
             published_login=connection.get("username", ""),
             retiring=rotation.get("retiring", ""),
+            in_grace=in_grace(snapshot.logins, rotation.get("retiring", ""), retire_at, snapshot.scene.now),
             retire_at=retire_at,
             delivery=delivery,
             pending_login=pending_login,

@@ -83,11 +83,17 @@ class PasswordView:
     published_login: str = ""
     retiring: str = ""
     retire_at: datetime | None = None
+    in_grace: bool = False  # The login that a rotation would take shall work by its former password until `retire_at`.
     delivery: Delivery = Delivery.NONE
     pending_login: Login = Login.NOT_TRIED
     foreign: bool = False
     elsewhere: bool = False
     superseded: bool = False
+
+    @property
+    def is_rotation_waiting(self) -> bool:
+        """Whether a rotation is asked for that would take the login whose grace is not over."""
+        return self.in_grace and self.kept is not None and bool(self.kept.current) and _is_another(self, self.kept)
 
     @property
     def alternates(self) -> bool:
@@ -238,6 +244,10 @@ def _pending(view: PasswordView, kept: Kept) -> PasswordStep:
 
 
 def _rotation_asked(view: PasswordView, kept: Kept) -> bool:
+    return not view.in_grace and _is_another(view, kept)
+
+
+def _is_another(view: PasswordView, kept: Kept) -> bool:
     if view.given:
         return view.given != kept.current
     return bool(view.token) and view.done_token is not None and view.token != view.done_token
@@ -252,6 +262,17 @@ def _lost(view: PasswordView) -> PasswordStep:
     if doomed or view.given or (view.token and view.token != (view.done_token or "")):
         return Introduce(other(view.logins, view.published_login), view.given, replaces=view.published_login)
     return Missing(refused=view.login is Login.REFUSED)
+
+
+def in_grace(logins: tuple[str, str], retiring: str, retire_at: datetime | None, now: datetime) -> bool:
+    """Tell whether the former one of two logins that alternate still works by its former password."""
+    return logins[0] != logins[1] and retiring in logins and retire_at is not None and now < retire_at
+
+
+def waiting_text(view: PasswordView) -> str:
+    """Return what to say of a rotation that waits for the grace of the one before."""
+    until = "" if view.retire_at is None else f" until {view.retire_at:%Y-%m-%dT%H:%M:%SZ}"
+    return f"the next rotation waits{until}: login {view.retiring} of the one before works until then"
 
 
 def unproven_text(where: str) -> str:

@@ -232,7 +232,8 @@ class Reconciler(Generic[SpecT, ConfigT]):
             changes=changes,
             observed_hash=digest(observed.spec),
         )
-        after = decide(scene)
+        # What was refused is not decided anew: beside it, only the password's step was made.
+        after = plan if isinstance(plan, Refuse) else decide(scene)
         if self._provider.slow:
             # It carries the change out after its answer; what it sent is remembered, and looked at again.
             sent = Await(closely=outcome.resent) if outcome.sent else Keep()

@@ -122,7 +122,7 @@ def status_after(
     """Return the whole status; equal to the old one when nothing happened."""
     obj, old = outcome.obj, status_of(outcome.obj)
     status: Object = {"observedGeneration": generation_of(obj)}
-    status["conditions"] = _conditions(snapshot, outcome, verdict, now)
+    status["conditions"] = _conditions(snapshot, outcome, _with_login(snapshot, outcome, verdict), now)
     marks = {
         "externalName": annotations_of(obj).get(reading.EXTERNAL_NAME) or old.get("externalName"),
         "incarnation": annotations_of(obj).get(reading.INCARNATION) or old.get("incarnation"),
@@ -145,6 +145,14 @@ def status_after(
         marks["intent"] = old.get("intent")
     status |= {name: value for name, value in marks.items() if value}
     return status
+
+
+def _with_login(snapshot: Snapshot[Any], outcome: Outcome[Any], verdict: Verdict) -> Verdict:
+    """Add that the published login was refused in a pass that failed before it could put the password back."""
+    is_put_back = any(change.path[-1] == "password" for change in outcome.corrected)
+    if not verdict.reason or snapshot.login is not Login.REFUSED or is_put_back:
+        return verdict
+    return Verdict(verdict.reason, verdict.message, verdict.held, unusable=True)
 
 
 def _effective(snapshot: Snapshot[Any]) -> str:

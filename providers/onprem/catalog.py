@@ -25,6 +25,7 @@ CREATE TABLE IF NOT EXISTS fairlead.ownership (
     changed_at pg_catalog.timestamptz NOT NULL DEFAULT pg_catalog.now()
 );
 ALTER TABLE fairlead.ownership ADD COLUMN IF NOT EXISTS incarnation pg_catalog.text NOT NULL DEFAULT {_RANDOM};
+ALTER TABLE fairlead.ownership ADD COLUMN IF NOT EXISTS kept_rights pg_catalog.text[] NOT NULL DEFAULT '{{}}';
 CREATE INDEX IF NOT EXISTS ownership_by_claim ON fairlead.ownership (installation, claim);
 """
 
@@ -37,8 +38,9 @@ SELECT pg_catalog.json_build_object(
     'admin', current_user,
     'superuser', r.rolsuper, 'createdb', r.rolcreatedb, 'createrole', r.rolcreaterole,
     'secrets', pg_catalog.has_column_privilege('pg_catalog.pg_authid', 'rolname', 'SELECT'),
-    'ownership', EXISTS (SELECT FROM pg_catalog.pg_attribute c
-        WHERE c.attrelid = pg_catalog.to_regclass('fairlead.ownership') AND c.attname = 'incarnation'),
+    'ownership', 2 = (SELECT pg_catalog.count(*) FROM pg_catalog.pg_attribute c
+        WHERE c.attrelid = pg_catalog.to_regclass('fairlead.ownership')
+        AND c.attname IN ('incarnation', 'kept_rights')),
     'exposed', (SELECT pg_catalog.json_agg(d.datname ORDER BY d.datname) FROM pg_catalog.pg_database d
         WHERE (d.datname = pg_catalog.current_database() OR d.datname = 'postgres' OR d.datistemplate)
         AND d.datallowconn AND EXISTS (
@@ -52,7 +54,7 @@ SELECT pg_catalog.json_build_object(
     'row', (SELECT pg_catalog.json_build_object(
         'database', o.database, 'oid', o.oid::pg_catalog.text, 'installation', o.installation, 'identity', o.identity,
         'claim', o.claim, 'namespace', o.namespace, 'name', o.name, 'resource', o.resource, 'state', o.state,
-        'kept_as', o.kept_as, 'incarnation', o.incarnation)
+        'kept_as', o.kept_as, 'incarnation', o.incarnation, 'kept_rights', o.kept_rights)
         FROM fairlead.ownership o WHERE o.database = %(database)s),
     'elsewhere', (SELECT d.datname FROM pg_catalog.pg_database d
         LEFT JOIN fairlead.ownership o ON o.database = %(database)s
@@ -136,7 +138,9 @@ VALUES (%(database)s, %(installation)s, %(identity)s, %(claim)s, %(namespace)s, 
     %(owner_role)s, %(logins)s)
 ON CONFLICT (database) DO UPDATE SET state = 'creating', oid = NULL, changed_at = pg_catalog.now(),
     incarnation = CASE WHEN EXISTS (SELECT FROM pg_catalog.pg_database d WHERE d.datname = EXCLUDED.database
-        AND d.oid = coalesce(o.oid, d.oid)) THEN o.incarnation ELSE EXCLUDED.incarnation END
+        AND d.oid = coalesce(o.oid, d.oid)) THEN o.incarnation ELSE EXCLUDED.incarnation END,
+    kept_rights = CASE WHEN EXISTS (SELECT FROM pg_catalog.pg_database d WHERE d.datname = EXCLUDED.database
+        AND d.oid = coalesce(o.oid, d.oid)) THEN o.kept_rights ELSE EXCLUDED.kept_rights END
     WHERE o.installation = EXCLUDED.installation AND o.identity = EXCLUDED.identity AND o.claim = EXCLUDED.claim
 RETURNING o.database
 """
@@ -149,18 +153,23 @@ WHERE d.datname = %(database)s AND ownership.database = %(database)s AND install
 """
 
 # A lost row gets the random that was recorded for this oid; another database than the row spoke of gets a new one.
+# Rights that are kept are written by an adoption and with a lost row, and stay otherwise (%(kept)s is NULL).
 RECORD_WHOLE = """
 INSERT INTO fairlead.ownership AS o
-    (database, oid, installation, identity, claim, namespace, name, resource, state, owner_role, logins, incarnation)
+    (database, oid, installation, identity, claim, namespace, name, resource, state, owner_role, logins, incarnation,
+    kept_rights)
 SELECT d.datname, d.oid, %(installation)s, %(identity)s, %(claim)s, %(namespace)s, %(name)s, %(resource)s, %(state)s,
     %(owner_role)s, %(logins)s,
-    CASE WHEN d.oid = %(oid)s::pg_catalog.oid THEN %(recorded)s::pg_catalog.text ELSE %(random)s::pg_catalog.text END
+    CASE WHEN d.oid = %(oid)s::pg_catalog.oid THEN %(recorded)s::pg_catalog.text ELSE %(random)s::pg_catalog.text END,
+    coalesce(%(kept)s::pg_catalog.text[], '{}')
 FROM pg_catalog.pg_database d WHERE d.datname = %(database)s
 ON CONFLICT (database) DO UPDATE SET oid = EXCLUDED.oid, installation = EXCLUDED.installation,
     identity = EXCLUDED.identity, claim = EXCLUDED.claim, namespace = EXCLUDED.namespace, name = EXCLUDED.name,
     resource = EXCLUDED.resource, state = EXCLUDED.state, owner_role = EXCLUDED.owner_role, logins = EXCLUDED.logins,
     incarnation = CASE WHEN coalesce(o.oid, EXCLUDED.oid) = EXCLUDED.oid
         THEN o.incarnation ELSE EXCLUDED.incarnation END,
+    kept_rights = CASE WHEN %(kept)s::pg_catalog.text[] IS NULL AND coalesce(o.oid, EXCLUDED.oid) = EXCLUDED.oid
+        THEN o.kept_rights ELSE EXCLUDED.kept_rights END,
     released_at = NULL, kept_as = NULL, changed_at = pg_catalog.now()
 """
 
@@ -203,7 +212,14 @@ FROM pg_catalog.pg_database d LEFT JOIN fairlead.ownership o ON o.database = d.d
 WHERE d.datname = %(database)s
 """
 ROLES = "SELECT r.rolname FROM pg_catalog.pg_roles r WHERE r.rolname = ANY(%(roles)s) ORDER BY r.rolname"
-BUSY = "SELECT a.pid FROM pg_catalog.pg_stat_activity a WHERE a.datname = %(database)s"
+BUSY = """
+SELECT DISTINCT coalesce(a.usename::pg_catalog.text, a.usesysid::pg_catalog.text)
+FROM pg_catalog.pg_stat_activity a WHERE a.datname = %(database)s AND a.usesysid IS NOT NULL ORDER BY 1
+"""
+NAMES = "SELECT d.datname FROM pg_catalog.pg_database d WHERE d.datname = ANY(%(names)s)"
+PREPARED = """
+SELECT p.gid, p.owner FROM pg_catalog.pg_prepared_xacts p WHERE p.database = %(database)s ORDER BY p.gid
+"""
 TERMINATE = """
 SELECT pg_catalog.pg_terminate_backend(a.pid) FROM pg_catalog.pg_stat_activity a
 WHERE a.usename = %(login)s

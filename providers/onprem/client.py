@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import secrets
-import ssl
-from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
-from pathlib import Path
 
 import msgspec
 import psycopg
@@ -20,14 +17,18 @@ from providers.login import Server, try_login
 from providers.managed import Absent, Change, Found, Observed, Present, diff
 from providers.onprem import catalog, removal
 from providers.onprem.administrator import admin_login
-from providers.onprem.facts import Facts, Inside, Row, broken_rules
+from providers.onprem.adoption import take_ownership
+from providers.onprem.facts import Facts, Inside, Row, broken_rules, kept_rights
 from providers.onprem.incarnations import oid_of, random_of
 from providers.onprem.models import PostgresDatabaseParameters, ProviderConfigSpec
 from providers.onprem.objections import objection
+from providers.onprem.refusals import Refusals
+from providers.onprem.server_checks import About, as_file, authority_of, refuse_server, server_of
 from providers.onprem.session import Account, Session, Sessions
 from providers.onprem.statements import (
     Statement,
     birth,
+    by_change,
     password_statements,
     refuse_stranger,
     retirement,
@@ -44,28 +45,6 @@ from runtime.errors import Blocked, Conflict, Failure, Terminal, Transient
 
 Seen = Observed[PostgresDatabaseParameters]
 Where = Target[PostgresDatabaseParameters]
-OLDEST_SAFE_MAJOR = 16  # before, CREATEROLE may grant itself nearly everything
-
-
-class About(msgspec.Struct, frozen=True):
-    """What the server says about itself and about our login."""
-
-    account: str
-    number: int
-    version: str
-    recovery: bool
-    admin: str
-    superuser: bool
-    createdb: bool
-    createrole: bool
-    secrets: bool
-    ownership: bool
-    exposed: tuple[str, ...] | None = None
-
-    @property
-    def major(self) -> int:
-        """The major version."""
-        return self.number // 10_000
 
 
 class OnPremCloud:
@@ -79,7 +58,7 @@ class OnPremCloud:
     async def whoami(self) -> str:
         """Return the server's system_identifier; a server in recovery is not the one to ask."""
         async with self._sessions.own("ask the server who it is") as session:
-            about = await _about(session)
+            about = await server_of(session)
         if about.recovery:
             raise Transient(f"server {self._config.host} is in recovery and takes no change")
         return about.account
@@ -93,7 +72,10 @@ class OnPremCloud:
         database = facts.database
         if database.allows:
             facts = msgspec.structs.replace(facts, inside=await self._inside(target))
-        return Present(observed(database, facts, target))
+        is_ours = target.owner.owns(_owner(facts)) and facts.row is not None and facts.row.state != "retired"
+        is_recorded = facts.row is None and oid_of(target.incarnation) == database.oid
+        kept = kept_rights(wanted(target), facts, is_ours=is_ours, is_recorded=is_recorded)
+        return Present(observed(database, msgspec.structs.replace(facts, kept=kept), target))
 
     async def observe_all(self) -> Sweep:
         """List the databases of our table with a mark of all that the catalogs say about each."""
@@ -128,6 +110,11 @@ class OnPremCloud:
         template = self._config.template_database
         try:
             await session.change(birth(target.spec, target_names(target), template=template).sql, fence)
+        except psycopg.errors.InvalidCatalogName:
+            text = (
+                f"the ProviderConfig's templateDatabase {template} does not exist on {self._config.host}; make it there"
+            )
+            raise Terminal("InvalidValue", text) from None
         except psycopg.errors.ObjectInUse:
             text = f"template database {template} is in use; it is copied once nobody is connected to it"
             raise Blocked("CloudBusy", text) from None
@@ -142,41 +129,48 @@ class OnPremCloud:
             facts = seen.observed.facts
             changes = (*diff(target.spec, seen.observed.spec), *broken_rules(wanted(target), facts))
             now = tuple(change for change in changes if last or change.path != ("ownership", "state"))
-            await self._run(target, now, fence)
+            await self._run(target, facts, now, fence)
 
     async def update(
         self, target: Where, observed: Seen, changes: tuple[Change, ...], fence: Fence
     ) -> Operation | None:
         """Run the statements of these changes on this incarnation."""
         await self._same(target, observed)
-        await self._run(target, changes, fence)
+        await self._run(target, observed.facts, changes, fence)
         return None
 
-    async def _run(self, target: Where, changes: tuple[Change, ...], fence: Fence) -> None:
+    async def _run(self, target: Where, facts: Facts, changes: tuple[Change, ...], fence: Fence) -> None:
         rules, what = wanted(target), f"change database {target.name}"
-        todo = statements(changes, rules)
+        todo, refusals = by_change(changes, rules), Refusals(what)
         async with self._sessions.own(what) as session:
             if any(change.path == ("ownership", "oid") for change in changes):
-                await self._record(session, target, "creating", fence)
+                await self._record(session, target, "creating", fence, kept=facts.kept if facts.row is None else None)
             shut = shut_logins(changes, rules.names)
-            await removal.end_sessions(session, shut, fence)
-            for statement in todo:
-                if not statement.inside:
-                    await session.change(statement.sql, fence)
-            await removal.end_sessions(session, shut, fence)
-        inside = [statement for statement in todo if statement.inside]
-        if inside:
-            async with self._sessions.inside(target.name, what) as session:
-                for statement in inside:
-                    await session.change(statement.sql, fence)
+            await refusals.attempt(session, removal.end_sessions(session, shut, fence))
+            for change, group in todo:
+                await refusals.run(session, change, (one for one in group if not one.inside), fence)
+            await refusals.attempt(session, removal.end_sessions(session, shut, fence))
+        inside = [(change, [one for one in group if one.inside]) for change, group in todo]
+        if any(within for _, within in inside):
+            try:
+                async with self._sessions.inside(target.name, what) as session:
+                    for change, within in inside:
+                        await refusals.run(session, change, within, fence)
+            except (Terminal, Blocked, Transient) as failure:
+                # A tenant may fill its own connection limit.
+                refusals.failures.append(failure)
+        refusals.raise_if_any()
         if any(change.path == ("ownership", "state") for change in changes):
             async with self._sessions.own(what) as session:
                 await self._record(session, target, "ready", fence)
 
-    async def _record(self, session: Session, target: Where, state: str, fence: Fence) -> None:
+    async def _record(
+        self, session: Session, target: Where, state: str, fence: Fence, *, kept: tuple[str, ...] | None = None
+    ) -> None:
         random = secrets.token_hex(6)
         recorded = {"oid": oid_of(target.incarnation) or None, "recorded": random_of(target.incarnation) or random}
-        row = {**row_of(target), **recorded, "state": state, "random": random}
+        rights = None if kept is None else list(kept)
+        row = {**row_of(target), **recorded, "state": state, "random": random, "kept": rights}
         await session.change(catalog.RECORD_WHOLE, fence, row)
 
     async def set_password(
@@ -217,10 +211,12 @@ class OnPremCloud:
             await removal.end_sessions(session, (username,), fence)
 
     async def adopt(self, target: Where, observed: Seen, fence: Fence) -> None:
-        """Write our row for a database that a person named."""
+        """Write our row for a database that a person named; whoever has rights on it keeps them."""
         await self._same(target, observed)
-        async with self._sessions.own(f"adopt database {target.name}") as session:
-            await self._record(session, target, "creating", fence)
+        what, facts = f"adopt database {target.name}", observed.facts
+        async with self._sessions.own(what) as session:
+            owners = await take_ownership(session, self._sessions.inside(target.name, what), facts, fence)
+            await self._record(session, target, "creating", fence, kept=(*facts.kept, *owners))
 
     async def release(self, target: Where, observed: Seen, fence: Fence) -> None:
         """Say in the row that the database was let go."""
@@ -248,10 +244,15 @@ class OnPremCloud:
                 raise Blocked("DatabaseRenamed", renamed_text(target.name, facts.renamed))
             if observed is None and facts.row is not None and facts.row.state == "retiring":
                 await removal.finish_retiring(session, doomed, fence)
-            elif observed is not None and policy is Policy.SNAPSHOT:
-                await removal.retire(session, doomed, datetime.now(UTC).strftime("%Y%m%d"), fence)
+                return None
+            if observed is not None and facts.row is None and oid_of(target.incarnation) == oid:
+                # Lost with the table, as by a restore of it; the resource itself remembers this very database.
+                await self._record(session, target, "ready", fence)
+            if observed is not None and policy is Policy.SNAPSHOT:
+                date = datetime.now(UTC).strftime("%Y%m%d")
+                await removal.retire(self._sessions, session, doomed, date, fence)
             else:
-                await removal.drop(session, doomed, fence)
+                await removal.drop(self._sessions, session, doomed, fence)
         return None
 
     async def poll(self, operation: Operation) -> bool:
@@ -323,66 +324,20 @@ def _owner_role(target: Where, facts: Facts) -> tuple[Statement, ...]:
     return tuple(statement for statement in made if " ON DATABASE " not in statement.sql)
 
 
-async def _about(session: Session) -> About:
-    return msgspec.convert((await session.rows(catalog.SERVER))[0][0], About)
-
-
-def _acceptable(about: About, config: ProviderConfigSpec) -> None:
-    where = f"server {config.host}:{config.port}"
-    if about.recovery:
-        raise Transient(f"{where} is in recovery and takes no change")
-    if not config.allow_superuser and about.superuser:
-        raise Terminal("CredentialsForbidden", f"{about.admin} on {where} is a superuser; use a login with CREATEDB and"
-                       " CREATEROLE alone, or set allowSuperuser")  # fmt: skip
-    if not config.allow_superuser and about.major < OLDEST_SAFE_MAJOR:
-        raise Terminal("UnsupportedVersion", f"{where} runs PostgreSQL {about.version}; before {OLDEST_SAFE_MAJOR}"
-                       " CREATEROLE is as good as superuser: upgrade, or set allowSuperuser")  # fmt: skip
-    lacking = [word for word, there in (("CREATEDB", about.createdb), ("CREATEROLE", about.createrole)) if not there]
-    if lacking and not about.superuser:
-        raise Terminal("AccessDenied", f"{about.admin} on {where} lacks {' and '.join(lacking)}")
-    if not about.secrets:
-        raise Terminal("AccessDenied", f"{about.admin} may not read pg_authid; as superuser, in database"
-                       f" {config.database}: GRANT SELECT (rolname, xmin) ON pg_authid TO {about.admin}")  # fmt: skip
-
-
-def _authority(config: ProviderConfigSpec, given: Mapping[str, Mapping[str, str]]) -> str:
-    """Return the PEM that the server's certificate is verified with; refused when it holds no certificate."""
-    ca, where = config.ca_bundle or "", "caBundle"
-    if config.ca_secret_ref is not None:
-        where = f"key {config.ca_secret_ref.key} of Secret {config.ca_secret_ref.name}"
-        ca = given[config.ca_secret_ref.name].get(config.ca_secret_ref.key, "")
-        if not ca:
-            raise Blocked("CredentialsMissing", f"there is no {where}")
-    try:
-        ssl.create_default_context(cadata=ca)
-    except (ssl.SSLError, ValueError):
-        text = f"{where} holds no PEM certificate; put the certificates of the server's authority there"
-        raise Terminal("CredentialsInvalid", text) from None
-    return ca
-
-
-@contextmanager
-def _as_file(text: str) -> Iterator[Path]:
-    """Give libpq, which takes certificates by path alone, a file in memory: no disk, and no crash leaves it behind."""
-    with os.fdopen(os.memfd_create("authority.crt"), "wb", buffering=0) as file:
-        file.write(text.encode())
-        yield Path(f"/proc/self/fd/{file.fileno()}")
-
-
 @asynccontextmanager
 async def connect(
     config: ProviderConfigSpec, given: Mapping[str, Mapping[str, str]], recorded: str = ""
 ) -> AsyncIterator[OnPremCloud]:
     """Log in, check that server and login are what they may be, make the ownership table when it is not there."""
-    admin, ca = admin_login(config, given), _authority(config, given)
-    with _as_file(ca) as file:
+    admin, ca = admin_login(config, given), authority_of(config, given)
+    with as_file(ca) as file:
         server = Server(config.host, config.port, ca)
         account = Account(server, config.database, admin, file)
         sessions = Sessions(account, recorded)
         try:
             async with sessions.own("look at the server") as session:
-                about = await _about(session)
-                _acceptable(about, config)
+                about = await server_of(session)
+                refuse_server(about, config)
                 if not about.ownership:
                     await session.rows(catalog.OWNERSHIP)
             sessions.identifier = about.account

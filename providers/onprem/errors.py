@@ -16,6 +16,7 @@ _TERMINAL = {
     "22P02": ("InvalidValue", "the server refused a value"),
     "58P01": ("InvalidValue", "the server has no such extension installed"),
     "42P22": ("InvalidValue", "the server does not know this collation"),
+    "42809": ("InvalidValue", "the server does not know this collation or object type"),
     "54000": ("LimitReached", "a limit of the server is reached"),
 }
 _BLOCKED = {
@@ -23,8 +24,14 @@ _BLOCKED = {
     "2BP01": ("DeleteBlocked", "other objects still depend on it"),
     "53100": ("QuotaExceeded", "the server's disk is full"),
 }
+_TRANSIENT = {
+    "53300": "all connections that this login may have are taken: of the server (max_connections), of the database, or"
+    " of the login; raise the limit or end sessions",
+    "57P03": "the server is starting, stopping or in recovery",
+}
 _CONFLICT = frozenset({"42P04", "42710", "40001", "40P01", "42P06", "23505"})
 _NO_SUCH_DATABASE = "3D000"
+_FAILED = "failed: "
 
 
 def failure_of(error: psycopg.Error, what: str, *, code: str = "", at_home: bool = False) -> Failure:
@@ -35,7 +42,7 @@ def failure_of(error: psycopg.Error, what: str, *, code: str = "", at_home: bool
     The server's detail is left out: it may quote data.
     """
     known = code or error.sqlstate or ""
-    first = error.diag.message_primary or ("it was refused" if known else "the server could not be reached")
+    first = error.diag.message_primary or _TRANSIENT.get(known) or ("it was refused" if known else _unreached(error))
     text = f"cannot {what}: {first}"[:400]
     if known == _NO_SUCH_DATABASE and at_home:
         advice = "the administrator's own database does not exist; make it or name another"
@@ -49,3 +56,11 @@ def failure_of(error: psycopg.Error, what: str, *, code: str = "", at_home: bool
         reason, advice = _BLOCKED[known]
         return Blocked(reason, f"{text}; {advice}")
     return Transient(text)
+
+
+def _unreached(error: psycopg.Error) -> str:
+    """Return why no session came about or was lost, in libpq's words, which quote no data."""
+    lines = [line.strip() for line in str(error).splitlines()]
+    causes = [line.rpartition(_FAILED)[2] for line in lines if _FAILED in line]
+    cause = causes[-1] if causes else next(filter(None, lines), "")
+    return f"the server could not be reached: {cause}" if cause else "the server could not be reached"

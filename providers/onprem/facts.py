@@ -16,7 +16,10 @@ _INVALID = -2  # DATCONNLIMIT_INVALID_DB
 
 
 class Row(msgspec.Struct, frozen=True):
-    """Our row in fairlead.ownership; `oid` is None until the database was made, `incarnation` the row's random."""
+    """Our row in fairlead.ownership; `oid` is None until the database was made, `incarnation` the row's random.
+
+    `kept_rights` are those of others that an adoption left to them, each a text of `right_text`.
+    """
 
     database: str
     installation: str
@@ -29,6 +32,7 @@ class Row(msgspec.Struct, frozen=True):
     name: str = ""
     resource: str = ""
     kept_as: str | None = None
+    kept_rights: tuple[str, ...] = ()
 
 
 class Grant(msgspec.Struct, frozen=True):
@@ -103,7 +107,8 @@ class Inside(msgspec.Struct, frozen=True):
 class Facts(msgspec.Struct, frozen=True):
     """All of it; `inside` is None while nobody can look, which is not the same as nothing there.
 
-    `elsewhere` is the name of a database that has our oid and not our name.
+    `elsewhere` is the name of a database that has our oid and not our name. `kept` are rights of others that are no
+    difference, each a text of `right_text`.
     """
 
     admin: str
@@ -115,6 +120,7 @@ class Facts(msgspec.Struct, frozen=True):
     memberships: tuple[Membership, ...] = ()
     inside: Inside | None = None
     elsewhere: str | None = None
+    kept: tuple[str, ...] = ()
 
     @property
     def renamed(self) -> str:
@@ -166,7 +172,42 @@ def broken_rules(wanted: Wanted, facts: Facts) -> tuple[Change, ...]:
     found += _settings(wanted, database)
     if facts.inside is not None and facts.inside.schema_owner != wanted.names.owner:
         found.append(Change(("schemas", "public", "owner"), wanted.names.owner, facts.inside.schema_owner))
-    return tuple(found)
+    return tuple(change for change in found if change.want is not None or right_text(change) not in facts.kept)
+
+
+def right_text(change: Change) -> str:
+    """Return how a right that somebody has is written down: its path as JSON, as names may hold any character."""
+    return msgspec.json.encode(change.path).decode()
+
+
+def kept_rights(wanted: Wanted, facts: Facts, *, is_ours: bool, is_recorded: bool) -> tuple[str, ...]:
+    """Return which rights of others are no difference, as texts of `right_text`.
+
+    Of a database that is ours those that its adoption recorded; of any other all that it has, as nobody asked to have
+    them taken. `is_recorded`: the resource knows this database as its own although the row is lost; where the name
+    shows that it was made here, it had none.
+    """
+    if is_ours and facts.row is not None:
+        return facts.row.kept_rights
+    if is_recorded and wanted.names.database == wanted.names.owner:
+        return ()
+    return tuple(right_text(change) for change in foreign_rights(wanted, facts))
+
+
+def foreign_rights(wanted: Wanted, facts: Facts) -> tuple[Change, ...]:
+    """Return the revocations that the rules ask for: rights of strangers on the database or in its owner role."""
+    changes = broken_rules(wanted, msgspec.structs.replace(facts, kept=()))
+    return tuple(change for change in changes if change.want is None and _is_foreign(change, wanted))
+
+
+def _is_foreign(change: Change, wanted: Wanted) -> bool:
+    match change.path:
+        case ("grants", *_):
+            return True
+        case ("members", role, member):
+            return role == wanted.names.owner and member not in wanted.names.logins
+        case _:
+            return False
 
 
 def _ownership(facts: Facts, database: Database) -> Iterable[Change]:

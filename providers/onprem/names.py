@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from providers.onprem.models import PostgresDatabaseParameters
 
 LONGEST_STEM = 50
 HASH_LENGTH = 10
+_RETIRED = re.compile(r"^retired_(?P<date>\d{8})_(?:(?P<number>\d+)_)?(?=.)")
 LONGEST_NAME = 63  # NAMEDATALEN - 1 of a stock PostgreSQL, bytes
 
 
@@ -28,14 +30,23 @@ def names_of(spec: PostgresDatabaseParameters, identity_hash: str, *, external_n
 
 
 def hash_in(spec: PostgresDatabaseParameters, database: str) -> str:
-    """Return the hash that a name by rule ends in, empty for a name that was given by a person."""
-    stem, _, tail = database.rpartition("_")
-    return tail if stem == spec.database_name[:LONGEST_STEM] and len(tail) == HASH_LENGTH else ""
+    """Return the hash that a name by rule ends in, retired or not; empty for a name that was given by a person."""
+    _, _, tail = database.rpartition("_")
+    by_rule, retired = f"{spec.database_name[:LONGEST_STEM]}_{tail}", _RETIRED.match(database)
+    if len(tail) != HASH_LENGTH:
+        return ""
+    if retired is not None and retired_name(by_rule, retired["date"], int(retired["number"] or 0)) == database:
+        return tail
+    return tail if database == by_rule else ""
 
 
-def retired_name(database: str, date: str) -> str:
-    """Return the name that a retired database gets, its hash kept when it must be cut; `date` is YYYYMMDD."""
-    start = f"retired_{date}_"
+def retired_name(database: str, date: str, number: int = 0) -> str:
+    """Return the name that a retired database gets, its hash kept when it must be cut; `date` is YYYYMMDD.
+
+    `number` tells apart what is retired on the same day; a database that was retired before loses its former date.
+    """
+    start = f"retired_{date}_{number}_" if number else f"retired_{date}_"
+    database = _RETIRED.sub("", database)
     stem, _, tail = database.rpartition("_")
     if not stem or len(tail) != HASH_LENGTH:
         return f"{start}{database}"[:LONGEST_NAME]

@@ -34,7 +34,7 @@ _RANK = {
     ("ownership", "oid"): 0,
     ("database", "owner"): 1,
     ("database", "isTemplate"): 1,
-    ("grants",): 2,
+    ("grants",): 3,
     ("roles",): 3,
     ("members",): 4,
     ("settings",): 5,
@@ -55,16 +55,37 @@ class Statement:
     inside: bool = False
 
 
-def _rank(change: Change) -> int:
+# A missing owner role: what follows names it.
+_RANK_OF_OWNER_ROLE = 2
+_CLOSING = frozenset({"grants", "members", "roles"})
+_OPENING = ("database", "allowConnections")
+
+
+def _rank(change: Change, owner: str) -> int:
+    if change.path == ("roles", owner):
+        return _RANK_OF_OWNER_ROLE
     return _RANK.get(change.path, _RANK.get(change.path[:1], 5))
+
+
+def by_change(changes: Iterable[Change], wanted: Wanted) -> tuple[tuple[Change, tuple[Statement, ...]], ...]:
+    """Return each change with what to run for it, in order; what the ownership table needs has no statements."""
+    ordered = sorted(changes, key=lambda change: _rank(change, wanted.names.owner))
+    return tuple((change, tuple(_statements(change, wanted))) for change in ordered)
 
 
 def statements(changes: Iterable[Change], wanted: Wanted) -> tuple[Statement, ...]:
     """Return what to run for these changes, in order; what the ownership table needs is not among them."""
-    found: list[Statement] = []
-    for change in sorted(changes, key=_rank):
-        found += _statements(change, wanted)
-    return tuple(found)
+    return tuple(statement for _, group in by_change(changes, wanted) for statement in group)
+
+
+def is_opening(change: Change) -> bool:
+    """Tell whether a change lets connections in."""
+    return change.path == _OPENING
+
+
+def is_closing(change: Change) -> bool:
+    """Tell whether a change takes a right away: nothing is opened while one is refused."""
+    return change.path[0] in _CLOSING and (change.want is None or change.want is False)
 
 
 def _statements(  # noqa: C901 - one arm for each kind of change

@@ -5,7 +5,16 @@ from __future__ import annotations
 from providers.cloud import Target
 from providers.identity import Owner
 from providers.managed import Change, Observed, Phase
-from providers.onprem.facts import Database, Facts, Inside, Wanted, broken_rules, parsed_settings
+from providers.onprem.facts import (
+    Database,
+    Facts,
+    Inside,
+    Wanted,
+    broken_rules,
+    foreign_rights,
+    parsed_settings,
+    right_text,
+)
 from providers.onprem.incarnations import earlier_ids, incarnation_of
 from providers.onprem.models import PostgresDatabaseParameters
 from providers.onprem.names import Names, names_of
@@ -55,6 +64,7 @@ def observed(
         usable=not database.is_invalid,
         spec=_projected(database, facts.inside, target.spec),
         facts=facts,
+        tolerated=tuple(change for change in foreign_rights(wanted(target), facts) if right_text(change) in facts.kept),
         at_provider=_at_provider(database, facts),
     )
 

@@ -110,9 +110,6 @@ class Transition:
 
 
 _FORBIDDEN_EDITS: dict[str, Transition] = {
-    "a version lowered": Transition({}, {"version": "15"}, ("version cannot go down", "new claim")),
-    "storage shrunk": Transition({"storageGiB": 100}, {"storageGiB": 50}, ("storageGiB", "shrink")),
-    "storage removed": Transition({"storageGiB": 100}, {"storageGiB": None}, ("storageGiB", "removed")),
     "a database renamed": Transition({"databaseName": "a"}, {"databaseName": "b"}, ("databaseName is fixed",)),
     "a database's name removed": Transition({"databaseName": "a"}, {"databaseName": None}, ("databaseName is fixed",)),
     "a database's name added": Transition({}, {"databaseName": "a"}, ("databaseName is fixed",)),

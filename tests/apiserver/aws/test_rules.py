@@ -70,7 +70,11 @@ EDITS = (
     Case("a major version goes up", {"engineVersion": "17"}),
     Case("a minor version becomes any", {"engineVersion": "16"}),
     Case("a version does not go down", {"engineVersion": "16.3"}, "restore a snapshot of before the upgrade"),
-    Case("a major version does not go down", {"engineVersion": "15"}, "engineVersion cannot go down"),
+    Case(
+        "a major version does not go down",
+        {"engineVersion": "15"},
+        "engineVersion cannot go below the version that runs",
+    ),
     Case("the login is fixed", {"masterUsername": "other"}, "masterUsername is fixed at birth; make further logins"),
     Case("the database is fixed", {"dbName": "other"}, "dbName is fixed at birth; make another database with SQL"),
     Case("what is fixed is not removed", {"dbName": None}, "dbName is fixed at birth"),
@@ -92,6 +96,8 @@ async def test_the_rules_of_instances(api: Api, namespace: str) -> None:
         for case in BIRTHS
     }
     born = await api.create(path, _object("RDSInstance", namespace, INSTANCE))
+    running = {"observedGeneration": 1, "atProvider": {"engineVersion": "16.4"}}
+    born = await api.request("PUT", f"{path}/orders/status", born | {"status": running})
     for case in EDITS:
         edited = born | {"spec": born["spec"] | {"forProvider": _edited(born["spec"]["forProvider"], case.edit)}}
         found[case.says] = await _answer(api, "PUT", f"{path}/orders", edited)
@@ -161,3 +167,16 @@ async def test_unseen_objects_are_not_current(api: Api, plural: str) -> None:
     conditions = {each["type"]: each["status"] for each in crd["status"]["conditions"]}
     assert conditions["Established"] == "True"
     assert "NonStructuralSchema" not in conditions
+
+
+async def test_an_upgrade_that_was_not_carried_out_is_withdrawn(api: Api, namespace: str) -> None:
+    path = api.path(VERSION, "rdsinstances", namespace)
+    instance = await api.create(path, _object("RDSInstance", namespace, INSTANCE))
+    running = {"observedGeneration": 1, "atProvider": {"engineVersion": "16.4"}}
+    instance = await api.request("PUT", f"{path}/orders/status", instance | {"status": running})
+
+    for version in ("17", "16.4", "17", "16"):
+        spec = {"forProvider": INSTANCE | {"engineVersion": version}}
+        instance = await api.request("PUT", f"{path}/orders", instance | {"spec": spec})
+
+    assert instance["spec"]["forProvider"]["engineVersion"] == "16"

@@ -42,3 +42,64 @@ def test_a_code_means(case: Case) -> None:
 
     assert isinstance(found, case.failure)
     assert str(found).count("cannot look: ") == 1
+
+
+CAUSES: dict[str, tuple[str, str, str]] = {
+    "nobody listens": (
+        (
+            'connection failed: connection to server at "127.0.0.1", port 1 failed: Connection refused\n'
+            "\tIs the server running on that host and accepting TCP/IP connections?"
+        ),
+        "",
+        "Connection refused",
+    ),
+    "no such host": (
+        "failed to resolve host 'nosuch.invalid': [Errno -2] Name or service not known",
+        "",
+        "failed to resolve host 'nosuch.invalid': [Errno -2] Name or service not known",
+    ),
+    "another authority": (
+        'connection failed: connection to server at "10.0.0.1", port 5432 failed: SSL error: certificate verify failed',
+        "",
+        "SSL error: certificate verify failed",
+    ),
+    "another name": (
+        (
+            'connection failed: connection to server at "10.0.0.1", port 5432 failed:'
+            ' server certificate for "pg1" does not match host name "pg2"'
+        ),
+        "",
+        'server certificate for "pg1" does not match host name "pg2"',
+    ),
+    "several addresses": (
+        (
+            "Multiple connection attempts failed. All failures were:\n"
+            "- host: 'pg1', port: None, hostaddr: '10.0.0.1': connection failed: connection to server at"
+            ' "10.0.0.1", port 5432 failed: No route to host\n'
+            "- host: 'pg1', port: None, hostaddr: '10.0.0.2': connection failed: connection to server at"
+            ' "10.0.0.2", port 5432 failed: Connection refused\n'
+            "\tIs the server running on that host and accepting TCP/IP connections?"
+        ),
+        "",
+        "Connection refused",
+    ),
+    "the line was cut": ("server closed the connection unexpectedly\n\tThis probably means", "", "server closed the"),
+    "all connections are taken": ("connection failed: FATAL", "53300", "max_connections"),
+    "the server starts": ("connection failed: FATAL", "57P03", "starting"),
+}
+
+
+@pytest.mark.parametrize(("text", "code", "cause"), CAUSES.values(), ids=CAUSES.keys())
+def test_the_cause_of_a_failed_connection_is_said(text: str, code: str, cause: str) -> None:
+    failure = failure_of(psycopg.OperationalError(text), "log in", code=code)
+
+    assert isinstance(failure, Transient)
+    assert cause in str(failure)
+    assert "\n" not in str(failure)
+
+
+def test_an_unknown_collation_is_an_invalid_value() -> None:
+    failure = failure_of(psycopg.errors.WrongObjectType("no such collation"), "create")
+
+    assert isinstance(failure, Terminal)
+    assert failure.reason == "InvalidValue"

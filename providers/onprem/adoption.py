@@ -1,0 +1,48 @@
+"""Making the administrator the owner of a database that is taken over, without loss for the former one."""
+
+from __future__ import annotations
+
+from contextlib import AbstractAsyncContextManager
+
+import psycopg
+
+from providers.cloud import Fence
+from providers.managed import Change
+from providers.onprem.facts import PRIVILEGES, Facts, right_text
+from providers.onprem.names import quoted
+from providers.onprem.session import Session
+from runtime.errors import Terminal
+
+_DATABASE_OWNER = "pg_database_owner"
+
+
+async def take_ownership(
+    session: Session, inside: AbstractAsyncContextManager[Session], facts: Facts, fence: Fence
+) -> tuple[str, ...]:
+    """Make the administrator the owner; the former owner keeps what it could do. Return its rights by `right_text`.
+
+    Raises:
+        Terminal: `AccessDenied`: only the owner or a superuser can give the database away.
+    """
+    database = facts.database
+    if database is None or database.owner == facts.admin:
+        return ()
+    former = database.owner
+    try:
+        if facts.inside is not None and facts.inside.schema_owner == _DATABASE_OWNER:
+            async with inside as within:
+                await within.change(f"GRANT USAGE, CREATE ON SCHEMA public TO {quoted(former)}", fence)
+        # One transaction: nobody remembers the former owner between the two.
+        await session.change(
+            f"ALTER DATABASE {quoted(database.name)} OWNER TO CURRENT_USER;"
+            f" GRANT CONNECT, CREATE, TEMPORARY ON DATABASE {quoted(database.name)} TO {quoted(former)}",
+            fence,
+        )
+    except psycopg.errors.InsufficientPrivilege:
+        raise Terminal(
+            "AccessDenied",
+            f"database {database.name} belongs to {former}, and only {former} or a superuser can give it to"
+            f" {facts.admin}; nothing was changed. As superuser: ALTER DATABASE {quoted(database.name)} OWNER TO"
+            f" {quoted(facts.admin)}; then GRANT {quoted(former)} what it still needs",
+        ) from None
+    return tuple(right_text(Change(("grants", former, word), None, "granted")) for word in PRIVILEGES)

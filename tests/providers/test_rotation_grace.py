@@ -1,0 +1,44 @@
+"""A second rotation takes no login whose former password was promised to work for a while more."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from tests.providers.toy import ToyCloud
+from tests.providers.world import World
+
+GRACE = timedelta(hours=1)
+
+
+async def test_a_second_token_waits_for_the_grace_of_the_first() -> None:
+    world = World(ToyCloud())
+    world.ask()
+    await world.settle()
+    toy = next(iter(world.cloud.toys.values()))
+    (first,) = toy.passwords.items()
+    world.ask(passwordRotation={"token": "one"})
+    await world.step()
+    await world.step()
+    (second,) = [item for item in toy.passwords.items() if item != first]
+    retire_at = (world.get() or {})["status"]["rotation"]["retireAt"]
+
+    world.ask(passwordRotation={"token": "two"})
+    for _ in range(3):
+        await world.step()
+        assert dict(toy.passwords) == dict([first, second])
+        world.now += timedelta(minutes=10)
+
+    assert world.reason("Ready") == "Available"
+    assert world.reason("Synced") == "WaitingForWindow"
+    assert world.reason("Stalled") == ""
+    told = [one["message"] for one in (world.get() or {})["status"]["conditions"] if one["type"] == "Synced"]
+    assert retire_at in told[0]
+    assert first[0] in told[0]
+
+    world.now += GRACE
+    for _ in range(3):
+        await world.step()
+    assert toy.passwords[second[0]] == second[1]
+    assert toy.passwords[first[0]] != first[1]
+    assert world.reason("Synced") == "InSync"
+    assert (world.get() or {})["status"]["rotation"]["token"] == "two"
