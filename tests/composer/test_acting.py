@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from composer import names
 from composer.act import Actor
-from composer.decide import Apply
+from composer.decide import Apply, Create
 from composer.view import Known, View
-from runtime.errors import ApiError, NotFound, WriteConflict
+from runtime.errors import ApiError, Invalid, NotFound, WriteConflict
+from runtime.objects import Object
 from tests.composer import factories
 
 
@@ -58,3 +59,59 @@ async def test_a_first_apply_means_the_child_that_was_seen_and_not_another_of_it
     (outcome,) = await _actor(NotFound).act(factories.view(), (step,))
 
     assert isinstance(outcome.error, WriteConflict)
+
+
+_START = datetime(2026, 11, 21, 12, tzinfo=UTC)
+
+
+@dataclass
+class _Policed:
+    """An API server that refuses the content of every child until its policy is taken away."""
+
+    is_policed: bool = True
+    sent: list[str] = field(default_factory=list)
+    now: datetime = _START
+
+    async def create(self, _resource: object, obj: Object, **_options: object) -> Object:
+        return self._answer("create", obj)
+
+    async def apply(self, _resource: object, obj: Object, **_options: object) -> Object:
+        return self._answer("apply", obj)
+
+    def _answer(self, verb: str, obj: Object) -> Object:
+        self.sent.append(verb)
+        if self.is_policed:
+            raise Invalid("denied request: a label team is missing", status=422)
+        return factories.live(obj)
+
+
+def _policed() -> tuple[_Policed, Actor]:
+    kube = _Policed()
+    port: Any = kube
+    return kube, Actor(port, now=lambda: kube.now, remember=lambda _kind, _obj: None)
+
+
+async def test_a_child_that_was_deleted_after_its_apply_was_refused_is_made_anew() -> None:
+    (kube, actor), wanted = _policed(), factories.desired()
+    before = factories.entry(applied=True)
+    for _ in range(2):
+        await actor.act(factories.view(), (Apply(before, factories.DATABASE, wanted, factories.live(wanted)),))
+    assert kube.sent == ["apply"]
+
+    await actor.act(factories.view(), (Create(factories.entry(uid=""), factories.DATABASE, wanted),))
+
+    assert kube.sent == ["apply", "create"]
+
+
+async def test_a_refused_child_is_made_some_time_after_the_policy_that_refused_it_was_mended() -> None:
+    (kube, actor), step = _policed(), Create(factories.entry(uid=""), factories.DATABASE, factories.desired())
+    await actor.act(factories.view(), (step,))
+    kube.is_policed = False
+    (outcome,) = await actor.act(factories.view(), (step,))
+    assert (kube.sent, outcome.written) == (["create"], None)
+
+    kube.now += timedelta(minutes=10)
+    (outcome,) = await actor.act(factories.view(), (step,))
+
+    assert kube.sent == ["create", "create"]
+    assert outcome.written is not None
