@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from composer import names
 from composer.act import Actor
-from composer.decide import Apply
+from composer.decide import Apply, Create
 from composer.hashes import sent_hash
 from composer.resting import at_rest, without
 from composer.view import Known, View
 from runtime.conditions import timestamp
-from runtime.errors import ApiError, ApplyConflict, Cause, NotFound, WriteConflict
+from runtime.errors import ApiError, ApplyConflict, Cause, Invalid, NotFound, WriteConflict
 from runtime.objects import Object
 from tests.composer import factories
 
@@ -134,3 +134,59 @@ async def test_a_field_is_left_to_a_rival_that_goes_on_taking_it(using: str, tak
     assert [each.manager for each in step.entry.resting] == ["gadget-operator"]
     forced = [obj for force, obj in kube.applied if force]
     assert sum("limit" in obj["spec"] for obj in forced) == taken
+
+
+_START = datetime(2026, 11, 21, 12, tzinfo=UTC)
+
+
+@dataclass
+class _Policed:
+    """An API server that refuses the content of every child until its policy is taken away."""
+
+    is_policed: bool = True
+    sent: list[str] = field(default_factory=list)
+    now: datetime = _START
+
+    async def create(self, _resource: object, obj: Object, **_options: object) -> Object:
+        return self._answer("create", obj)
+
+    async def apply(self, _resource: object, obj: Object, **_options: object) -> Object:
+        return self._answer("apply", obj)
+
+    def _answer(self, verb: str, obj: Object) -> Object:
+        self.sent.append(verb)
+        if self.is_policed:
+            raise Invalid("denied request: a label team is missing", status=422)
+        return factories.live(obj)
+
+
+def _policed() -> tuple[_Policed, Actor]:
+    kube = _Policed()
+    port: Any = kube
+    return kube, Actor(port, now=lambda: kube.now, remember=lambda _kind, _obj: None)
+
+
+async def test_a_child_that_was_deleted_after_its_apply_was_refused_is_made_anew() -> None:
+    (kube, actor), wanted = _policed(), factories.desired()
+    before = factories.entry(applied=True)
+    for _ in range(2):
+        await actor.act(factories.view(), (Apply(before, factories.DATABASE, wanted, factories.live(wanted)),))
+    assert kube.sent == ["apply"]
+
+    await actor.act(factories.view(), (Create(factories.entry(uid=""), factories.DATABASE, wanted),))
+
+    assert kube.sent == ["apply", "create"]
+
+
+async def test_a_refused_child_is_made_some_time_after_the_policy_that_refused_it_was_mended() -> None:
+    (kube, actor), step = _policed(), Create(factories.entry(uid=""), factories.DATABASE, factories.desired())
+    await actor.act(factories.view(), (step,))
+    kube.is_policed = False
+    (outcome,) = await actor.act(factories.view(), (step,))
+    assert (kube.sent, outcome.written) == (["create"], None)
+
+    kube.now += timedelta(minutes=10)
+    (outcome,) = await actor.act(factories.view(), (step,))
+
+    assert kube.sent == ["create", "create"]
+    assert outcome.written is not None

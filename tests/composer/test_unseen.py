@@ -15,7 +15,19 @@ from runtime.cache import Cache
 from runtime.errors import ApiError, Forbidden, Unavailable
 from runtime.kube import Page, Selection
 from runtime.objects import CRDS, Object, Resource
-from tests.composer.factories import CLAIMS, DATABASES, SETTINGS, claim, desired, entry, live, view
+from tests.composer import test_passes as passes
+from tests.composer.factories import (
+    CLAIMS,
+    DATABASES,
+    SETTINGS,
+    child,
+    claim,
+    desired,
+    entry,
+    live,
+    rendered,
+    view,
+)
 from tests.runtime.fake_kube import FakeKube
 
 DATABASE = DATABASES.group_kind
@@ -101,3 +113,38 @@ def test_a_kind_that_was_listed_without_a_child_is_recorded_no_longer() -> None:
 
     assert kept_kinds(found) == {"ConfigMap", "Gadget.example.org"}
     assert kept_kinds(replace(found, unlisted=(DATABASE,))) == {"ConfigMap", DATABASE, "Gadget.example.org"}
+
+
+class _Blind(passes._Kube):
+    """Refuses every list, and takes each write down."""
+
+    async def list_page(self, *_args: object, **_options: object) -> Page:
+        raise FORBIDDEN
+
+
+@pytest.mark.parametrize(
+    ("status", "deleted", "writes"),
+    [
+        (REMEMBERS, False, ["apply PostgreSQLInstance", "create ConfigMap", "status PostgreSQLInstance"]),
+        (RECORDED, False, ["status PostgreSQLInstance"]),
+        (REMEMBERS, True, ["patch PostgreSQLInstance"]),
+        (RECORDED, True, ["status PostgreSQLInstance"]),
+    ],
+    ids=["lives", "lives and has a child of it", "goes", "goes and has a child of it"],
+)
+async def test_a_claim_that_used_a_kind_once_which_nobody_may_list_now(
+    monkeypatch: pytest.MonkeyPatch,
+    status: Object,
+    deleted: bool,  # noqa: FBT001 - a column of the table
+    writes: list[str],
+) -> None:
+    kube = _Blind()
+    cluster = Cluster(kube, Cache(kube))
+    gatherer = Gatherer(cluster, cluster.informer(CLAIMS))
+    monkeypatch.setattr(passes._Reads, "unseen", lambda _reads, seen: gatherer.unseen(seen), raising=False)
+    owner = claim(status=status, deleted=deleted, annotations={names.KINDS: DATABASE})
+    seen = replace(view(of=owner), unlisted=(DATABASE,))
+
+    await passes._pass(seen, seen, rendered(child(desired("settings", SETTINGS), "settings")), kube)
+
+    assert kube.verbs() == writes

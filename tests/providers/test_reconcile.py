@@ -204,6 +204,27 @@ async def test_a_child_goes_by_its_claims_word_alone(word: str) -> None:
     assert (("secrets", Key("team", "db-credentials")) in world.kube.objects) == (toy is not None)
 
 
+@pytest.mark.parametrize(("word", "own"), [("Delete", "Orphan"), ("Snapshot", "Orphan"), ("Delete", "Snapshot")])
+async def test_a_word_beyond_the_resources_own_policy_destroys_nothing(word: str, own: str) -> None:
+    world = World(ToyCloud())
+    world.ask(deletionPolicy=own)
+    obj = world.get()
+    assert obj is not None
+    obj["metadata"]["labels"] = {"fairlead.dev/claim": "claim-uid"}
+    world.annotate(**{"claim-name": "shop", "resource": "database"})
+    await world.settle()
+    calls = len(world.cloud.calls)
+    world.delete()
+    world.annotate(teardown=f"{obj['metadata']['uid']}/{word}")
+
+    for _ in range(3):
+        await world.step()
+        world.now += timedelta(minutes=2)
+
+    assert (world.cloud.calls[calls:], len(world.cloud.toys)) == ([], 1)
+    assert world.reason("Stalled") == "HeldDeletion"
+
+
 async def test_a_lost_database_is_told_and_not_made_anew() -> None:
     world = World(ToyCloud())
     world.ask()
