@@ -1,0 +1,155 @@
+"""Where random walks happen: the platform, its processes behind lines that can be cut, and its cloud as it is."""
+
+from __future__ import annotations
+
+import abc
+import asyncio
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import psycopg
+
+from tests.runtime.tcp_proxy import TcpProxy
+from tests.support.api import JsonObject
+from tests.support.kinds import Kind
+from tests.support.processes import Program
+from tests.support.staff import QUICK_LEASE
+from tests.support.system import System
+from tests.support.waiting import eventually
+
+COMPOSER, PROVIDER = "composer", "provider"
+_LOGIN_S = 4
+_SIZES_WAIT_S = 300.0
+
+
+class Cloud(Protocol):
+    """One look at the cloud."""
+
+    @property
+    def unreachable(self) -> str:
+        """Why nobody can log in anywhere now; empty where they can."""
+
+    def gap(self, claim: JsonObject, binding: dict[str, str]) -> str:
+        """Return how the cloud differs from a claim's spec, or an empty text."""
+
+
+class Inhabitant(Protocol):
+    """One claim."""
+
+    @property
+    def namespace(self) -> str: ...
+
+    @property
+    def name(self) -> str: ...
+
+
+@dataclass(slots=True, kw_only=True)
+class World(abc.ABC):
+    """A platform for walks.
+
+    Attributes:
+        system: The rig.
+        line: What both processes reach the API server through.
+        kubeconfigs: Each process's way through the line.
+        programs: What runs now.
+    """
+
+    system: System
+    line: TcpProxy
+    kubeconfigs: dict[str, Path]
+    programs: dict[str, Program] = field(default_factory=dict)
+
+    # What this cloud is
+
+    @property
+    @abc.abstractmethod
+    def child_kind(self) -> Kind:
+        """Return the kind of the child that holds the data."""
+
+    @abc.abstractmethod
+    async def look(self) -> Cloud:
+        """Read the cloud, without the code under test."""
+
+    @abc.abstractmethod
+    async def move_in(self, walkers: Sequence[Inhabitant]) -> None:
+        """Make a claim for each, wait until all are Ready, and plant a row in each database."""
+
+    @abc.abstractmethod
+    async def losses(self, walkers: Iterable[Inhabitant]) -> list[str]:
+        """Return which of the planted rows and databases are no longer there, in words."""
+
+    @abc.abstractmethod
+    async def launch_provider(self, *flags: str) -> Program:
+        """Start the provider; the flags lead it through the line."""
+
+    # Processes
+
+    async def start(self) -> None:
+        """Start what does not run, and wait until it is healthy."""
+        names = [name for name in (COMPOSER, PROVIDER) if not self.runs(name)]
+        await asyncio.gather(*(self._start(name) for name in names))
+
+    def runs(self, name: str) -> bool:
+        return name in self.programs and self.programs[name].is_running
+
+    async def kill(self, *names: str) -> None:
+        """Kill -9."""
+        await asyncio.gather(*(self.programs[name].kill9() for name in names))
+
+    async def _start(self, name: str) -> None:
+        flags = (*QUICK_LEASE, "--kubeconfig", str(self.kubeconfigs[name]))
+        if name == COMPOSER:
+            # It watches no Secrets: one that is deleted is missed at the next look at its claim.
+            self.programs[name] = await self.system.start_composer(*flags, "--resync=5")
+        else:
+            self.programs[name] = await self.launch_provider(*flags)
+
+    # Logins
+
+    async def refusal(self, binding: dict[str, str]) -> str:
+        """Log in as an application does, with what a connection Secret holds; return why that failed."""
+        try:
+            authority = self.system.folder / f"ca-{hashlib.sha256(binding['certificates'].encode()).hexdigest()}.pem"
+            if not authority.exists():
+                authority.write_text(binding["certificates"])
+            connection = await psycopg.AsyncConnection.connect(
+                host=binding["host"],
+                port=int(binding["port"]),
+                dbname=binding["database"],
+                user=binding["username"],
+                password=binding["password"],
+                sslmode="verify-full",
+                sslrootcert=str(authority),
+                connect_timeout=_LOGIN_S,
+                autocommit=True,
+            )
+        except (psycopg.Error, KeyError) as error:
+            return f"{type(error).__name__} {str(error).strip()[-200:]}"
+        await connection.close()
+        return ""
+
+    async def child(self, walker: Inhabitant) -> JsonObject | None:
+        """Return the child that holds a claim's data, if there is one."""
+        wanted = "fairlead.dev/claim-name"
+        for obj in await self.system.api.items(self.child_kind.path(walker.namespace)):
+            if obj["metadata"].get("annotations", {}).get(wanted) == walker.name:
+                return obj
+        return None
+
+    async def until_all(self, kind: Kind, namespace: str, names: Iterable[str], holds: Any) -> None:
+        """Wait until something holds of each of these objects."""
+        left = set(names)
+
+        async def met() -> bool:
+            for obj in await self.system.api.items(kind.path(namespace)):
+                if holds(obj):
+                    left.discard(obj["metadata"]["name"])
+            return not left
+
+        try:
+            await eventually(met, "every object is in that state", limit_s=_SIZES_WAIT_S, every_s=1.0)
+        except AssertionError:
+            raise AssertionError(f"{kind.kind} not in that state: {sorted(left)}") from None
