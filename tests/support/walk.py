@@ -11,7 +11,7 @@ import random
 from collections import Counter
 from dataclasses import dataclass, field
 
-from tests.support.walk_acts import ACTS, Act, Walker, end_pause
+from tests.support.walk_acts import ACTS, Act, Walker, take_back
 from tests.support.walk_events import EVENTS, Event
 from tests.support.walk_oracle import Oracle
 from tests.support.walk_world import World
@@ -84,7 +84,7 @@ async def walk_batch(
     """Let a batch of claims walk; return what the oracle saw."""
     loop = asyncio.get_running_loop()
     began, report = loop.time(), Report(seed)
-    async with world.system.namespace() as namespace:
+    async with world.system.namespace(**world.labels) as namespace:
         names = [f"w{seed * size.claims + number:05}" for number in range(size.claims)]
         walkers = [Walker(world, namespace, name, seed * size.claims + i) for i, name in enumerate(names)]
         await world.move_in(walkers)
@@ -93,14 +93,15 @@ async def walk_batch(
             chosen = {walker: acts_of(walker.seed, size.rounds, acts) for walker in walkers}
             for number, event in enumerate(events_of(seed, size.rounds, events), start=1):
                 await _round(oracle, report, number, event, {walker: chosen[walker][number - 1] for walker in walkers})
-                left = await oracle.until_settled([w.name for w in walkers if not w.paused], limit_s=size.round_s)
+                left = await oracle.until_settled([w.name for w in walkers if w.undo is None], limit_s=size.round_s)
                 report.rounds[-1] += f", {loop.time() - began:.0f} s, not converged {len(left)} {_short(left)}"
-            await asyncio.gather(*(end_pause(walker) for walker in walkers))
+            await asyncio.gather(*(take_back(walker) for walker in walkers))
             oracle.setting = "the end"
             left = await oracle.until_settled(names, limit_s=size.end_s)
             report.wrong += [f"{name} does not converge: {oracle.story(name)}" for name in left]
         report.wrong += oracle.disagreements()
         report.wrong += await world.losses(walkers)
+        report.wrong += await world.move_out(namespace)
         report.looks = oracle.summary()
     report.seconds = loop.time() - began
     return report
@@ -120,7 +121,7 @@ async def _round(oracle: Oracle, report: Report, number: int, event: Event, acts
 
 
 async def _act(oracle: Oracle, number: int, walker: Walker, act: Act) -> None:
-    await end_pause(walker)
+    await take_back(walker)
     said = await act.do(walker, random.Random(f"{walker.seed} {number}"))  # noqa: S311 - as above
     oracle.note(walker.name, f"{number}: {act.name} {said}")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 import secrets
 from collections.abc import Awaitable, Callable
@@ -10,9 +11,11 @@ from dataclasses import dataclass
 import psycopg
 
 from tests.support.api import ApiError, JsonObject
-from tests.support.kinds import CLAIM, SECRET
+from tests.support.kinds import CLAIM, SECRET, condition
+from tests.support.waiting import eventually
 from tests.support.walk_world import World
 
+_SEEN_S = 15.0
 _SIZES = ("medium", "large", "xlarge")
 
 
@@ -22,14 +25,14 @@ class Walker:
 
     Attributes:
         seed: Of its acts.
-        paused: Whether its claim is paused now.
+        undo: What the next act takes back before it begins: a pause, or an edit that has to wait.
     """
 
     world: World
     namespace: str
     name: str
     seed: int
-    paused: bool = False
+    undo: JsonObject | None = None
 
     async def edit(self, patch: JsonObject) -> None:
         """Merge a patch into the claim as `kubectl edit` does."""
@@ -54,17 +57,24 @@ class Walker:
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """One thing that happens to a claim; it returns a word for the report."""
+    """One thing that happens to a claim.
+
+    Attributes:
+        name: For reports.
+        do: Does it; returns a word for the report.
+        open: What the claim says of it that is not true today; such acts are walked by `make faults` alone.
+    """
 
     name: str
     do: Callable[[Walker, random.Random], Awaitable[str]]
+    open: str = ""
 
 
-async def end_pause(walker: Walker) -> None:
-    """End the pause of a claim that is paused."""
-    if walker.paused:
-        await walker.edit({"metadata": {"annotations": {"fairlead.dev/paused": None}}})
-        walker.paused = False
+async def take_back(walker: Walker) -> None:
+    """Take back what the last act left to be taken back."""
+    if walker.undo is not None:
+        await walker.edit(walker.undo)
+        walker.undo = None
 
 
 # The user
@@ -100,6 +110,40 @@ async def _edit_and_withdraw(walker: Walker, dice: random.Random) -> str:
     return f"{before} {size} {before}"
 
 
+_EDITS: tuple[JsonObject, ...] = (
+    {"size": "medium"},
+    {"size": "xlarge"},
+    {"parameters": {"work_mem": "123kB"}},
+    {"parameters": {"no_such_parameter": "1"}},
+    {"version": "17"},
+    {"version": "18"},
+    {"extensions": ["no_such_extension"]},
+    {"highAvailability": True},
+    {"backup": {"retentionDays": 9}},
+    {"network": {"public": True}},
+    {"storageGiB": 50},
+)
+"""Edits of a claim: some are carried out, some are refused."""
+
+
+async def _any_edit_withdrawn(walker: Walker, dice: random.Random) -> str:
+    """Make any edit and take it back by typing the former text: half of the time at once, else once it was seen to."""
+    path = CLAIM.path(walker.namespace, walker.name)
+    edit, before = dice.choice(_EDITS), (await walker.world.system.api.get(path))["spec"]
+    await walker.spec(**edit)
+    is_patient = dice.random() < 0.5
+
+    async def seen() -> bool:
+        claim = await walker.world.system.api.get(path)
+        return bool(condition(claim, "Synced").get("observedGeneration") == claim["metadata"]["generation"])
+
+    if is_patient:
+        with contextlib.suppress(AssertionError):
+            await eventually(seen, f"an edit of {walker.name} is seen", limit_s=_SEEN_S, every_s=0.5)
+    await walker.spec(**{field: before.get(field) for field in edit})
+    return f"{edit} {'once seen' if is_patient else 'at once'}"
+
+
 async def _rotate(walker: Walker, dice: random.Random) -> str:
     await walker.spec(passwordRotation={"token": f"t{dice.randrange(10**9)}"})
     return ""
@@ -108,23 +152,28 @@ async def _rotate(walker: Walker, dice: random.Random) -> str:
 async def _pause(walker: Walker, dice: random.Random) -> str:
     """Pause the claim until its next act; half of the time its user goes on editing."""
     await walker.edit({"metadata": {"annotations": {"fairlead.dev/paused": "true"}}})
-    walker.paused = True
+    walker.undo = {"metadata": {"annotations": {"fairlead.dev/paused": None}}}
     return f"with an edit to {await _size(walker, dice)}" if dice.random() < 0.5 else ""
 
 
 # A colleague
 
 
-async def _child_edited(walker: Walker, dice: random.Random) -> str:
-    child = await walker.world.child(walker)
-    if child is None:
-        return "(no child)"
-    patch = {"spec": {"forProvider": {"connectionLimit": dice.randrange(1, 9)}}}
-    try:
-        await walker.world.system.edit(walker.world.child_kind, walker.namespace, child["metadata"]["name"], patch)
-    except ApiError as error:
-        return f"(in vain: {error.status})"
-    return ""
+def child_edited(field: str) -> Callable[[Walker, random.Random], Awaitable[str]]:
+    """Return an act: a number of the child's spec is edited by hand."""
+
+    async def do(walker: Walker, dice: random.Random) -> str:
+        child = await walker.world.child(walker)
+        if child is None:
+            return "(no child)"
+        patch = {"spec": {"forProvider": {field: dice.randrange(1, 7)}}}
+        try:
+            await walker.world.system.edit(walker.world.child_kind, walker.namespace, child["metadata"]["name"], patch)
+        except ApiError as error:
+            return f"(in vain: {error.status})"
+        return ""
+
+    return do
 
 
 async def _child_deleted(walker: Walker, dice: random.Random) -> str:
@@ -172,10 +221,11 @@ async def _password(walker: Walker, dice: random.Random) -> str:
 SIZE = Act("size edited", _size)
 PARAMETERS = Act("parameters edited", _parameters)
 WITHDRAW = Act("edits withdrawn", _withdraw)
+ANY_EDIT_WITHDRAWN = Act("any edit, withdrawn", _any_edit_withdrawn)
 EDIT_AND_WITHDRAW = Act("edited and withdrawn at once", _edit_and_withdraw)
 ROTATE = Act("rotation", _rotate)
 PAUSE = Act("pause", _pause)
-CHILD_EDITED = Act("child edited", _child_edited)
+CHILD_EDITED = Act("child edited", child_edited("connectionLimit"))
 CHILD_DELETED = Act("child deleted", _child_deleted)
 CONNECTION_DELETED = Act("connection Secret deleted", _connection_deleted)
 CREDENTIALS_DELETED = Act("credentials Secret deleted", _credentials_deleted)
@@ -190,6 +240,7 @@ ACTS = (
     PARAMETERS,
     WITHDRAW,
     EDIT_AND_WITHDRAW,
+    ANY_EDIT_WITHDRAWN,
     ROTATE,
     PAUSE,
     CHILD_EDITED,

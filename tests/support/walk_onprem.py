@@ -5,20 +5,18 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import struct
-import urllib.parse
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 import psycopg
 
-from tests.runtime.tcp_proxy import TcpProxy, through
 from tests.support.api import JsonObject
 from tests.support.home import Home, claim, furnish
 from tests.support.kinds import CLAIM, DATABASE, PROVIDER_CONFIG, Kind, is_ready
 from tests.support.processes import Program
 from tests.support.system import System
-from tests.support.walk_world import COMPOSER, PROVIDER, Inhabitant, World
+from tests.support.walk_world import PROVIDER, Inhabitant, World, behind_one_line
 
 CONNECTIONS = {"small": 20, "medium": 50, "large": 100, "xlarge": 200}
 WORK_MEM = {"small": "4MB", "medium": "8MB", "large": "16MB", "xlarge": "32MB"}
@@ -122,24 +120,13 @@ class OnPremWorld(World):
 @asynccontextmanager
 async def onprem_world(system: System) -> AsyncIterator[OnPremWorld]:
     """Start composer and provider on a rig, both behind one line to the API server."""
-    line = TcpProxy(urllib.parse.urlsplit(system.plane.server).port or 0)
-    await line.start()
     limits = {"spec": {"limits": {"destroysPerHour": 10_000}}}
     await system.api.merge(PROVIDER_CONFIG.path("", "default"), limits)
-    accounts = {
-        COMPOSER: ("fairlead-system", "fairlead-composer"),
-        PROVIDER: ("fairlead-onprem", "fairlead-provider-onprem"),
-    }
-    kubeconfigs = {}
-    for name, account in accounts.items():
-        folder = system.folder / f"walk-{name}"
-        folder.mkdir(mode=0o700)
-        kubeconfigs[name] = through(await system.plane.service_account_kubeconfig(*account), line.port, folder)
-    world = OnPremWorld(system=system, line=line, kubeconfigs=kubeconfigs)
-    try:
-        await world.start()
-        yield world
-    finally:
-        with contextlib.suppress(OSError):
-            await world.kill(*world.programs)
-        await line.close()
+    async with behind_one_line(system, {PROVIDER: ("fairlead-onprem", "fairlead-provider-onprem")}) as (line, ways):
+        world = OnPremWorld(system=system, line=line, kubeconfigs=ways)
+        try:
+            await world.start()
+            yield world
+        finally:
+            with contextlib.suppress(OSError):
+                await world.kill(*world.programs)

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import abc
 import asyncio
+import contextlib
 import hashlib
-from collections.abc import Iterable, Sequence
+import urllib.parse
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
 import psycopg
 
-from tests.runtime.tcp_proxy import TcpProxy
+from tests.runtime.tcp_proxy import TcpProxy, through
 from tests.support.api import JsonObject
-from tests.support.kinds import Kind
+from tests.support.kinds import CLAIM, Kind, condition
 from tests.support.processes import Program
 from tests.support.staff import QUICK_LEASE
 from tests.support.system import System
@@ -22,7 +25,7 @@ from tests.support.waiting import eventually
 
 COMPOSER, PROVIDER = "composer", "provider"
 _LOGIN_S = 4
-_SIZES_WAIT_S = 300.0
+_LIMIT_S = 300.0
 
 
 class Cloud(Protocol):
@@ -55,12 +58,14 @@ class World(abc.ABC):
         line: What both processes reach the API server through.
         kubeconfigs: Each process's way through the line.
         programs: What runs now.
+        labels: Of the namespaces whose claims come here.
     """
 
     system: System
     line: TcpProxy
     kubeconfigs: dict[str, Path]
     programs: dict[str, Program] = field(default_factory=dict)
+    labels: dict[str, str] = field(default_factory=dict)
 
     # What this cloud is
 
@@ -139,6 +144,20 @@ class World(abc.ABC):
                 return obj
         return None
 
+    async def move_out(self, namespace: str) -> list[str]:
+        """Delete every claim of a namespace; return those that do not go, in words."""
+        claims = await self.system.api.items(CLAIM.path(namespace))
+        for obj in claims:
+            await self.system.api.delete(CLAIM.path(namespace, obj["metadata"]["name"]))
+
+        async def gone() -> bool:
+            return not await self.system.api.items(CLAIM.path(namespace))
+
+        with contextlib.suppress(AssertionError):
+            await eventually(gone, "every claim is gone", limit_s=_LIMIT_S, every_s=1.0)
+        left = await self.system.api.items(CLAIM.path(namespace))
+        return [f"{obj['metadata']['name']} does not go: {condition(obj, 'Ready')}" for obj in left]
+
     async def until_all(self, kind: Kind, namespace: str, names: Iterable[str], holds: Any) -> None:
         """Wait until something holds of each of these objects."""
         left = set(names)
@@ -150,6 +169,24 @@ class World(abc.ABC):
             return not left
 
         try:
-            await eventually(met, "every object is in that state", limit_s=_SIZES_WAIT_S, every_s=1.0)
+            await eventually(met, "every object is in that state", limit_s=_LIMIT_S, every_s=1.0)
         except AssertionError:
             raise AssertionError(f"{kind.kind} not in that state: {sorted(left)}") from None
+
+
+@asynccontextmanager
+async def behind_one_line(
+    system: System, provider: Mapping[str, tuple[str, str]]
+) -> AsyncIterator[tuple[TcpProxy, dict[str, Path]]]:
+    """Put a line before the API server; yield it with the kubeconfigs of composer and provider that lead through it."""
+    line = TcpProxy(urllib.parse.urlsplit(system.plane.server).port or 0)
+    await line.start()
+    kubeconfigs = {}
+    for name, account in {COMPOSER: ("fairlead-system", "fairlead-composer"), **provider}.items():
+        folder = system.folder / f"walk-{name}"
+        folder.mkdir(mode=0o700)
+        kubeconfigs[name] = through(await system.plane.service_account_kubeconfig(*account), line.port, folder)
+    try:
+        yield line, kubeconfigs
+    finally:
+        await line.close()
