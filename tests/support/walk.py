@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from tests.support.walk_acts import ACTS, Act, Walker, take_back
 from tests.support.walk_events import EVENTS, Event
-from tests.support.walk_oracle import Oracle
+from tests.support.walk_oracle import Ledger, Oracle
 from tests.support.walk_world import World
 
 
@@ -88,7 +88,7 @@ async def walk_batch(
         names = [f"w{seed * size.claims + number:05}" for number in range(size.claims)]
         walkers = [Walker(world, namespace, name, seed * size.claims + i) for i, name in enumerate(names)]
         await world.move_in(walkers)
-        oracle = Oracle(world, namespace, size.lasting_s)
+        oracle = Oracle(world, namespace, Ledger(size.lasting_s))
         async with oracle.watching():
             chosen = {walker: acts_of(walker.seed, size.rounds, acts) for walker in walkers}
             for number, event in enumerate(events_of(seed, size.rounds, events), start=1):
@@ -99,7 +99,7 @@ async def walk_batch(
             oracle.setting = "the end"
             left = await oracle.until_settled(names, limit_s=size.end_s)
             report.wrong += [f"{name} does not converge: {oracle.story(name)}" for name in left]
-        report.wrong += oracle.disagreements()
+        report.wrong += oracle.ledger.disagreements()
         report.wrong += await world.losses(walkers)
         report.wrong += await world.move_out(namespace)
         report.looks = oracle.summary()

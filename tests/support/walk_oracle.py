@@ -58,7 +58,42 @@ class _Span:
     what: str
     began: float
     ended: float
-    story: str
+    story: str = ""
+
+
+@dataclass(slots=True)
+class Ledger:
+    """The disagreements of all claims.
+
+    Attributes:
+        lasting_s: What is shorter than this is none.
+    """
+
+    lasting_s: float
+    _now: dict[str, _Span] = field(default_factory=dict)
+    _all: list[tuple[str, _Span]] = field(default_factory=list)
+
+    def judge(self, name: str, sample: Sample | None, now: float, story: str) -> None:
+        """Take in a look at a claim; none where nothing can be held against it."""
+        what = "" if sample is None else sample.disagreement
+        span = self._now.get(name)
+        if span is not None and span.what != what:
+            del self._now[name]
+            span = None
+        if not what:
+            return
+        if span is None:
+            span = self._now[name] = _Span(what, now, now)
+            self._all.append((name, span))
+        span.ended, span.story = now, story
+
+    def disagreements(self) -> list[str]:
+        """Return those that lasted, in words."""
+        return [
+            f"{name} for {span.ended - span.began:.0f} s: {span.what}; {span.story}"
+            for name, span in self._all
+            if span.ended - span.began > self.lasting_s
+        ]
 
 
 @dataclass(slots=True)
@@ -66,19 +101,17 @@ class Oracle:
     """Looks at all claims of a namespace again and again.
 
     Attributes:
-        lasting_s: What is shorter than this is no disagreement.
+        ledger: The disagreements that it found.
         setting: The round and the event, for reports.
         unheard: Whether the processes cannot say anything now: nothing is held against them meanwhile.
     """
 
     world: World
     namespace: str
-    lasting_s: float
+    ledger: Ledger
     setting: str = "the start"
     unheard: bool = False
     _last: dict[str, Sample] = field(default_factory=dict)
-    _open: dict[str, _Span] = field(default_factory=dict)
-    _spans: list[tuple[str, _Span]] = field(default_factory=list)
     _acts: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     _count: Counter[str] = field(default_factory=Counter)
     _looks: int = 0
@@ -96,8 +129,6 @@ class Oracle:
             task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await task
-            for name in list(self._open):
-                self._close(name)
 
     def note(self, name: str, act: str) -> None:
         """Record an act on a claim, for reports."""
@@ -133,17 +164,11 @@ class Oracle:
 
     def story(self, name: str) -> str:
         """Tell what a claim says, what the oracle sees, and what happened to the claim."""
-        sample = self._last.get(name)
+        return self._told(name, self._last.get(name))
+
+    def _told(self, name: str, sample: Sample | None) -> str:
         seen = "never seen" if sample is None else _seen(sample)
         return f"{self.setting}; {seen}; acts: {', '.join(self._acts[name])}"
-
-    def disagreements(self) -> list[str]:
-        """Return the disagreements that lasted."""
-        return [
-            f"{name} for {span.ended - span.began:.0f} s: {span.what}; {span.story}"
-            for name, span in self._spans
-            if span.ended - span.began > self.lasting_s
-        ]
 
     def summary(self) -> str:
         """Tell how much was looked at."""
@@ -158,7 +183,8 @@ class Oracle:
             samples = await self._look()
             now = loop.time()
             for name, sample in samples.items():
-                self._judge(name, sample, now)
+                seen = None if self.unheard else sample
+                self.ledger.judge(name, seen, now, self._told(name, sample))
             self._last = samples
             self._looks += 1
             self._slowest_s = max(self._slowest_s, now - began)
@@ -187,22 +213,6 @@ class Oracle:
                 strict=True,
             )
         )
-
-    def _judge(self, name: str, sample: Sample, now: float) -> None:
-        what = "" if self.unheard else sample.disagreement
-        span = self._open.get(name)
-        if span is not None and span.what != what:
-            self._close(name)
-            span = None
-        if not what:
-            return
-        if span is None:
-            span = self._open[name] = _Span(what, now, now, "")
-        span.ended = now
-        span.story = f"{self.setting}; {_seen(sample)}; acts: {', '.join(self._acts[name])}"
-
-    def _close(self, name: str) -> None:
-        self._spans.append((name, self._open.pop(name)))
 
 
 def _gap(cloud: Cloud, claim: JsonObject, binding: dict[str, str]) -> str:
