@@ -1,0 +1,116 @@
+"""What hits all claims of a round of random walks: outages, and processes that die."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+
+from devcloud import daemons
+from tests.runtime.tcp_proxy import Line
+from tests.support.walk_oracle import Oracle
+from tests.support.walk_world import COMPOSER, PROVIDER, World
+
+Happening = Callable[[World, Oracle], AbstractAsyncContextManager[None]]
+_SHORT, _LONG = 1, 9
+"""Looks of the oracle, each about two seconds."""
+_READY_WHILE_AWAY = "Ready stays True while the provider says CloudUnreachable"
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that hits all claims.
+
+    Attributes:
+        stops_acts: Acts cannot be done while it lasts.
+        open: What claims say meanwhile that is not true today; such events are walked by `make faults` alone.
+    """
+
+    name: str
+    happen: Happening
+    stops_acts: bool = False
+    open: str = ""
+
+
+@asynccontextmanager
+async def _nothing(world: World, oracle: Oracle) -> AsyncIterator[None]:
+    del world, oracle
+    yield
+
+
+def _server_stopped(looks: int) -> Happening:
+    @asynccontextmanager
+    async def happen(world: World, oracle: Oracle) -> AsyncIterator[None]:
+        async with world.system.server_away():
+            yield
+            await oracle.looks(looks)
+
+    return happen
+
+
+def _server_hangs(looks: int) -> Happening:
+    @asynccontextmanager
+    async def happen(world: World, oracle: Oracle) -> AsyncIterator[None]:
+        front = daemons.load(world.system.folder / "onprem" / "front.pid.json")
+        assert front is not None
+        os.kill(front.pid, signal.SIGSTOP)
+        try:
+            yield
+            await oracle.looks(looks)
+        finally:
+            os.kill(front.pid, signal.SIGCONT)
+
+    return happen
+
+
+def _api_server_away(line: Line, looks: int) -> Happening:
+    @asynccontextmanager
+    async def happen(world: World, oracle: Oracle) -> AsyncIterator[None]:
+        oracle.unheard = True
+        await world.line.become(line)
+        try:
+            yield
+            await oracle.looks(looks)
+        finally:
+            await world.line.become(Line.OPEN)
+            # Who lost its Lease with calls in flight has ended: whoever supervises it starts it again.
+            await world.start()
+            oracle.unheard = False
+
+    return happen
+
+
+def _killed(*names: str) -> Happening:
+    @asynccontextmanager
+    async def happen(world: World, oracle: Oracle) -> AsyncIterator[None]:
+        oracle.unheard = True
+        await world.kill(*names)
+        try:
+            yield
+        finally:
+            await world.start()
+            oracle.unheard = False
+
+    return happen
+
+
+NOTHING = Event("nothing", _nothing)
+KILLS = (
+    Event("composer killed", _killed(COMPOSER)),
+    Event("provider killed", _killed(PROVIDER)),
+    Event("both killed", _killed(COMPOSER, PROVIDER)),
+)
+API_OUTAGES = (
+    Event("API server refuses", _api_server_away(Line.REFUSED, 3)),
+    Event("API server hangs", _api_server_away(Line.HUNG, 3)),
+    Event("API server resets", _api_server_away(Line.DROPPED, _SHORT)),
+)
+SERVER_OUTAGES = (
+    Event("server stopped", _server_stopped(_SHORT), stops_acts=True),
+    Event("server stopped for long", _server_stopped(_LONG), stops_acts=True, open=_READY_WHILE_AWAY),
+    Event("server hangs", _server_hangs(_SHORT)),
+    Event("server hangs for long", _server_hangs(_LONG), open=_READY_WHILE_AWAY),
+)
+EVENTS = (NOTHING, *KILLS, *API_OUTAGES, *SERVER_OUTAGES)

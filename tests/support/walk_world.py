@@ -1,0 +1,192 @@
+"""Where random walks happen: the platform, its processes behind lines that can be cut, and its cloud as it is."""
+
+from __future__ import annotations
+
+import abc
+import asyncio
+import contextlib
+import hashlib
+import urllib.parse
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import psycopg
+
+from tests.runtime.tcp_proxy import TcpProxy, through
+from tests.support.api import JsonObject
+from tests.support.kinds import CLAIM, Kind, condition
+from tests.support.processes import Program
+from tests.support.staff import QUICK_LEASE
+from tests.support.system import System
+from tests.support.waiting import eventually
+
+COMPOSER, PROVIDER = "composer", "provider"
+_LOGIN_S = 4
+_LIMIT_S = 300.0
+
+
+class Cloud(Protocol):
+    """One look at the cloud."""
+
+    @property
+    def unreachable(self) -> str:
+        """Why nobody can log in anywhere now; empty where they can."""
+
+    def gap(self, claim: JsonObject, binding: dict[str, str]) -> str:
+        """Return how the cloud differs from a claim's spec, or an empty text."""
+
+
+class Inhabitant(Protocol):
+    """One claim."""
+
+    @property
+    def namespace(self) -> str: ...
+
+    @property
+    def name(self) -> str: ...
+
+
+@dataclass(slots=True, kw_only=True)
+class World(abc.ABC):
+    """A platform for walks.
+
+    Attributes:
+        system: The rig.
+        line: What both processes reach the API server through.
+        kubeconfigs: Each process's way through the line.
+        programs: What runs now.
+        labels: Of the namespaces whose claims come here.
+    """
+
+    system: System
+    line: TcpProxy
+    kubeconfigs: dict[str, Path]
+    programs: dict[str, Program] = field(default_factory=dict)
+    labels: dict[str, str] = field(default_factory=dict)
+
+    # What this cloud is
+
+    @property
+    @abc.abstractmethod
+    def child_kind(self) -> Kind:
+        """Return the kind of the child that holds the data."""
+
+    @abc.abstractmethod
+    async def look(self) -> Cloud:
+        """Read the cloud, without the code under test."""
+
+    @abc.abstractmethod
+    async def move_in(self, walkers: Sequence[Inhabitant]) -> None:
+        """Make a claim for each, wait until all are Ready, and plant a row in each database."""
+
+    @abc.abstractmethod
+    async def losses(self, walkers: Iterable[Inhabitant]) -> list[str]:
+        """Return which of the planted rows and databases are no longer there, in words."""
+
+    @abc.abstractmethod
+    async def launch_provider(self, *flags: str) -> Program:
+        """Start the provider; the flags lead it through the line."""
+
+    # Processes
+
+    async def start(self) -> None:
+        """Start what does not run, and wait until it is healthy."""
+        names = [name for name in (COMPOSER, PROVIDER) if not self.runs(name)]
+        await asyncio.gather(*(self._start(name) for name in names))
+
+    def runs(self, name: str) -> bool:
+        return name in self.programs and self.programs[name].is_running
+
+    async def kill(self, *names: str) -> None:
+        """Kill -9."""
+        await asyncio.gather(*(self.programs[name].kill9() for name in names))
+
+    async def _start(self, name: str) -> None:
+        flags = (*QUICK_LEASE, "--kubeconfig", str(self.kubeconfigs[name]))
+        if name == COMPOSER:
+            # It watches no Secrets: one that is deleted is missed at the next look at its claim.
+            self.programs[name] = await self.system.start_composer(*flags, "--resync=5")
+        else:
+            self.programs[name] = await self.launch_provider(*flags)
+
+    # Logins
+
+    async def refusal(self, binding: dict[str, str]) -> str:
+        """Log in as an application does, with what a connection Secret holds; return why that failed."""
+        try:
+            authority = self.system.folder / f"ca-{hashlib.sha256(binding['certificates'].encode()).hexdigest()}.pem"
+            if not authority.exists():
+                authority.write_text(binding["certificates"])
+            connection = await psycopg.AsyncConnection.connect(
+                host=binding["host"],
+                port=int(binding["port"]),
+                dbname=binding["database"],
+                user=binding["username"],
+                password=binding["password"],
+                sslmode="verify-full",
+                sslrootcert=str(authority),
+                connect_timeout=_LOGIN_S,
+                autocommit=True,
+            )
+        except (psycopg.Error, KeyError) as error:
+            return f"{type(error).__name__} {str(error).strip()[-200:]}"
+        await connection.close()
+        return ""
+
+    async def child(self, walker: Inhabitant) -> JsonObject | None:
+        """Return the child that holds a claim's data, if there is one."""
+        wanted = "fairlead.dev/claim-name"
+        for obj in await self.system.api.items(self.child_kind.path(walker.namespace)):
+            if obj["metadata"].get("annotations", {}).get(wanted) == walker.name:
+                return obj
+        return None
+
+    async def move_out(self, namespace: str) -> list[str]:
+        """Delete every claim of a namespace; return those that do not go, in words."""
+        claims = await self.system.api.items(CLAIM.path(namespace))
+        for obj in claims:
+            await self.system.api.delete(CLAIM.path(namespace, obj["metadata"]["name"]))
+
+        async def gone() -> bool:
+            return not await self.system.api.items(CLAIM.path(namespace))
+
+        with contextlib.suppress(AssertionError):
+            await eventually(gone, "every claim is gone", limit_s=_LIMIT_S, every_s=1.0)
+        left = await self.system.api.items(CLAIM.path(namespace))
+        return [f"{obj['metadata']['name']} does not go: {condition(obj, 'Ready')}" for obj in left]
+
+    async def until_all(self, kind: Kind, namespace: str, names: Iterable[str], holds: Any) -> None:
+        """Wait until something holds of each of these objects."""
+        left = set(names)
+
+        async def met() -> bool:
+            for obj in await self.system.api.items(kind.path(namespace)):
+                if holds(obj):
+                    left.discard(obj["metadata"]["name"])
+            return not left
+
+        try:
+            await eventually(met, "every object is in that state", limit_s=_LIMIT_S, every_s=1.0)
+        except AssertionError:
+            raise AssertionError(f"{kind.kind} not in that state: {sorted(left)}") from None
+
+
+@asynccontextmanager
+async def behind_one_line(
+    system: System, provider: Mapping[str, tuple[str, str]]
+) -> AsyncIterator[tuple[TcpProxy, dict[str, Path]]]:
+    """Put a line before the API server; yield it with the kubeconfigs of composer and provider that lead through it."""
+    line = TcpProxy(urllib.parse.urlsplit(system.plane.server).port or 0)
+    await line.start()
+    kubeconfigs = {}
+    for name, account in {COMPOSER: ("fairlead-system", "fairlead-composer"), **provider}.items():
+        folder = system.folder / f"walk-{name}"
+        folder.mkdir(mode=0o700)
+        kubeconfigs[name] = through(await system.plane.service_account_kubeconfig(*account), line.port, folder)
+    try:
+        yield line, kubeconfigs
+    finally:
+        await line.close()

@@ -1,0 +1,73 @@
+"""A few random walks: what a claim says is true all along, whatever happens to it. `make faults` walks 300."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+
+from tests.support.system import System
+from tests.support.walk import Size, walk_batch
+from tests.support.walk_acts import ACTS
+from tests.support.walk_events import EVENTS
+from tests.support.walk_onprem import OnPremWorld, onprem_world
+from tests.support.walk_oracle import Ledger, Sample
+
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
+
+# Patient: other tests run beside it.
+_SIZE = Size(claims=8, rounds=4, lasting_s=40.0, round_s=40.0, end_s=180.0)
+
+
+_SAID = "Ready=True but no login works"
+_DENIED = "Ready=False but login works and the cloud is as the spec says"
+
+
+@pytest.mark.parametrize(
+    ("ready", "refusal", "gap", "disagreement"),
+    [
+        ("True", "", "", ""),
+        # An edit that waits is told by Synced.
+        ("True", "", "another size", ""),
+        ("True", "no such role", "", _SAID),
+        ("True", "no such role", "another size", _SAID),
+        ("False", "", "", _DENIED),
+        ("False", "", "another size", ""),
+        ("False", "no such role", "", ""),
+        ("Unknown", "", "", ""),
+        ("Unknown", "no such role", "", ""),
+    ],
+)
+async def test_a_claim_disagrees_with_the_oracle(ready: str, refusal: str, gap: str, disagreement: str) -> None:
+    assert Sample("", ready, refusal, gap, settled=False).disagreement == disagreement
+
+
+@pytest.mark.parametrize(
+    ("looks", "disagreements"),
+    [
+        ([(0, "x"), (15, "x"), (16, "")], 0),
+        ([(0, "x"), (16, "x")], 1),
+        ([(0, "x"), (10, ""), (12, "x"), (20, "x")], 0),
+        ([(0, "x"), (16, "x"), (18, ""), (20, "x"), (40, "x")], 2),
+    ],
+)
+async def test_what_lasts_is_a_disagreement(looks: list[tuple[float, str]], disagreements: int) -> None:
+    ledger = Ledger(15.0)
+    for now, refusal in looks:
+        ledger.judge("orders", Sample("", "True", refusal, "", settled=False), now, "round 1")
+    assert len(ledger.disagreements()) == disagreements
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def world(system: System) -> AsyncIterator[OnPremWorld]:
+    async with onprem_world(system) as made:
+        yield made
+
+
+@pytest.mark.parametrize("seed", [1])
+async def test_what_a_claim_says_is_true_all_along_a_short_walk(world: OnPremWorld, seed: int) -> None:
+    acts = tuple(act for act in ACTS if not act.open)
+    events = tuple(event for event in EVENTS if not event.open)
+    report = await walk_batch(world, seed, _SIZE, acts=acts, events=events)
+    assert report.wrong == [], str(report)
