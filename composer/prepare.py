@@ -18,7 +18,6 @@ from composer.choose import (
     choose,
     choose_revision,
     is_way_back,
-    last_finished,
     not_allowed,
     readable,
 )
@@ -155,16 +154,13 @@ class Preparer:
     def supported_policies(self, view: View) -> tuple[DeletionPolicy, ...] | None:
         """Return the deletion policies of the revision in use; None when it cannot be read any more.
 
-        Where the claim's status was lost, that is the revision which such a claim would be given, without Delete: of
-        what nobody remembers nothing is destroyed without a backup.
+        Where the claim's status was lost, nobody remembers what was in force: nothing is destroyed without a backup,
+        and a backup is taken where the claim asks for one, or its deletion is held.
         """
         wanted = (view.status.get("composition") or {}).get("revision")
-        known = self._library.revisions(view.chosen)
         if not wanted:
-            newest = last_finished(known)
-            spec = readable(newest.composition) if newest else None
-            return tuple(policy for policy in spec.deletion_policies if policy != "Delete") if spec else None
-        for revision in known:
+            return ("Orphan", "Snapshot")
+        for revision in self._library.revisions(view.chosen):
             if revision.name == wanted:
                 spec = readable(revision.composition)
                 return spec.deletion_policies if spec else None

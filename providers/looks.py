@@ -1,4 +1,4 @@
-"""How many looks in a row told the same: a failed look is told at the third, and repeated ever more slowly. Pure."""
+"""How many looks in a row told the same: a failed look is told at the third, and repeated ever more slowly."""
 
 from __future__ import annotations
 

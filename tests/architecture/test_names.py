@@ -138,7 +138,10 @@ KUBERNETES = frozenset(
         "PersistentVolumeClaim",
         "PodDisruptionBudget",
         "SelfSubjectAccessReview",
+        "PostgresClusterStatus",
         "StatefulSet",
+        "SyncFailed",
+        "UpdateFailed",
     }
 )
 

@@ -138,7 +138,7 @@ def test_a_reader_that_has_seen_enough_is_no_trouble(tmp_path: Path) -> None:
         + "}}}"
     )
     program = "from fairlead.cli import main; main()"
-    shell = '"$0" -c "$1" render "$2" | head -c 10'
+    shell = '"$0" -c "$1" render "$2" --namespace-labels cloud=onprem | head -c 10'
 
     ended = subprocess.run(
         ["/bin/sh", "-c", shell, sys.executable, program, str(claim)], capture_output=True, text=True, check=False
