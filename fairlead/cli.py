@@ -54,7 +54,7 @@ def run(arguments: Sequence[str]) -> int:
     except BrokenPipeError:
         # Whoever read our output has seen enough; the interpreter must not try to flush the rest at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return Exit.TOOL_FAILED
+        return Exit.DONE
     except KeyboardInterrupt:
         stays = "; what was started stays: `fairlead up` goes on with it, `fairlead down` ends it"
         return _fail(f"interrupted{stays if arguments[0] in _STARTING else ''}", Exit.INTERRUPTED)

@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from composer import contract
+from composer.kinds import is_managed
 from fairlead.exits import CommandError, Exit
 from fairlead.yaml_files import Document, documents_in, invalid
 
 _KIND = "CustomResourceDefinition"
+_SETTINGS_GROUP = "fairlead.dev"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,13 +30,30 @@ def check_files(paths: Sequence[Path]) -> Checked:
     Raises CommandError (invalid input): file, line and column of each version that lacks something, with all it lacks.
     """
     found = [each for path in paths for each in _crds_in(path)]
+    others = [each for each in found if _is_no_claims(each)]
+    found = [each for each in found if each not in others]
     faults = [fault for document in found for fault in _faults(document)]
     if faults:
         raise CommandError("\n".join(faults), exit_code=Exit.INVALID_INPUT)
     return Checked(
         tuple(f"{name} is fit to be a kind of claim" for name, _ in _all_versions(found)),
-        tuple(remark for name, version in _all_versions(found) for remark in _remarks(name, version)),
+        (
+            *(_passed_over(each) for each in others),
+            *(remark for name, version in _all_versions(found) for remark in _remarks(name, version)),
+        ),
     )
+
+
+def _is_no_claims(document: Document) -> bool:
+    """Whether a CRD is one of Fairlead's own that no claim is made of."""
+    group = str((document.content.get("spec") or {}).get("group"))
+    return group == _SETTINGS_GROUP or is_managed(group)
+
+
+def _passed_over(document: Document) -> str:
+    spec = document.content["spec"]
+    kind = f"{(spec.get('names') or {}).get('kind')}.{spec['group']}"
+    return f"{kind} is a managed resource or a setting, no kind of claim; passed over"
 
 
 def _crds_in(path: Path) -> list[Document]:

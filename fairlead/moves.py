@@ -21,9 +21,10 @@ _BY_MOVE: Mapping[str, str] = {
         "HeldDeletion HeldChange DatabaseLost DatabaseFailed Replaced PredecessorFound NotOwned AdoptionRefused "
         "PasswordUnknown DatabaseStopped DatabaseRenamed BackupImpossible DeleteBlocked"
     ),
+    f"{_PLATFORM} (the settings)": "EnvironmentNotFound KindNotInstalled InUse",
     f"{_PLATFORM} (the account)": (
-        "ProviderConfigNotFound NotAllowed CredentialsMissing EnvironmentNotFound KindNotInstalled AccountChanged "
-        "CredentialsInvalid CredentialsForbidden EndpointNotAllowed AccessDenied Brake NewerProvider InUse"
+        "ProviderConfigNotFound NotAllowed CredentialsMissing AccountChanged CredentialsInvalid CredentialsForbidden "
+        "EndpointNotAllowed AccessDenied Brake NewerProvider"
     ),
     "a person's, when they like": (
         "Paused FieldConflict DriftHeld WaitingForWindow PendingRestart TranslatorChanged AwaitingTakeover"

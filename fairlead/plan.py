@@ -244,7 +244,8 @@ class _Cluster:
             before = earlier.rendered if isinstance(earlier, Prepared) else None
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         decided = decide(prepared.view, prepared.rendered, now=now)
-        return ClaimPlan(told, prepared.composition, changes_of(decided, Renders(prepared.rendered, before)))
+        changes = changes_of(decided, Renders(prepared.rendered, before), is_new=live is None)
+        return ClaimPlan(told, prepared.composition, changes)
 
     async def _around(self, claim: Object) -> tuple[tuple[Known, ...], Object | None]:
         """Read the children of a claim and its namespace, None where there is none."""

@@ -57,7 +57,10 @@ class FieldChange(msgspec.Struct, frozen=True):
 
 
 class Change(msgspec.Struct, frozen=True):
-    """What would become of one child; `why` where there is more to say."""
+    """What would become of one child; `why` where there is more to say.
+
+    `name` is empty for a child of a claim that does not live yet: it is made of the uid that the API server gives it.
+    """
 
     verb: Verb
     resource: str
@@ -68,7 +71,8 @@ class Change(msgspec.Struct, frozen=True):
 
     def lines(self) -> Iterator[str]:
         """Say it."""
-        what = " ".join(filter(None, (self.kind, self.name)))
+        named = f"{self.kind}, its name follows at creation" if self.kind and not self.name else self.kind
+        what = " ".join(filter(None, (named, self.name)))
         yield f"  {_SIGNS[self.verb]} {self.verb} {self.resource}" + (f" ({what})" if what else "")
         yield from (f"      {each}" for each in self.fields)
         if self.why:
@@ -102,11 +106,13 @@ class Renders:
     before: Rendered | None
 
 
-def changes_of(plan: Plan, renders: Renders) -> tuple[Change, ...]:
-    """Tell a plan of the composer's as changes of children."""
+def changes_of(plan: Plan, renders: Renders, *, is_new: bool = False) -> tuple[Change, ...]:
+    """Tell a plan of the composer's as changes of children; `is_new`: the claim does not live yet."""
     earlier = {child.name: child.object for child in renders.before.children} if renders.before else {}
     found = [each for step in plan.steps for each in _of_step(step, earlier)]
     found += [_of_cause(each) for each in plan.causes]
+    if is_new:
+        found = [msgspec.structs.replace(each, name="") for each in found]
     made = {each.resource for each in found if each.verb == "create"}
     ended = {each.resource for each in found if each.verb in ("delete", "release")}
     replaced = made & ended

@@ -21,6 +21,22 @@ def command() -> str:
     return called if is_ours and (found is None or not Path(found).samefile(called)) else "fairlead"
 
 
+def path_line(programs: Path) -> str:
+    """Return the line that puts a folder of programs on a shell's PATH, and this very `fairlead` where it is not found.
+
+    Behind the rest, since beside it may lie a python; before it, where another `fairlead` would be found.
+    """
+    called = Path(sys.argv[0])
+    ours = called.absolute().parent if called.name == "fairlead" and called.exists() else None
+    other = shutil.which("fairlead")
+    parts = [shlex.quote(str(programs)), '"$PATH"']
+    if ours is not None and other is None:
+        parts.append(shlex.quote(str(ours)))
+    elif ours is not None and other is not None and not Path(other).samefile(called):
+        parts.insert(0, shlex.quote(str(ours)))
+    return f"export PATH={':'.join(parts)}"
+
+
 def talk(line: str) -> None:
     """Print one line of progress; standard output is for data."""
     print(line, file=sys.stderr, flush=True)
@@ -81,7 +97,7 @@ async def down(*, keep_data: bool) -> None:
 
 
 async def shell_lines() -> str:
-    """Return lines for a shell's `eval`: the kubeconfig, kubectl on the PATH, what the clouds' own tools read.
+    """Return lines for a shell's `eval`: the kubeconfig, kubectl and us on the PATH, what the clouds' own tools read.
 
     Raises DevcloudError when the platform is not up.
     """
@@ -93,6 +109,6 @@ async def shell_lines() -> str:
     return "\n".join(
         (
             *(f"export {name}={shlex.quote(value)}" for name, value in variables.items()),
-            f'export PATH={shlex.quote(str(programs))}:"$PATH"',
+            path_line(programs),
         )
     )

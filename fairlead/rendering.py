@@ -175,11 +175,19 @@ def checked_claim(file: Document, uid: str, given: Catalog = NONE_GIVEN) -> Obje
     claim = file.content
     facts = _facts(_group_kind(claim), given)
     if facts is None or not facts.abstract or facts.resource.api_version != claim["apiVersion"]:
-        known = {**shipped_kinds("*.yaml"), **given}.values()
-        claimable = sorted(each.resource.kind for each in known if each.abstract)
-        what = f"{claim['apiVersion']} {claim['kind']} is no kind of claim; there is {', '.join(claimable)}"
-        raise invalid(file.place("kind"), f"{what}{near(str(claim['kind']), claimable)}")
+        path, text = _no_claim(claim, {**shipped_kinds("*.yaml"), **given}.values())
+        raise invalid(file.place(path), text)
     return checked_object(file, uid, facts.schema or {})
+
+
+def _no_claim(obj: Object, known: Iterable[KindFacts]) -> tuple[str, str]:
+    """Say why an object is no claim: the path of what is wrong, and the sentence."""
+    claimable = {each.resource.kind: each.resource.api_version for each in known if each.abstract}
+    kind, api_version = str(obj["kind"]), str(obj["apiVersion"])
+    if kind in claimable:
+        return "apiVersion", f"{kind} is served as {claimable[kind]}, not as {api_version}"
+    listed = ", ".join(sorted(claimable))
+    return "kind", f"{api_version} {kind} is no kind of claim; there is {listed}{near(kind, claimable)}"
 
 
 def checked_object(file: Document, uid: str, kind_schema: schema.Schema) -> Object:

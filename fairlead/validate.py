@@ -49,8 +49,9 @@ class Verdict:
 
     def summary(self) -> str:
         """Count what was found."""
-        counts = {"valid": len(self.good), "faults": len(self.faults), "remarks": len(self.remarks)}
-        return ", ".join(f"{count} {what}" for what, count in counts.items() if count or what == "valid")
+        counts = {"fault": len(self.faults), "remark": len(self.remarks)}
+        more = (f"{count} {what}{'s' if count > 1 else ''}" for what, count in counts.items() if count)
+        return ", ".join((f"{len(self.good)} valid", *more))
 
 
 def validate(paths: Sequence[Path], crds: Path | None) -> Verdict:

@@ -106,9 +106,29 @@ def _documents_of(path: Path) -> Iterator[Document]:
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         where = Place(path, mark.line + 1, mark.column + 1) if mark else path
-        raise invalid(where, f"not YAML: {error.problem or error.context}") from error
+        raise invalid(where, f"not YAML: {_in_words(error, text)}") from error
     except YAMLError as error:
         raise invalid(path, f"not YAML: {error}") from error
+
+
+def _in_words(error: MarkedYAMLError, text: str) -> str:
+    """Say a reader's complaint for who wrote the file."""
+    problem, mark = str(error.problem or error.context), error.problem_mark
+    lines = text.splitlines()
+    if mark is None or mark.line >= len(lines):
+        return problem
+    if lines[mark.line][mark.column : mark.column + 1] == "\t":
+        return "a tab; YAML indents by spaces"
+    earlier = [number for number in range(mark.line) if lines[number].strip()]
+    is_nested = problem.startswith(("mapping values are not allowed", "expected <block end>"))
+    before = lines[earlier[-1]] if earlier else ":"
+    if is_nested and _indent(lines[mark.line]) > _indent(before) and not before.rstrip().endswith(":"):
+        return f"line {mark.line + 1} is indented deeper than line {earlier[-1] + 1}, which has a value already"
+    return problem
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip(" "))
 
 
 def _unlisted(path: Path, marked: Any) -> Iterator[Document]:

@@ -1,9 +1,12 @@
-"""docs/operations.md lists every metric, with its labels."""
+"""docs/operations.md lists every metric, with its labels, and the fields of the lines for the audit."""
 
 from __future__ import annotations
 
 import ast
+import json
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 
 from tests.architecture import tree
@@ -47,3 +50,37 @@ def test_every_metric_is_on_the_page_with_its_labels() -> None:
 
     assert len(defined) > 20
     assert _documented() == defined
+
+
+def _audit_fields() -> set[str]:
+    """Return the names of all fields that the composer gives to a line for the audit."""
+    calls = (node for path in tree.modules("composer") for node in ast.walk(tree.parse(path)))
+    written = [node for node in calls if isinstance(node, ast.Call) and node.args]
+    return {
+        str(keyword.arg)
+        for call in written
+        for keyword in call.keywords
+        if isinstance(call.args[0], ast.Constant) and call.args[0].value == "audit"
+    }
+
+
+def test_the_fields_of_the_audit_are_on_the_page() -> None:
+    page = (tree.ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+    section = page.split("\n## The audit of what ends\n", 1)[1].split("\n## ", 1)[0]
+
+    assert len(_audit_fields()) > 4
+    assert {name for name in _audit_fields() if f"`{name}`" not in section} == set()
+
+
+def test_a_filter_by_the_page_finds_a_line_for_the_audit() -> None:
+    page = (tree.ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+    (key, value), *_ = re.findall(r"`\"(\w+)\": \"(audit)\"`", page)
+    program = (
+        "import structlog; from runtime import logs; logs.configure(packages=['composer']); "
+        "structlog.get_logger('composer.act').info('audit', action='LetGo', why='x')"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", program], cwd=tree.ROOT, capture_output=True, text=True, check=True, timeout=60
+    )
+
+    assert json.loads(ended.stderr)[key] == value

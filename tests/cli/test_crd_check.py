@@ -34,6 +34,16 @@ def test_the_shipped_kind_is_fit(capsys: pytest.CaptureFixture[str]) -> None:
     assert out.err == ""
 
 
+def test_kinds_of_fairlead_that_are_no_claims_are_passed_over(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["crd", "check", str(_ROOT / "crds")]) == Exit.DONE
+
+    out = capsys.readouterr()
+    assert out.out == "PostgreSQLInstance.database.fairlead.dev v1alpha1 is fit to be a kind of claim\n"
+    said = out.err.splitlines()
+    assert "RDSInstance.aws.fairlead.dev is a managed resource or a setting, no kind of claim; passed over" in said
+    assert len(said) == len(list((_ROOT / "crds").glob("*.yaml"))) - 1
+
+
 def test_what_a_kind_goes_without_is_a_remark(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["crd", "check", str(_file(tmp_path, API.cache_crd()))]) == Exit.DONE
 

@@ -134,17 +134,17 @@ def test_a_reader_that_has_seen_enough_is_no_trouble(tmp_path: Path) -> None:
     claim.write_text(
         "{apiVersion: database.fairlead.dev/v1alpha1, kind: PostgreSQLInstance, metadata: {name: orders}, "
         "spec: {version: '16', size: small, parameters: {"
-        + ", ".join(f"p{number}: {'v' * 1000}" for number in range(90))
+        + ", ".join(f"p{number}: {'v' * 3000}" for number in range(90))
         + "}}}"
     )
     program = "from fairlead.cli import main; main()"
-    shell = '"$0" -c "$1" render "$2" --namespace-labels cloud=onprem | head -c 10'
+    shell = 'set -o pipefail; "$0" -c "$1" render --namespace-labels= "$2" | head -c 10'
 
     ended = subprocess.run(
-        ["/bin/sh", "-c", shell, sys.executable, program, str(claim)], capture_output=True, text=True, check=False
+        ["bash", "-c", shell, sys.executable, program, str(claim)], capture_output=True, text=True, check=False
     )
 
-    assert (ended.stdout, ended.stderr) == ("# composit", "")
+    assert (ended.stdout, ended.stderr, ended.returncode) == ("# composit", "", 0)
 
 
 def test_a_terminal_without_our_letters_gets_the_words() -> None:

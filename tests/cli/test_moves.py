@@ -45,5 +45,10 @@ def test_the_page_and_the_command_name_the_same_mover(heading: str, reason: str)
     assert bool(mover) == bool(next_move(reason))
 
 
+@pytest.mark.parametrize("reason", ["EnvironmentNotFound", "KindNotInstalled", "InUse"])
+def test_what_is_missing_in_the_cluster_is_not_called_the_account(reason: str) -> None:
+    assert next_move(reason) == "the platform team (the settings)"
+
+
 def test_the_page_was_read() -> None:
     assert len(rows()) > 70

@@ -106,6 +106,14 @@ def test_what_follows_from_the_claim_is_no_change() -> None:
     assert change.fields == (FieldChange("metadata.labels.a", "b", "x"),)
 
 
+def test_a_claim_that_does_not_live_names_no_child() -> None:
+    plan = Plan((Create(_ENTRY, SETTINGS, _object()),), ())
+    (change,) = changes_of(plan, Renders(_rendered(_object()), None), is_new=True)
+
+    assert list(change.lines()) == ["  + create settings (ConfigMap, its name follows at creation)"]
+    assert change.name == ""
+
+
 def test_the_last_line_counts() -> None:
     steps = (Create(_ENTRY, SETTINGS, _object()),)
     plan = ClaimPlan("shop/orders", "c", changes_of(Plan(steps, (_HELD,)), Renders(_rendered(_object()), None)))

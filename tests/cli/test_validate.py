@@ -96,6 +96,23 @@ CASES = {
     ),
     "a foreign kind that nobody described": Case(_SPEC, 2, "is not installed"),
     "no yaml": Case("a: [", 2, "not YAML"),
+    "another version of a kind of claim": Case(
+        CLAIM.replace("/v1alpha1", "/v1"),
+        2,
+        "PostgreSQLInstance is served as database.fairlead.dev/v1alpha1, not as database.fairlead.dev/v1",
+    ),
+    "a kind of claim in another group": Case(
+        CLAIM.replace("database.fairlead.dev/v1alpha1", "databases.fairlead.dev/v1alpha1"),
+        2,
+        "PostgreSQLInstance is served as database.fairlead.dev/v1alpha1, not as databases.fairlead.dev/v1alpha1",
+    ),
+    "a line that is indented too deep": Case(
+        CLAIM.replace("  size: small", "    size: small"),
+        2,
+        "file.yaml:8:5: not YAML: line 8 is indented deeper than line 7, which has a value already",
+    ),
+    "a tab": Case(CLAIM.replace("  size", "\tsize"), 2, "file.yaml:8:1: not YAML: a tab; YAML indents by spaces"),
+    "one fault is no plural": Case(CLAIM.replace("small", "tiny"), 2, "0 valid, 1 fault\n"),
 }  # fmt: skip
 
 
