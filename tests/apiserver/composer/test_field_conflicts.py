@@ -78,7 +78,7 @@ async def test_a_field_is_left_to_an_operator_that_goes_on_writing_it_by_updates
         await composing.api.merge(path, {"data": {"size": "theirs"}})
 
         def rests(obj: JsonObject) -> bool:
-            return condition(obj, "Synced")["reason"] == "FieldConflict"
+            return bool(condition(obj, "Synced")["reason"] == "FieldConflict")
 
         await composing.until(CLAIM, namespace, "fought", rests)
         await composing.at_rest(for_s=1.0)
