@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from composer import names
 from composer.inventory import NEVER_READY
 from composer.kinds import is_silent
 from composer.operators import is_usable
 from composer.render import Child, Rendered, is_current
 from composer.view import Known, View
-from runtime.conditions import find
-from runtime.objects import Object, deleting, generation_of, observed_generation_of, status_of
+from runtime.conditions import find, is_true
+from runtime.objects import Object, annotations_of, deleting, generation_of, observed_generation_of, status_of
 
 
 def broken(view: View, rendered: Rendered | None, judged: Collection[str] = ()) -> tuple[Known, ...]:
@@ -42,7 +43,7 @@ def _is_used(each: Known, rendered: Rendered | None) -> bool:
 
 def _is_broken(each: Known, child: Child | None, judged: Collection[str]) -> bool:
     live = each.live
-    if live is None or deleting(live):
+    if live is None or (deleting(live) and not (child is None and _waits_for_word(each, live))):
         return True
     ready = find(live, "Ready")
     if ready is not None and ready["status"] == "False":
@@ -57,6 +58,12 @@ def _is_broken(each: Known, child: Child | None, judged: Collection[str]) -> boo
         return False
     is_ready = child.ready if child else is_current(live, is_silent=is_silent(each.facts, live))
     return not is_ready and not _serves(live) and not is_usable(live)
+
+
+def _waits_for_word(each: Known, live: Object) -> bool:
+    """Tell whether a provider only waits to hear what shall become of a database that works."""
+    is_managed = each.facts is not None and each.facts.managed
+    return is_managed and names.TEARDOWN not in annotations_of(live) and is_true(live, "Ready")
 
 
 def _serves(live: Object) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from composer import names
 from composer.inventory import Entry, load
 from composer.kinds import KindFacts
 from composer.outcomes import with_broken
@@ -56,7 +57,13 @@ def _ready(seen: View, found: Findings) -> str:
 UNRENDERED: dict[str, tuple[Known, str]] = {
     "the database works": (_known(READY), "True Available"),
     "the database is lost": (_known(LOST), "False DatabaseLost"),
-    "the child was deleted": (_known(READY, deleted=True), "False ChildNotReady"),
+    "the child was deleted, and its provider waits for a word": (_known(READY, deleted=True), "True Available"),
+    "the child was deleted, and its database is lost": (_known(LOST, deleted=True), "False ChildNotReady"),
+    "the child was deleted, and has its word": (
+        _known(READY, deleted=True, annotations={names.TEARDOWN: "child-uid/Detach"}),
+        "False ChildNotReady",
+    ),
+    "another operator's object was deleted": (_known(READY, FOREIGN, deleted=True), "False HeldDeletion"),
     "the child is gone": (_known(None), "False ChildNotReady"),
     "the child's kind is not served": (replace(_known(None), unseen=True), "True Available"),
     "another operator's object with data is gone": (_known(None, FOREIGN), "False DatabaseLost"),
@@ -199,7 +206,7 @@ EDITS: dict[str, tuple[tuple[Known, ...], Rendered, str]] = {
     ),
     "what was ready before is gone": ((_known(READY), _beside(None, "")), _with_settings(), "False HeldChange"),
     "what was composed before and holds data goes": (
-        (_known(READY, deleted=True), _beside({})),
+        (_known(READY, deleted=True, annotations={names.TEARDOWN: "child-uid/Delete"}), _beside({})),
         rendered(child(desired("settings", SETTINGS), "settings", ready=False)),
         "False HeldChange",
     ),
