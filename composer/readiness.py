@@ -25,20 +25,31 @@ def broken(view: View, rendered: Rendered | None, judged: Collection[str] = ()) 
     return tuple(
         each
         for each in view.known
-        if _is_used(each, rendered) and _is_broken(each, ready.get(each.entry.place), judged)
+        if _is_used(view, each, rendered) and _is_broken(each, ready.get(each.entry.place), judged)
     )
 
 
-def _is_used(each: Known, rendered: Rendered | None) -> bool:
+def _is_used(view: View, each: Known, rendered: Rendered | None) -> bool:
     if each.entry.outcome == NEVER_READY or each.unseen:
         return False
-    # What holds data was used until now, whatever the composition says of it from now on.
     return (
         rendered is None
-        or each.entry.stateful
         or any(child.slot == each.entry.slot for child in rendered.children)
         or any(waiting.resource == each.entry.resource for waiting in rendered.waiting)
+        or (each.entry.stateful and not _is_replaced(view, rendered))
     )
+
+
+def _is_replaced(view: View, rendered: Rendered) -> bool:
+    """Tell whether the claim can do without what the composition left out: what it uses instead was ready once."""
+    proven = [each.entry for each in view.known if each.entry.outcome != NEVER_READY]
+    slots, resources = {each.slot for each in proven}, {each.resource for each in proven}
+    declared = rendered.connection
+    source = declared.get("from") or (declared.get("secretRef") or {}).get("resource")
+    if source:
+        return (source, "") in slots
+    are_made = all(child.slot in slots for child in rendered.children)
+    return are_made and all(waiting.resource in resources for waiting in rendered.waiting)
 
 
 def _is_broken(each: Known, child: Child | None, judged: Collection[str]) -> bool:

@@ -225,6 +225,53 @@ def test_ready_of_a_claim_that_an_edit_is_under_way_of(known: tuple[Known, ...],
     assert _ready(view(*known, of=WAS_READY), found) == told
 
 
+GOING = _known(READY, deleted=True, annotations={names.TEARDOWN: "child-uid/Delete"})
+SOURCE = {"from": "settings"}
+
+
+@pytest.mark.parametrize(
+    ("beside", "ready", "connection", "told"),
+    [
+        (_beside({}, ""), True, SOURCE, "True Available"),
+        (_beside({}, ""), False, SOURCE, "True Available"),
+        (_beside({}, ""), True, {}, "True Available"),
+        (_beside({}), False, SOURCE, "False Creating"),
+        (_beside({}), False, {}, "False Creating"),
+        (None, False, SOURCE, "False Creating"),
+    ],
+    ids=[
+        "and the other one, whose login is published, is ready",
+        "and the other one, whose login is published, is being updated",
+        "and everything else is ready",
+        "and the one in its place was never ready",
+        "and something else was never ready",
+        "and the one in its place is made in this pass",
+    ],
+)
+def test_ready_while_a_database_goes_that_the_composition_left_out(
+    beside: Known | None,
+    ready: bool,  # noqa: FBT001 - a column of the table
+    connection: dict[str, str],
+    told: str,
+) -> None:
+    obj = desired("settings", SETTINGS)
+    if beside is not None and beside.live is not None and not ready:
+        status = {"observedGeneration": 0}
+        beside = replace(beside, live={**beside.live, "status": status})
+    what = rendered(child(obj, "settings", ready=ready), connection=connection)
+    known = (GOING, *((beside,) if beside else ()))
+
+    assert _ready(view(*known, of=WAS_READY), Findings((), tuple(each.entry for each in known), what)) == told
+
+
+@pytest.mark.parametrize("connection", [SOURCE, {}], ids=["its login is to be published", "without a connection"])
+def test_ready_while_a_database_goes_and_what_takes_its_place_waits(connection: dict[str, str]) -> None:
+    waiting = (Waiting("settings", "net", "resources.net.status.id"),)
+    what = rendered(waiting=waiting, connection=connection)
+
+    assert _ready(view(GOING, of=WAS_READY), Findings((), (GOING.entry,), what)) == "False Creating"
+
+
 def test_a_child_counts_from_the_first_time_that_all_are_ready() -> None:
     new = entry(outcome=NEVER_READY)
     known = Known(new, {**live(desired()), "status": READY}, DATABASE)
