@@ -89,6 +89,8 @@ def with_broken(view: View, found: Findings) -> Findings:
     """Put first what the unusable children say of themselves that are wanted, and not rendered in this pass."""
     rendered = found.rendered
     waiting = {each.resource for each in rendered.waiting} if rendered else set()
+    if rendered and not waiting:
+        return found
     unusable = broken(view, rendered, found.judged)
     more = tuple(of_broken(view, each) for each in unusable if rendered is None or each.entry.resource in waiting)
     return replace(found, causes=tuple(dict.fromkeys((*more, *found.causes)))) if more else found
