@@ -35,7 +35,7 @@ from composer.kinds import KindFacts
 from composer.outcomes import Note, Outcome, release_note, word_note
 from composer.reasons import cause
 from composer.refusals import Refusals
-from composer.resting import WINDOW, Conflict, conflicts, joined, remembered, settle, without
+from composer.resting import REMOVED, WINDOW, Conflict, conflicts, is_endless, joined, remembered, settle, without
 from composer.view import View
 from runtime import finalizers
 from runtime.errors import (
@@ -200,7 +200,13 @@ class Actor:
         return Outcome(entry, written=made, facts=step.facts, notes=(Note("ChildCreated", f"created {what}"),))
 
     async def _apply(self, view: View, step: Apply) -> Outcome:
-        entry = step.entry
+        entry, uid = step.entry, uid_of(step.live)
+        was_sent = entry.applied and entry.desired == sent_hash(step.object)
+        if was_sent and not view.is_asked and is_endless(self.memory.offences(uid), self._now()):
+            text = (
+                f"{entry.kind} {entry.name}: somebody keeps removing fields that are set here; they are set again later"
+            )
+            return Outcome(entry, cause=cause("FieldConflict", text, resource=entry.resource))
         # Who owns a newborn's fields matters first when one is left out.
         is_whole = not entry.applied and has_fields_of(step.object, entry.desired)
         if not entry.applied and not is_whole:
@@ -209,15 +215,17 @@ class Actor:
         notes: tuple[Note, ...] = ()
         try:
             made = await self._send(view, step, body, force=False)
+            if was_sent:
+                self.memory.took_back(uid, (REMOVED,), self._now())
         except ApplyConflict as error:
-            offences = self.memory.offences(uid_of(step.live))
+            offences = self.memory.offences(uid)
             # What the birth left to ourselves by an Update is no fight.
             rivals = [each for each in conflicts(error.causes) if each.manager != view.manager]
             settled = settle(rivals, offences, self._now(), rested=resting)
             resting = joined(resting, settled.resting)
             body = without(step.object, settled.resting)
             made = await self._send(view, step, body, force=True)
-            notes = self._taken_back(uid_of(step.live), entry, settled.taken_back)
+            notes = self._taken_back(uid, entry, settled.taken_back)
         if not entry.applied and not is_whole:
             made = await self._hold_alone(view, step, made)
         entry = msgspec.structs.replace(

@@ -54,4 +54,4 @@ def causes_of_errors(outcomes: tuple[Outcome, ...], *, repeats: bool) -> tuple[C
 
 
 def _in_words(error: Exception) -> str:
-    return f"requests to the API server fail, the last by: {str(error) or type(error).__name__}"[:_TEXT_LIMIT]
+    return f"passes over this claim fail in a row, the last by: {str(error) or type(error).__name__}"[:_TEXT_LIMIT]

@@ -86,10 +86,13 @@ def told_by(view: View, rendered: Rendered, plan: Plan) -> tuple[Cause, ...]:
 
 
 def with_broken(view: View, found: Findings) -> Findings:
-    """Put first what the unusable children say of themselves of which nothing is rendered in this pass."""
-    rendered = {child.place for child in found.rendered.children} if found.rendered else set()
-    unusable = broken(view, found.rendered, found.judged)
-    more = tuple(of_broken(view, each) for each in unusable if each.entry.place not in rendered)
+    """Put first what the unusable children say of themselves that are wanted, and not rendered in this pass."""
+    rendered = found.rendered
+    waiting = {each.resource for each in rendered.waiting} if rendered else set()
+    if rendered and not waiting:
+        return found
+    unusable = broken(view, rendered, found.judged)
+    more = tuple(of_broken(view, each) for each in unusable if rendered is None or each.entry.resource in waiting)
     return replace(found, causes=tuple(dict.fromkeys((*more, *found.causes)))) if more else found
 
 

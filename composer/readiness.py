@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from composer import names
 from composer.inventory import NEVER_READY
 from composer.kinds import is_silent
 from composer.operators import is_usable
 from composer.render import Child, Rendered, is_current
 from composer.view import Known, View
-from runtime.conditions import find
-from runtime.objects import Object, deleting, generation_of, observed_generation_of, status_of
+from runtime.conditions import find, is_true
+from runtime.objects import Object, annotations_of, deleting, generation_of, observed_generation_of, status_of
 
 
 def broken(view: View, rendered: Rendered | None, judged: Collection[str] = ()) -> tuple[Known, ...]:
@@ -24,25 +25,36 @@ def broken(view: View, rendered: Rendered | None, judged: Collection[str] = ()) 
     return tuple(
         each
         for each in view.known
-        if _is_used(each, rendered) and _is_broken(each, ready.get(each.entry.place), judged)
+        if _is_used(view, each, rendered) and _is_broken(each, ready.get(each.entry.place), judged)
     )
 
 
-def _is_used(each: Known, rendered: Rendered | None) -> bool:
+def _is_used(view: View, each: Known, rendered: Rendered | None) -> bool:
     if each.entry.outcome == NEVER_READY or each.unseen:
         return False
-    # What holds data was used until now, whatever the composition says of it from now on.
     return (
         rendered is None
-        or each.entry.stateful
         or any(child.slot == each.entry.slot for child in rendered.children)
         or any(waiting.resource == each.entry.resource for waiting in rendered.waiting)
+        or (each.entry.stateful and not _is_replaced(view, rendered))
     )
+
+
+def _is_replaced(view: View, rendered: Rendered) -> bool:
+    """Tell whether the claim can do without what the composition left out: what it uses instead was ready once."""
+    proven = [each.entry for each in view.known if each.entry.outcome != NEVER_READY]
+    slots, resources = {each.slot for each in proven}, {each.resource for each in proven}
+    declared = rendered.connection
+    source = declared.get("from") or (declared.get("secretRef") or {}).get("resource")
+    if source:
+        return (source, "") in slots
+    are_made = all(child.slot in slots for child in rendered.children)
+    return are_made and all(waiting.resource in resources for waiting in rendered.waiting)
 
 
 def _is_broken(each: Known, child: Child | None, judged: Collection[str]) -> bool:
     live = each.live
-    if live is None or deleting(live):
+    if live is None or (deleting(live) and not (child is None and _waits_for_word(each, live))):
         return True
     ready = find(live, "Ready")
     if ready is not None and ready["status"] == "False":
@@ -57,6 +69,12 @@ def _is_broken(each: Known, child: Child | None, judged: Collection[str]) -> boo
         return False
     is_ready = child.ready if child else is_current(live, is_silent=is_silent(each.facts, live))
     return not is_ready and not _serves(live) and not is_usable(live)
+
+
+def _waits_for_word(each: Known, live: Object) -> bool:
+    """Tell whether a provider only waits to hear what shall become of a database that works."""
+    is_managed = each.facts is not None and each.facts.managed
+    return is_managed and names.TEARDOWN not in annotations_of(live) and is_true(live, "Ready")
 
 
 def _serves(live: Object) -> bool:

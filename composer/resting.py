@@ -46,6 +46,16 @@ class Conflict:
     by_hand: bool
 
 
+REMOVED = Conflict("", "", by_hand=True)
+"""What an update removed: nobody owns it then, so that an apply meets no conflict and learns of no manager."""
+
+
+def is_endless(offences: Mapping[tuple[str, str], Sequence[datetime]], now: datetime) -> bool:
+    """Tell whether fields of an object were removed so often of late that they are not set again for a while."""
+    removed = offences.get((REMOVED.field, REMOVED.manager), ())
+    return sum(now - each < WINDOW for each in removed) >= OFFENCES_BY_HAND
+
+
 @dataclass(frozen=True, slots=True)
 class Settlement:
     """What to do about conflicts: fields taken back by force, and fields left alone for a while."""

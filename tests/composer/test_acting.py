@@ -13,7 +13,7 @@ from composer import names
 from composer.act import Actor
 from composer.decide import Apply, Create
 from composer.hashes import sent_hash
-from composer.resting import at_rest, without
+from composer.resting import WINDOW, at_rest, without
 from composer.view import Known, View
 from runtime.conditions import timestamp
 from runtime.errors import ApiError, ApplyConflict, Cause, Invalid, NotFound, WriteConflict
@@ -84,6 +84,17 @@ class _Contested:
         if not force and "limit" in obj["spec"]:
             cause = Cause("FieldManagerConflict", f'conflict with "{self.manager}"{self.using}', FIELD)
             raise ApplyConflict("Apply failed", causes=(cause,))
+        return factories.live({**obj, "metadata": {**EDITED["metadata"]}})
+
+
+@dataclass
+class _Taking:
+    """An API server that takes every apply; somebody removes the field afterwards."""
+
+    applied: list[tuple[bool, Object]]
+
+    async def apply(self, _resource: Any, obj: Object, *, manager: str, force: bool) -> Object:  # noqa: ARG002 - the port has it
+        self.applied.append((force, obj))
         return factories.live({**obj, "metadata": {**EDITED["metadata"]}})
 
 
@@ -190,3 +201,40 @@ async def test_a_refused_child_is_made_some_time_after_the_policy_that_refused_i
 
     assert kube.sent == ["create", "create"]
     assert outcome.written is not None
+
+
+async def test_a_rival_that_removes_a_field_without_a_conflict_is_not_fought_for_ever() -> None:
+    """What an update removes belongs to nobody, so that our apply meets no conflict and no manager is named."""
+    view, now = factories.view(), [NOON]
+    kube: Any = _Taking([])
+    actor = Actor(kube, now=lambda: now[0], remember=lambda _kind, _obj: None)
+    entry = factories.entry(desired=sent_hash(EDITED), applied=True)
+    step = Apply(entry, factories.DATABASE, EDITED, factories.live(factories.desired()))
+
+    reasons = []
+    for _ in range(30):
+        (outcome,) = await actor.act(view, (step,))
+        assert outcome.entry == entry or outcome.cause is None
+        reasons.append(outcome.cause.reason if outcome.cause else "")
+
+    assert reasons == [""] * 10 + ["FieldConflict"] * 20
+    assert len(kube.applied) == 10
+    now[0] += WINDOW
+    (outcome,) = await actor.act(view, (step,))
+    assert outcome.cause is None
+
+
+async def test_an_edit_of_the_claim_is_sent_also_while_somebody_removes_its_fields() -> None:
+    view = factories.view()
+    kube: Any = _Taking([])
+    actor = Actor(kube, now=lambda: NOON, remember=lambda _kind, _obj: None)
+    entry = factories.entry(desired=sent_hash(EDITED), applied=True)
+    step = Apply(entry, factories.DATABASE, EDITED, factories.live(factories.desired()))
+    for _ in range(12):
+        await actor.act(view, (step,))
+
+    newer = replace(step, object=factories.desired(spec={"limit": 31}))
+    (outcome,) = await actor.act(view, (newer,))
+
+    assert outcome.cause is None
+    assert len(kube.applied) == 11

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from composer import names
 from composer.inventory import Entry, load
 from composer.kinds import KindFacts
 from composer.outcomes import with_broken
@@ -56,7 +57,13 @@ def _ready(seen: View, found: Findings) -> str:
 UNRENDERED: dict[str, tuple[Known, str]] = {
     "the database works": (_known(READY), "True Available"),
     "the database is lost": (_known(LOST), "False DatabaseLost"),
-    "the child was deleted": (_known(READY, deleted=True), "False ChildNotReady"),
+    "the child was deleted, and its provider waits for a word": (_known(READY, deleted=True), "True Available"),
+    "the child was deleted, and its database is lost": (_known(LOST, deleted=True), "False ChildNotReady"),
+    "the child was deleted, and has its word": (
+        _known(READY, deleted=True, annotations={names.TEARDOWN: "child-uid/Detach"}),
+        "False ChildNotReady",
+    ),
+    "another operator's object was deleted": (_known(READY, FOREIGN, deleted=True), "False HeldDeletion"),
     "the child is gone": (_known(None), "False ChildNotReady"),
     "the child's kind is not served": (replace(_known(None), unseen=True), "True Available"),
     "another operator's object with data is gone": (_known(None, FOREIGN), "False DatabaseLost"),
@@ -199,7 +206,7 @@ EDITS: dict[str, tuple[tuple[Known, ...], Rendered, str]] = {
     ),
     "what was ready before is gone": ((_known(READY), _beside(None, "")), _with_settings(), "False HeldChange"),
     "what was composed before and holds data goes": (
-        (_known(READY, deleted=True), _beside({})),
+        (_known(READY, deleted=True, annotations={names.TEARDOWN: "child-uid/Delete"}), _beside({})),
         rendered(child(desired("settings", SETTINGS), "settings", ready=False)),
         "False HeldChange",
     ),
@@ -216,6 +223,53 @@ def test_ready_of_a_claim_that_an_edit_is_under_way_of(known: tuple[Known, ...],
     found = Findings((HELD,), tuple(each.entry for each in known), what)
 
     assert _ready(view(*known, of=WAS_READY), found) == told
+
+
+GOING = _known(READY, deleted=True, annotations={names.TEARDOWN: "child-uid/Delete"})
+SOURCE = {"from": "settings"}
+
+
+@pytest.mark.parametrize(
+    ("beside", "ready", "connection", "told"),
+    [
+        (_beside({}, ""), True, SOURCE, "True Available"),
+        (_beside({}, ""), False, SOURCE, "True Available"),
+        (_beside({}, ""), True, {}, "True Available"),
+        (_beside({}), False, SOURCE, "False Creating"),
+        (_beside({}), False, {}, "False Creating"),
+        (None, False, SOURCE, "False Creating"),
+    ],
+    ids=[
+        "and the other one, whose login is published, is ready",
+        "and the other one, whose login is published, is being updated",
+        "and everything else is ready",
+        "and the one in its place was never ready",
+        "and something else was never ready",
+        "and the one in its place is made in this pass",
+    ],
+)
+def test_ready_while_a_database_goes_that_the_composition_left_out(
+    beside: Known | None,
+    ready: bool,  # noqa: FBT001 - a column of the table
+    connection: dict[str, str],
+    told: str,
+) -> None:
+    obj = desired("settings", SETTINGS)
+    if beside is not None and beside.live is not None and not ready:
+        status = {"observedGeneration": 0}
+        beside = replace(beside, live={**beside.live, "status": status})
+    what = rendered(child(obj, "settings", ready=ready), connection=connection)
+    known = (GOING, *((beside,) if beside else ()))
+
+    assert _ready(view(*known, of=WAS_READY), Findings((), tuple(each.entry for each in known), what)) == told
+
+
+@pytest.mark.parametrize("connection", [SOURCE, {}], ids=["its login is to be published", "without a connection"])
+def test_ready_while_a_database_goes_and_what_takes_its_place_waits(connection: dict[str, str]) -> None:
+    waiting = (Waiting("settings", "net", "resources.net.status.id"),)
+    what = rendered(waiting=waiting, connection=connection)
+
+    assert _ready(view(GOING, of=WAS_READY), Findings((), (GOING.entry,), what)) == "False Creating"
 
 
 def test_a_child_counts_from_the_first_time_that_all_are_ready() -> None:
