@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from providers import consents, reading
 from providers.identity import CA, credentials_key
-from providers.managed import Change, Phase, Present, describe, shared_keys
+from providers.managed import Change, Phase, Present, describe, digest, shared_keys
 from providers.outcome import Outcome
 from providers.passwords import Await, Kept, Login, Missing, keyed_hash, unproven_text
 from providers.plan import Create, Plan, Refuse, Rest, Settled, Update, Wait
@@ -246,7 +246,7 @@ def _connection(snapshot: Snapshot[Any], outcome: Outcome[Any], settings: Settin
         "passwordRef": {"name": name, "key": "current", "hash": keyed_hash(settings.hash_key, kept.current)},
     }
     if kept.ca:
-        connection["caRef"] = {"kind": "Secret", "name": name, "key": CA}
+        connection["caRef"] = {"kind": "Secret", "name": name, "key": CA, "hash": digest(kept.ca)}
     return connection
 
 
