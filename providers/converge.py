@@ -59,6 +59,7 @@ def _unusable(observed: Observed[SpecT], held: tuple[Change, ...], why: Rest | R
     if observed.usable:
         return None
     text = f"{observed.name} is {observed.state or 'unusable'}; nobody can use it"
+    text = f"{text}; {observed.advice}" if observed.advice else text
     return Refuse("DatabaseFailed", f"{text}; {why.message}" if why is not None else text, held)
 
 

@@ -142,7 +142,9 @@ def _present(  # noqa: PLR0911 - each return is a row of the table
         case Phase.STOPPED:
             return Refuse("DatabaseStopped", f"{observed.name} was stopped; start it where it was stopped")
         case Phase.FAILED:
-            return Refuse("DatabaseFailed", f"{observed.name} is {observed.state or 'failed'}; nobody can use it")
+            advice = f"; {observed.advice}" if observed.advice else ""
+            text = f"{observed.name} is {observed.state or 'failed'}; nobody can use it{advice}"
+            return Refuse("DatabaseFailed", text)
         case Phase.READY:
             return converge(scene, observed)
         case never:

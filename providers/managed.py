@@ -10,7 +10,7 @@ import functools
 import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import Enum
 from typing import Any, Generic, TypeAlias, TypeVar, assert_never
 
@@ -106,7 +106,8 @@ class Observed(Generic[SpecT]):
 
     `incarnation` is the cloud's own id of this very database, and `earlier_ids` are others under which it may have been
     recorded; `facts` is what only its provider understands;
-    `at_provider` what people see in status; `state` the cloud's own word for how it is. `usable` tells whether logins
+    `at_provider` what people see in status; `state` the cloud's own word for how it is, `advice` what ends it where
+    nobody can use it so, and `deadline` after how long in it a person should look. `usable` tells whether logins
     may work meanwhile, `pending` which fields the cloud's own queue holds, `password_pending` that a password which was
     sent does not yet count, `password_elsewhere` that another keeper of passwords took it over, `restart` what waits
     for a restart that nobody begins by itself. `tolerated` are
@@ -121,6 +122,8 @@ class Observed(Generic[SpecT]):
     facts: Any
     at_provider: Object
     state: str = ""
+    advice: str = ""
+    deadline: timedelta = timedelta(minutes=10)
     usable: bool = True
     pending: tuple[str, ...] = ()
     password_pending: bool = False

@@ -144,6 +144,7 @@ class PasswordReader(Generic[SpecT, ConfigT]):
             pending_login=pending_login,
             foreign=bool(snapshot.foreign),
             elsewhere=snapshot.observed is not None and snapshot.observed.password_elsewhere,
+            ca_renewed=_is_ca_renewed(snapshot),
             superseded=not alternates and bool(sent) and sent != published_hash,
         )
 
@@ -232,6 +233,14 @@ def _is_reset_by_others(snapshot: Snapshot[Any]) -> bool:
     sent = (status_of(snapshot.obj).get("rotation") or {}).get("sent")
     pending = stored is not None and stored.kept.pending
     return observed is not None and observed.password_pending and not sent and not pending
+
+
+def _is_ca_renewed(snapshot: Snapshot[Any]) -> bool:
+    """Tell whether the Secret holds another authority than the one that the ProviderConfig names now."""
+    if snapshot.observed is None or snapshot.stored is None or snapshot.account is None:
+        return False
+    endpoint = snapshot.account.cloud.endpoint(snapshot.target)
+    return bool(endpoint.host) and bool(endpoint.ca) and endpoint.ca != snapshot.stored.kept.ca
 
 
 def _with_active(target: Target[SpecT], kept: Kept, logins: tuple[str, str]) -> Target[SpecT]:

@@ -69,7 +69,7 @@ class PasswordView:
     one taken back from the connection Secret. `delivery` says what became of the pending one, `pending_login` what a
     login with it did; `foreign` tells that the Secret also holds what somebody else wrote, which is not in `kept`;
     `elsewhere` that another keeper of passwords took the login over; `superseded` that a password was sent after the
-    published one, and may count by now.
+    published one, and may count by now; `ca_renewed` that the Secret holds another authority than servers have now.
     """
 
     logins: tuple[str, str]
@@ -89,6 +89,7 @@ class PasswordView:
     foreign: bool = False
     elsewhere: bool = False
     superseded: bool = False
+    ca_renewed: bool = False
 
     @property
     def is_rotation_waiting(self) -> bool:
@@ -215,7 +216,7 @@ def decide_password(  # noqa: PLR0911 - each return is a row of the table
     if view.login is Login.REFUSED:
         # The administrator's password is not set back behind the back of whoever changed it.
         return PutBack(kept.username, kept.current) if view.alternates else Missing(refused=True)
-    if view.foreign:
+    if view.foreign or view.ca_renewed:
         return Restore(kept.username, kept.current)
     if view.retiring in view.logins and view.retire_at is not None and now >= view.retire_at:
         return Retire(view.retiring)

@@ -33,6 +33,9 @@ _RESTING = frozenset({
 UNUSABLE = frozenset({"DatabaseLost", "DatabaseStopped", "DatabaseFailed", "DatabaseRenamed", "Replaced"})
 """Stalled reasons under which there is no usable database."""
 
+BY_STATE = frozenset({"Creating", "Updating", "Restoring", "Deleting", "CloudBusy", "Rotating"})
+"""Reasons under which the cloud is at work: each state of it has its own deadline, and its next one is progress."""
+
 _DEADLINES = {Kind.MISSING: timedelta(seconds=60), Kind.TEARDOWN: timedelta(minutes=10)}
 _SLOWEST = timedelta(minutes=10)
 
@@ -52,6 +55,8 @@ def kind_of(reason: str) -> Kind:
     return Kind.FINE if reason in {"", "Available", "InSync", "KeptLarger"} else Kind.STALLED
 
 
-def deadline_of(kind: Kind) -> timedelta:
-    """Return after how long a state that goes on becomes Stalled."""
-    return _DEADLINES.get(kind, _SLOWEST)
+def deadline_of(reason: str, of_state: timedelta | None = None) -> timedelta:
+    """Return after how long a reason that goes on becomes Stalled; `of_state` is what the cloud's state may take."""
+    if reason in BY_STATE and of_state is not None:
+        return of_state
+    return _DEADLINES.get(kind_of(reason), _SLOWEST)

@@ -9,7 +9,7 @@ from typing import Generic
 
 import structlog
 
-from providers import reading
+from providers import audit, reading
 from providers.accounts import Accounts
 from providers.cloud import ConfigT, Credential, Provider
 from providers.credentials import SecretsDenied
@@ -128,7 +128,7 @@ class Reconciler(Generic[SpecT, ConfigT]):
         try:
             if isinstance(plan, Create) and snapshot.account is not None:
                 await self._hold_config(snapshot.account.config_object)
-            await self._effects.act(snapshot, plan, outcome, self._gatherer.limiter)
+            await self._carried_out(snapshot, plan, outcome)
             self._repeats.accepted(snapshot, plan)
         except NamespaceTerminating:
             return Blocked("ResourcePending", "its namespace is being deleted; nothing is made in it any more")
@@ -139,6 +139,16 @@ class Reconciler(Generic[SpecT, ConfigT]):
                 raise
             return failure
         return None
+
+    async def _carried_out(self, snapshot: Snapshot[SpecT], plan: Plan, outcome: Outcome[SpecT]) -> None:
+        """Carry a plan out, and put on record what was begun in the cloud, however it ended."""
+        try:
+            await self._effects.act(snapshot, plan, outcome, self._gatherer.limiter)
+        except BaseException as stopped:
+            if outcome.acted:
+                audit.record(snapshot, plan, stopped)
+            raise
+        audit.record(snapshot, plan, None)
 
     async def _hold_config(self, config: Object) -> None:
         """Keep the ProviderConfig from being deleted; of the passes that run side by side one writes."""

@@ -8,12 +8,12 @@ from typing import Any, Literal
 
 from providers import consents, reading
 from providers.identity import CA, credentials_key
-from providers.managed import Change, Phase, Present, describe, shared_keys
+from providers.managed import Change, Phase, Present, describe, digest, shared_keys
 from providers.outcome import Outcome
 from providers.passwords import Await, Kept, Login, Missing, keyed_hash, unproven_text
 from providers.plan import Create, Plan, Refuse, Rest, Settled, Update, Wait
 from providers.reading import status_of
-from providers.reasons import UNUSABLE, Kind, deadline_of, kind_of
+from providers.reasons import BY_STATE, UNUSABLE, Kind, deadline_of, kind_of
 from providers.secret_check import still_coming
 from providers.settings import Settings
 from providers.snapshot import Snapshot, proven_versions
@@ -166,8 +166,11 @@ def _conditions(snapshot: Snapshot[Any], outcome: Outcome[Any], verdict: Verdict
     message, kind = verdict.message[:LONGEST_MESSAGE], kind_of(reason)
     old = status_of(obj).get("conditions") or []
     stalled = kind is Kind.STALLED or (
-        kind is not Kind.RESTING and kind is not Kind.FINE and _overdue(obj, verdict, now)
+        kind is not Kind.RESTING and kind is not Kind.FINE and _overdue(snapshot, obj, verdict, now)
     )
+    if not _is_repeated(find(obj, "Reconciling"), verdict):
+        # The deadline is each state's own: the next one begins anew.
+        old = [condition for condition in old if condition.get("type") != "Reconciling"]
     works = _works(snapshot, outcome) and reason in _ASIDE
     found = [_ready(obj, verdict, Kind.FINE if works and not verdict.unusable else kind, generation)]
     if kind is Kind.FINE:
@@ -189,15 +192,24 @@ def _works(snapshot: Snapshot[Any], outcome: Outcome[Any]) -> bool:
     return observed is not None and observed.phase is Phase.READY and observed.usable and published
 
 
-def _overdue(obj: Object, verdict: Verdict, now: datetime) -> bool:
-    """Tell whether the same reason has stood for longer than its kind may; once stalled it stays so."""
-    stalled, synced = find(obj, "Stalled"), find(obj, "Synced")
-    if stalled is not None and stalled.get("reason") == verdict.reason:
-        return True
-    if synced is None or synced.get("status") != "False" or synced.get("reason") != verdict.reason:
+def _is_repeated(condition: Object | None, verdict: Verdict) -> bool:
+    """Tell whether a condition says what is to be said now: of a cloud at work that it is in the same state."""
+    if condition is None or condition.get("reason") != verdict.reason:
         return False
-    since = reading.instant(str(synced.get("lastTransitionTime", "")))
-    return since is not None and now - since >= deadline_of(kind_of(verdict.reason))
+    return verdict.reason not in BY_STATE or condition.get("message") == verdict.message[:LONGEST_MESSAGE]
+
+
+def _overdue(snapshot: Snapshot[Any], obj: Object, verdict: Verdict, now: datetime) -> bool:
+    """Tell whether the same has stood for longer than it may; once stalled it stays so until something moves."""
+    if _is_repeated(find(obj, "Stalled"), verdict):
+        return True
+    # What waits for a word has no Reconciling.
+    of_teardown = kind_of(verdict.reason) is Kind.TEARDOWN
+    known = find(obj, "Synced" if of_teardown else "Reconciling")
+    if known is None or not _is_repeated(known, verdict):
+        return False
+    since = reading.instant(str(known.get("lastTransitionTime", "")))
+    return since is not None and now - since >= deadline_of(verdict.reason, snapshot.deadline)
 
 
 def _ready(obj: Object, verdict: Verdict, kind: Kind, generation: int) -> Condition:
@@ -242,7 +254,7 @@ def _connection(snapshot: Snapshot[Any], outcome: Outcome[Any], settings: Settin
         "passwordRef": {"name": name, "key": "current", "hash": keyed_hash(settings.hash_key, kept.current)},
     }
     if kept.ca:
-        connection["caRef"] = {"kind": "Secret", "name": name, "key": CA}
+        connection["caRef"] = {"kind": "Secret", "name": name, "key": CA, "hash": digest(kept.ca)}
     return connection
 
 

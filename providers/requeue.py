@@ -8,7 +8,7 @@ from typing import Any
 from providers import reading
 from providers.passwords import Await, Missing
 from providers.plan import Plan, Refuse, Rest, Wait
-from providers.reasons import deadline_of, kind_of
+from providers.reasons import deadline_of
 from providers.snapshot import Snapshot
 from runtime import secret_rights
 from runtime.conditions import find
@@ -23,15 +23,16 @@ def requeue_after(snapshot: Snapshot[Any], plan: Plan, status: Object, now: date
     """Return when to look again; None leaves it to the resync."""
     match plan:
         case Wait(after=after):
-            return _first(after, _until_overdue(status, now))
+            return _first(after, _until_overdue(snapshot, status, now))
         case Refuse():
-            return _first(_after_trouble(snapshot, status, now, timedelta(minutes=5)), _until_overdue(status, now))
+            pace = _after_trouble(snapshot, status, now, timedelta(minutes=5))
+            return _first(pace, _until_overdue(snapshot, status, now))
         case Rest(reason="Paused"):
             return _until_unpaused(snapshot, now)
         case _ if isinstance(snapshot.step, Await):
             followed = follow_after(snapshot, status, now) or _FOLLOWED
             pace = timedelta(minutes=1) if snapshot.step.unproven else followed
-            return _first(pace, _until_overdue(status, now))
+            return _first(pace, _until_overdue(snapshot, status, now))
         case _ if snapshot.step == Missing(refused=True):
             return timedelta(minutes=1)
         case _:
@@ -65,14 +66,14 @@ def _until_unpaused(snapshot: Snapshot[Any], now: datetime) -> timedelta | None:
     return max(min(left), timedelta(seconds=1)) if left else None
 
 
-def _until_overdue(status: Object, now: datetime) -> timedelta | None:
+def _until_overdue(snapshot: Snapshot[Any], status: Object, now: datetime) -> timedelta | None:
     reconciling = find({"status": status}, "Reconciling")
     if reconciling is None:
         return None
     since = reading.instant(str(reconciling.get("lastTransitionTime", "")))
     if since is None:
         return None
-    return max(timedelta(seconds=1), since + deadline_of(kind_of(str(reconciling["reason"]))) - now)
+    return max(timedelta(seconds=1), since + deadline_of(str(reconciling["reason"]), snapshot.deadline) - now)
 
 
 def _first(one: timedelta, other: timedelta | None) -> timedelta:

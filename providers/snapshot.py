@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any, Generic
 
 from providers.cloud import Account, Provider, Target
 from providers.envelope import Envelope
 from providers.managed import Change, Keys, Observed, Present, SpecT, Unknown, diff
 from providers.passwords import Keep, Login, PasswordStep, Stored
-from providers.plan import Scene
+from providers.plan import Policy, Scene
 from providers.reading import Intent, status_of
 from runtime.errors import Blocked, Failure, Terminal, Throttled
 from runtime.objects import Object
@@ -48,6 +49,16 @@ class Snapshot(Generic[SpecT]):
                 return observed
             case _:
                 return None
+
+    @property
+    def deadline(self) -> timedelta | None:
+        """What the cloud's present state may take; None where none is seen."""
+        if self.observed is not None:
+            return self.observed.deadline
+        bounds, lifecycle = self.scene.bounds, self.scene.desired.lifecycle
+        # The final backup of what is gone takes as long as there are data.
+        is_kept = lifecycle.deleting and lifecycle.policy is Policy.SNAPSHOT and bounds.delete_intended
+        return timedelta(days=1) if is_kept else None
 
 
 def differences(

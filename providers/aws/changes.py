@@ -68,7 +68,7 @@ def classify(change: Change, seen: Seen) -> Change:
     facts: Facts = seen.facts
     if _is_of_a_tag(change) or change.queue is Queue.CANCEL:
         return change
-    name, rule = change.path[0], _special(change, facts)
+    name, rule = change.path[0], _special(change)
     veto = states.veto(facts.status, name)
     queue = Queue.NONE
     if rule.queues:
@@ -83,7 +83,7 @@ def _is_of_a_tag(change: Change) -> bool:
     return change.path[0] == "tags"
 
 
-def _special(change: Change, facts: Facts) -> Rule:
+def _special(change: Change) -> Rule:
     rule = RULES[change.path[0]]
     match change.path[0], change.want, change.have:
         case "backupRetentionPeriod", 0, _:
@@ -94,8 +94,6 @@ def _special(change: Change, facts: Facts) -> Rule:
             return replace(rule, kind=Class.LOSS)
         case "storageType", want, have if _MAGNETIC in {want, have}:
             return replace(rule, kind=Class.RESTART)
-        case "deletionProtection", False, _ if not facts.leaving:
-            return replace(rule, kind=Class.ONLINE)
         case _:
             return rule
 

@@ -12,9 +12,12 @@ from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from typing import Any
 
+import structlog
 from botocore import exceptions as sdk
 
 from runtime.errors import Blocked, Failure, Terminal, Throttled, Transient
+
+_log = structlog.get_logger("providers.aws.errors")
 
 _PAUSE = timedelta(seconds=5)
 _LONGEST_PAUSE = timedelta(minutes=5)
@@ -138,10 +141,9 @@ def _refused(response: Mapping[str, Any], what: str, hide: Iterable[str]) -> Fai
     error, meta = response.get("Error") or {}, response.get("ResponseMetadata") or {}
     code = str(error.get("Code", ""))
     said = _clean(str(error.get("Message", "")), hide) or "it was refused"
-    request = meta.get("RequestId", "")
-    asked = f"{code}, request {request}" if request else code
-    text = f"cannot {what}: {said.rstrip('.')} ({asked})"
-    known = bare(code)
+    text, known = f"cannot {what}: {said.rstrip('.')} ({code})", bare(code)
+    # Of each call its own: in a condition it would be news of what is none.
+    _log.info("refused by AWS", call=what, code=code, request=str(meta.get("RequestId", "")))
     if known in THROTTLING:
         return Throttled(text, after=_pause(meta.get("HTTPHeaders") or {}))
     if known.endswith("AlreadyExists"):

@@ -30,7 +30,6 @@ class Facts:
     pending: Mapping[str, Value] = field(default_factory=dict)
     allow_major: bool = False
     upgrading: bool = False
-    leaving: bool = False
 
 
 def version_covers(wanted: str, running: str) -> bool:

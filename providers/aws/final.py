@@ -7,6 +7,8 @@ import itertools
 import re
 from collections.abc import Iterable
 
+from providers.aws import states
+
 LONGEST = 255
 """Of a snapshot's identifier (DeleteDBInstance, FinalDBSnapshotIdentifier)."""
 _PREFIX = "fl-final"
@@ -36,6 +38,23 @@ def taken_by_others(name: str, tried: tuple[str, ...]) -> str:
         f"instance {name} is not deleted: snapshots of other instances have the names of its final snapshot,"
         f" {tried[0]} to {tried[-1]}; delete or copy them, set finalDBSnapshotIdentifierPrefix, or choose the deletion"
         " policy Delete or Orphan"
+    )
+
+
+def final_refused(name: str, state: str) -> str:
+    """Return what to say of an instance of which RDS takes no final snapshot as it is."""
+    return (
+        f"instance {name} is {state}, and RDS takes no final snapshot of it: nothing is deleted;"
+        f" {states.advice(state)}, or choose the deletion policy Delete or Orphan"
+    )
+
+
+def final_failed(name: str, snapshot: str) -> str:
+    """Return what to say when the final snapshot of an instance that is gone came to nothing."""
+    return (
+        f"the final snapshot {snapshot} of instance {name} failed, and the instance is gone: what is left are its"
+        " automated backups, if any. Restore from these, then choose the deletion policy Delete or Orphan to let the"
+        " object go"
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from contextlib import suppress
 from typing import Any
 
 from providers.aws import birth, changes, listing, sources, states, translate
@@ -12,7 +11,7 @@ from providers.aws.account import AwsAccount
 from providers.aws.config import refusal
 from providers.aws.errors import AlreadyThere, NotThere
 from providers.aws.facts import Facts
-from providers.aws.final import names_for, renamed, stem_of, taken_by_others
+from providers.aws.final import final_failed, final_refused, names_for, renamed, stem_of, taken_by_others
 from providers.aws.listing import Listed
 from providers.aws.models import RDSInstanceParameters
 from providers.aws.names import decoded_tags, owner_from
@@ -20,7 +19,7 @@ from providers.aws.tags import Tagged
 from providers.cloud import Credential, Endpoint, Fence, Sweep, Target
 from providers.identity import Owner
 from providers.login import Server, try_login
-from providers.managed import Absent, Change, Found, Observed, Phase, Present
+from providers.managed import Absent, Change, Found, Observed, Present
 from providers.passwords import Login
 from providers.plan import Policy
 from providers.reading import Operation
@@ -30,6 +29,7 @@ Seen = Observed[RDSInstanceParameters]
 Where = Target[RDSInstanceParameters]
 _LISTED_FOR_SECONDS = 30.0
 _UNREACHABLE_FOR_SECONDS = 60.0
+_SNAPSHOT_FAILED = frozenset({"failed", "incompatible-restore"})
 
 
 class RdsInstances:
@@ -206,12 +206,19 @@ class RdsInstances:
         await self._tagged(observed.name, observed.facts.arn).release(fence)
 
     async def backup_of(self, target: Where) -> str:
-        """Return the newest snapshot that is available; of a leaving one only its final snapshots count."""
+        """Return the newest snapshot that is available; of a leaving one only its final snapshots count.
+
+        Raises:
+            Blocked: `BackupImpossible`: the final snapshot failed, and there is no other one.
+        """
         listed = await self._snapshots(target.name, target.incarnation)
         if target.leaving:
             stem = self._stem(target, target.incarnation)
             listed = [one for one in listed if str(one["DBSnapshotIdentifier"]).startswith(stem)]
         ready = [one for one in listed if one.get("Status") == "available"]
+        failed = [one for one in listed if one.get("Status") in _SNAPSHOT_FAILED]
+        if target.leaving and failed and len(failed) == len(listed):
+            raise Blocked("BackupImpossible", final_failed(target.name, str(failed[-1]["DBSnapshotIdentifier"])))
         ready.sort(key=lambda one: str(one.get("SnapshotCreateTime", "")))
         return str(ready[-1]["DBSnapshotIdentifier"]) if ready else ""
 
@@ -250,6 +257,7 @@ class RdsInstances:
 
         Raises:
             Blocked: `BackupImpossible`: of its state RDS takes none, or all names are those of other snapshots.
+                `CloudBusy`: it does not for a moment.
         """
         names = await self._final(target, observed)
         if not observed.spec.copy_tags_to_snapshot and target.spec.copy_tags_to_snapshot is None:
@@ -259,15 +267,21 @@ class RdsInstances:
         for name in names:
             final = {**parameters, "SkipFinalSnapshot": False, "FinalDBSnapshotIdentifier": name}
             # The snapshot of another instance may have the name: no list of this one's snapshots shows it.
-            with suppress(AlreadyThere):
+            try:
                 await self._account.call("delete_db_instance", f"delete instance {observed.name}", fence=fence, **final)
-                return
+            except AlreadyThere:
+                continue
+            except Blocked as refusal:
+                if refusal.reason == "CloudBusy" and states.advice(observed.state):
+                    raise Blocked("BackupImpossible", final_refused(observed.name, observed.state)) from None
+                raise
+            return
         raise Blocked("BackupImpossible", taken_by_others(observed.name, names))
 
     @staticmethod
     def _holds_nothing(target: Where, observed: Seen) -> bool:
         """Tell whether an instance failed before anybody was given a login to it."""
-        return observed.phase is Phase.FAILED and not target.incarnation and not birth.restored(target.spec)
+        return observed.state in states.NEVER_WORKED and not target.incarnation and not birth.restored(target.spec)
 
     async def _unprotect(self, target: Where, observed: Seen, fence: Fence) -> None:
         if target.spec.deletion_protection is not False:
@@ -280,11 +294,7 @@ class RdsInstances:
     async def _final(self, target: Where, observed: Seen) -> tuple[str, ...]:
         """Return the names that its final snapshot may have, in the order in which they are tried."""
         if observed.state in states.UNSNAPSHOTTABLE:
-            text = (
-                f"instance {observed.name} is {observed.state}, and RDS takes no snapshot of it; restore it, or choose"
-                " the deletion policy Delete or Orphan"
-            )
-            raise Blocked("BackupImpossible", text)
+            raise Blocked("BackupImpossible", final_refused(observed.name, observed.state))
         taken = await self._snapshots(observed.name, observed.incarnation)
         stem = self._stem(target, observed.incarnation)
         return names_for(stem, (str(one["DBSnapshotIdentifier"]) for one in taken))

@@ -22,6 +22,8 @@ from runtime.errors import Blocked, Terminal
 
 Where = Target[RDSInstanceParameters]
 Answer = Mapping[str, Any]
+Kept = tuple[list[Answer], list[Answer], list[Answer]]
+"""What is kept of a claim: instances, automated backups, final snapshots."""
 
 
 async def resolved(account: AwsAccount, target: Where) -> Where:
@@ -88,11 +90,12 @@ async def _of_claim(account: AwsAccount, target: Where, moment: PointInTime) -> 
     """
     claim = moment.source_claim or ""
     living = [one async for one in _instances(account) if _is_of(target.owner, claim, one)]
+    backups = [one async for one in _backups(account) if _is_of(target.owner, claim, one)]
+    finals = [] if moment.restore_time is not None else await _snapshots(account, target.owner, claim)
+    living, backups, finals = _of_one_resource(target.owner, claim, (living, backups, finals))
     mine = [one for one in living if _may_have(target, one)]
     if mine:
         return _instant(max(mine, key=_born), moment)
-    backups = [one async for one in _backups(account) if _is_of(target.owner, claim, one)]
-    finals = [] if moment.restore_time is not None else await _snapshots(account, target.owner, claim)
     for allowed in (True, False):
         if living and not allowed:
             return _instant(max(living, key=_born), moment)
@@ -104,6 +107,26 @@ async def _of_claim(account: AwsAccount, target: Where, moment: PointInTime) -> 
             return _instant(backup, moment)
     when = "" if moment.restore_time is None else f" of {moment.restore_time}"
     raise Blocked("ReferenceNotFound", f"no instance and no backup{when} of claim {claim} is kept to restore from")
+
+
+def _of_one_resource(owner: Owner, claim: str, kept: Kept) -> Kept:
+    """Leave what is kept of one resource of the claim: of the one with this resource's name, else of the only one.
+
+    Raises:
+        Terminal: `InvalidValue`: several are kept, and none by that name: one of them may not be taken for another.
+    """
+    names = {found.resource for each in kept for one in each if (found := _owner_of(one)) is not None}
+    if len(names) > 1 and owner.resource not in names:
+        raise Terminal(
+            "InvalidValue",
+            f"several resources of claim {claim} are kept: {', '.join(sorted(names))}, and none of them is called"
+            f" {owner.resource}; name the snapshot or the instance itself in restoreFrom",
+        )
+    wanted = owner.resource if owner.resource in names else next(iter(names), "")
+    living, backups, finals = (
+        [one for one in each if (found := _owner_of(one)) is not None and found.resource == wanted] for each in kept
+    )
+    return living, backups, finals
 
 
 def _instant(kept: Answer, moment: PointInTime) -> tuple[RestoreFrom, Answer]:

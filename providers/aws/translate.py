@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from providers.aws import states
+from providers.aws import birth, states
 from providers.aws.facts import Facts, major_of, satisfies, version_covers
 from providers.aws.models import RDSInstanceParameters
 from providers.aws.names import owner_from, tags_of
@@ -54,6 +54,8 @@ def observed(answer: Answer, tags: Mapping[str, str], target: Where) -> Observed
         facts=facts,
         at_provider=_at_provider(answer),
         state=status,
+        advice=states.advice(status),
+        deadline=states.deadline(status, restored=birth.restored(target.spec)),
         usable=states.usable(status),
         pending=tuple(sorted(facts.pending)),
         password_pending="MasterUserPassword" in waiting or status == states.RESETTING,
@@ -80,8 +82,7 @@ def _facts(answer: Answer, tags: Mapping[str, str], target: Where, status: str) 
         address=str(endpoint.get("Address", "")),
         port=int(endpoint.get("Port") or 0),
         username=str(answer.get("MasterUsername", "")),
-        # A restored one names none and has its source's; one made without a name has the engine's own alone.
-        database=str(answer.get("DBName") or target.spec.db_name or "postgres"),
+        database=_database(answer, target.spec),
         engine_version=str(answer.get("EngineVersion", "")),
         allocated_storage=int(answer.get("AllocatedStorage") or 0),
         window=str(answer.get("PreferredMaintenanceWindow", "")),
@@ -90,8 +91,17 @@ def _facts(answer: Answer, tags: Mapping[str, str], target: Where, status: str) 
         pending=_queue(answer),
         allow_major=target.spec.allow_major_version_upgrade,
         upgrading=wanted is not None and major_of(wanted) != major_of(str(answer.get("EngineVersion", ""))),
-        leaving=target.leaving,
     )
+
+
+def _database(answer: Answer, spec: RDSInstanceParameters) -> str:
+    """Return the database that applications use: of a restored one the spec's, as RDS names its source's first one.
+
+    One that was made without a name has the engine's own alone.
+    """
+    made_with = str(answer.get("DBName") or "")
+    asked_for = spec.db_name or ""
+    return (asked_for or made_with if birth.restored(spec) else made_with or asked_for) or "postgres"
 
 
 def _queue(answer: Answer) -> dict[str, Value]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from providers.cloud import Credential, Fence, Target
+from providers.cloud import Credential, Endpoint, Fence, Target
 from providers.credentials import text_of
 from providers.managed import Absent, Observed, Phase, Present
 from providers.passwords import keyed_hash
@@ -35,6 +35,10 @@ class OneLogin(LateCloud):
     elsewhere: bool = False
     state: str = "fine"
     accepts: bool = True
+    ca: str = ""
+
+    def endpoint(self, target: Target[ToyParameters]) -> Endpoint:
+        return replace(super().endpoint(target), ca=self.ca)
 
     async def observe(self, target: Target[ToyParameters]) -> Present[ToyParameters] | Absent:
         seen = await super().observe(target)
@@ -250,3 +254,20 @@ async def test_taking_a_password_back_is_tried_three_times_and_then_said() -> No
     await _run(world, timedelta(hours=3))
     assert world.reason() == "PasswordUnknown"
     assert cloud.calls == ["create", *["set_password"] * 3]
+
+
+async def test_a_renewed_authority_reaches_the_secret_and_says_so_in_the_status() -> None:
+    cloud = OneLogin(ca="PEM-1")
+    world = world_of(cloud)
+    await _ready(world)
+    first = (world.get() or {})["status"]["connection"]["caRef"]["hash"]
+    password = _published(world)
+    cloud.ca = "PEM-2"
+    await _run(world, timedelta(minutes=10))
+    secret = world.kube.objects[SECRETS.plural, CREDENTIALS]
+    assert (text_of(secret, "ca.crt"), text_of(secret, "current")) == ("PEM-2", password)
+    assert (world.get() or {})["status"]["connection"]["caRef"]["hash"] != first
+    assert (world.reason("Ready"), world.reason(), cloud.calls) == ("Available", "InSync", ["create"])
+    written = len(world.kube.writes)
+    await _run(world, timedelta(hours=1))
+    assert len(world.kube.writes) == written

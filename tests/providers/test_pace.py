@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 import pytest
+from structlog.testing import capture_logs
 
 from providers.cloud import Credential, Fence, Target
 from providers.managed import Absent, Change, Observed, Phase, Present
@@ -195,3 +196,22 @@ async def test_what_was_accepted_and_never_shown_is_made_again() -> None:
     cloud.toys.clear()
     await world.settle(most=60)
     assert (cloud.calls.count("create"), world.reason()) == (2, "InSync")
+
+
+async def test_each_create_change_and_drop_is_on_record_with_what_came_of_it() -> None:
+    cloud = ToyCloud()
+    world = World(cloud)
+    world.ask()
+    with capture_logs() as logs:
+        await world.settle()
+        world.ask(size=20)
+        cloud.faults = [("update", UNREACHABLE, True)]
+        await world.step()
+        await world.settle()
+        world.delete()
+        await world.settle()
+    lines = [(one["action"], one["result"]) for one in logs if one["event"] == "audit"]
+    assert lines == [("Create", "done"), ("Update", "CloudUnreachable"), ("Delete", "done")]
+    audit = next(one for one in logs if one["event"] == "audit")
+    assert (audit["object"], audit["kind"], audit["account"]) == ("team/db", "Toy", "account-1")
+    assert audit["target"].startswith("toy-")

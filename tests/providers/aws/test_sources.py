@@ -188,3 +188,24 @@ async def test_what_is_proven_to_be_of_the_namespace_goes_before_what_is_newer(
 async def _is_available(account: AwsAccount, snapshot: str) -> bool:
     answer = await account.call("describe_db_snapshots", "look", DBSnapshotIdentifier=snapshot)
     return bool(answer["DBSnapshots"][0]["Status"] == "available")
+
+
+async def test_of_a_claim_with_two_databases_each_is_restored_from_its_own(
+    account: AwsAccount, resolve: Resolve
+) -> None:
+    born = await _instance(account, "fl-two-a", replace(OURS, name="two"))
+    await _instance(account, "fl-two-b", replace(OURS, name="two", resource="reports"))
+    assert await resolve(_claim("two")) == _incarnation(born)
+
+    await _instance(account, "fl-others-a", replace(OURS, name="others", resource="primary"))
+    await _instance(account, "fl-others-b", replace(OURS, name="others", resource="reports"))
+    with pytest.raises(Terminal, match="several resources of claim others are kept: primary, reports") as caught:
+        await resolve(_claim("others"))
+    assert caught.value.reason == "InvalidValue"
+
+
+async def test_the_only_database_of_a_claim_is_found_under_another_resources_name(
+    account: AwsAccount, resolve: Resolve
+) -> None:
+    born = await _instance(account, "fl-only", replace(OURS, name="only", resource="formerly"))
+    assert await resolve(_claim("only")) == _incarnation(born)

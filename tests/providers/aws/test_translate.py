@@ -207,6 +207,24 @@ def test_who_when_and_where() -> None:
     assert login_versions(observed({**ANSWER, "Endpoint": None}, TAGS, target())) == {}
 
 
+RESTORED = RestoreFrom(db_snapshot_identifier="source")
+DATABASES: dict[str, tuple[dict[str, Any], str | None, str]] = {
+    "made with a name": ({"db_name": "orders"}, "orders", "orders"),
+    "made without one": ({}, None, "postgres"),
+    "taken over": ({"db_name": "orders"}, "other", "other"),
+    "restored, RDS names the source's first": ({"db_name": "second", "restore_from": RESTORED}, "first", "second"),
+    "restored, RDS names none": ({"db_name": "second", "restore_from": RESTORED}, None, "second"),
+    "restored without a name": ({"restore_from": RESTORED}, "first", "first"),
+}
+
+
+@pytest.mark.parametrize("case", DATABASES)
+def test_which_database_is_published(case: str) -> None:
+    spec, shown, expected = DATABASES[case]
+    answer = {**ANSWER, **({"DBName": shown} if shown else {})}
+    assert observed(answer, TAGS, target(**spec)).facts.database == expected
+
+
 STATES = {
     "available": (Phase.READY, True),
     "storage-optimization": (Phase.READY, True),
@@ -222,7 +240,10 @@ STATES = {
     "deleting": (Phase.BUSY, False),
     "stopped": (Phase.STOPPED, False),
     "failed": (Phase.FAILED, False),
-    "incompatible-parameters": (Phase.FAILED, False),
+    "storage-initialization": (Phase.READY, True),
+    "storage-config-upgrade": (Phase.BUSY, True),
+    "incompatible-parameters": (Phase.READY, False),
+    "incompatible-create": (Phase.FAILED, False),
     "inaccessible-encryption-credentials-recoverable": (Phase.FAILED, False),
 }
 

@@ -1,0 +1,154 @@
+"""States in which an instance is not simply available: what is done about them, and what people are told."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from devcloud.aws.server import Served
+from providers.aws import PROVIDER, states
+from providers.aws.account import AwsAccount
+from providers.aws.models import RDSInstanceParameters, RDSInstanceSpec
+from providers.aws.rds import RdsInstances, Seen
+from providers.cloud import Credential, Fence, Target
+from providers.converge import converge
+from providers.identity import Owner
+from providers.managed import Present
+from providers.plan import Bounds, Desired, Lifecycle, Policy, Refuse, Scene, Update
+from providers.snapshot import differences
+from runtime.errors import Blocked
+from tests.providers.test_decide import MARKED, NOW
+from tests.support.rds_control import control
+from tests.support.waiting import eventually
+
+OWNER = Owner("home", "uid-1", "0123456789abcdef", "shop", "orders", "instance")
+SPEC = RDSInstanceParameters(db_instance_class="db.t4g.micro", allocated_storage=20, master_username="app")
+Where = Target[RDSInstanceParameters]
+
+
+def _fence() -> Fence:
+    return Fence(until=time.monotonic() + 60, leads=lambda: True, monotonic=time.monotonic)
+
+
+async def _made(account: AwsAccount, name: str) -> tuple[RdsInstances, Where, Seen]:
+    cloud, target = RdsInstances(account), Target(name, SPEC, replace(OWNER, claim=name), "hash")
+    await cloud.create(target, Credential("app", "Sufficient-1"), _fence())
+    seen = await eventually(lambda: _seen(cloud, target, "available"), f"{name} is available")
+    return cloud, replace(target, incarnation=seen.incarnation), seen
+
+
+async def _seen(cloud: RdsInstances, target: Where, status: str) -> Seen | None:
+    found = await cloud.observe(target)
+    return found.observed if isinstance(found, Present) and found.observed.state == status else None
+
+
+async def _steered(simulator: Served, cloud: RdsInstances, target: Where, status: str) -> Seen:
+    control(simulator, "POST", f"instances/{target.name}", {"status": status})
+    return await eventually(lambda: _seen(cloud, target, status), f"{target.name} is {status}")
+
+
+REFUSED = {
+    "stopped": "start it",
+    "storage-full": "give it more storage",
+    "inaccessible-encryption-credentials": "KMS key",
+    "inaccessible-encryption-credentials-recoverable": "KMS key",
+    "incompatible-parameters": "reboot it",
+}
+
+
+@pytest.mark.parametrize("status", REFUSED)
+async def test_a_final_snapshot_that_the_state_does_not_allow_is_said_with_the_way_out(
+    account: AwsAccount, simulator: Served, status: str
+) -> None:
+    cloud, target, _ = await _made(account, f"fl-{status[:30]}-{len(status)}")
+    seen = await _steered(simulator, cloud, target, status)
+
+    with pytest.raises(Blocked) as caught:
+        await cloud.delete(target, seen, Policy.SNAPSHOT, _fence())
+
+    assert caught.value.reason == "BackupImpossible"
+    for words in (status, REFUSED[status], "deletion policy Delete or Orphan"):
+        assert words in caught.value.message
+    assert await _seen(cloud, target, status)
+
+
+async def test_a_refusal_for_a_state_that_passes_is_waited_for(account: AwsAccount, simulator: Served) -> None:
+    cloud, target, seen = await _made(account, "fl-passing")
+    await _steered(simulator, cloud, target, "backing-up")
+
+    with pytest.raises(Blocked) as caught:
+        await cloud.delete(target, seen, Policy.SNAPSHOT, _fence())
+
+    assert caught.value.reason == "CloudBusy"
+
+
+async def test_a_final_snapshot_that_failed_is_named_with_the_way_out(account: AwsAccount, simulator: Served) -> None:
+    cloud, target, seen = await _made(account, "fl-failing")
+    await cloud.delete(target, seen, Policy.SNAPSHOT, _fence())
+    leaving = replace(target, leaving=True)
+    final = await eventually(lambda: cloud.backup_of(leaving), "the final snapshot is available")
+    control(simulator, "POST", f"snapshots/{final}", {"status": "failed"})
+
+    with pytest.raises(Blocked) as caught:
+        await cloud.backup_of(leaving)
+
+    assert caught.value.reason == "BackupImpossible"
+    for words in (final, "failed", "deletion policy Delete or Orphan"):
+        assert words in caught.value.message
+    control(simulator, "POST", f"snapshots/{final}", {"status": "creating"})
+    assert await cloud.backup_of(leaving) == ""
+
+
+def _scene(status: str, **spec: Any) -> tuple[Scene[RDSInstanceParameters], Seen]:
+    from tests.providers.aws.test_translate import ANSWER, OWNER as OURS, TAGS, target  # noqa: PLC0415, I001
+    from providers.aws.translate import observed  # noqa: PLC0415
+
+    where = target(**spec)
+    seen = observed({**ANSWER, "DBInstanceStatus": status}, TAGS, where)
+    changes = differences(PROVIDER, RDSInstanceSpec(for_provider=where.spec), where, seen, {})
+    desired = Desired(where.spec, "spec-2", 2, OURS, Lifecycle(held=True))
+    return Scene(desired, Present(seen), replace(MARKED, incarnation="db-ONE"), Bounds(), NOW, changes), seen
+
+
+def test_parameters_that_do_not_fit_are_left_by_another_group() -> None:
+    scene, seen = _scene("incompatible-parameters", db_parameter_group_name="fitting")
+    plan = converge(scene, seen)
+    assert isinstance(plan, Update)
+    assert [change.shown for change in plan.changes] == ["dbParameterGroupName"]
+
+    plan = converge(*_scene("incompatible-parameters"))
+    assert isinstance(plan, Refuse)
+    assert plan.reason == "DatabaseFailed"
+    assert "reboot it" in plan.message
+
+
+@pytest.mark.parametrize("status", ["stopped", "failed", "incompatible-network", "storage-full", "incompatible-create"])
+def test_what_nobody_can_use_is_said_with_what_to_do(status: str) -> None:
+    assert states.advice(status)
+    assert not states.usable(status)
+
+
+DEADLINES = {
+    ("creating", False): timedelta(hours=1),
+    ("creating", True): timedelta(hours=24),
+    ("backing-up", False): timedelta(hours=24),
+    ("modifying", False): timedelta(minutes=90),
+    ("upgrading", False): timedelta(minutes=90),
+    ("storage-optimization", False): timedelta(hours=24),
+    ("storage-initialization", False): timedelta(hours=24),
+    ("deleting", False): timedelta(hours=24),
+    ("rebooting", False): timedelta(minutes=30),
+    ("resetting-master-credentials", False): timedelta(minutes=30),
+    ("what-nobody-knows", False): timedelta(hours=1),
+    ("available", False): timedelta(minutes=10),
+    ("", False): timedelta(minutes=10),
+}
+
+
+@pytest.mark.parametrize(("status", "restored"), DEADLINES)
+def test_each_state_may_take_what_it_is_known_to_take(status: str, *, restored: bool) -> None:
+    assert states.deadline(status, restored=restored) == DEADLINES[status, restored]

@@ -1,0 +1,110 @@
+"""How long each state of a cloud may last before a person is asked to look; whatever moves begins it anew."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+import pytest
+
+from providers.cloud import Target
+from providers.managed import Absent, Phase, Present
+from runtime.objects import Object
+from tests.providers.test_slow import LateCloud, ready, world_of
+from tests.providers.toy import ToyParameters
+from tests.providers.world import World
+
+pytestmark = pytest.mark.asyncio
+DEADLINES = {"making": timedelta(hours=1), "copying": timedelta(hours=24), "fine": timedelta(minutes=10)}
+
+
+@dataclass
+class Stateful(LateCloud):
+    """A toy cloud whose databases are in a state of their own for as long as a test likes."""
+
+    state: str = "fine"
+
+    async def observe(self, target: Target[ToyParameters]) -> Present[ToyParameters] | Absent:
+        seen = await super().observe(target)
+        if isinstance(seen, Absent):
+            return seen
+        phase = Phase.READY if self.state == "fine" else Phase.BUSY
+        usable = self.state != "making"
+        observed = replace(seen.observed, state=self.state, phase=phase, usable=usable, deadline=DEADLINES[self.state])
+        return Present(observed)
+
+
+def _stalled(world: World) -> bool:
+    conditions: list[Object] = (world.get() or {})["status"]["conditions"]
+    return any(one["type"] == "Stalled" for one in conditions)
+
+
+async def _last(world: World, time: timedelta) -> None:
+    until = world.now + time
+    while world.now < until:
+        await world.step()
+        world.now += min(timedelta(minutes=1), until - world.now)
+    await world.step()
+
+
+@pytest.mark.parametrize("state", ["making", "copying"])
+async def test_a_birth_is_stalled_after_its_states_deadline_and_not_before(state: str) -> None:
+    cloud = Stateful(state=state)
+    world = world_of(cloud)
+    world.ask()
+    await world.step()
+    await _last(world, DEADLINES[state] - timedelta(minutes=1))
+    assert not _stalled(world)
+    await _last(world, timedelta(minutes=2))
+    assert (_stalled(world), world.reason()) == (True, "Creating")
+    cloud.state = "fine"
+    await world.settle(most=40)
+    assert (world.reason("Ready"), _stalled(world)) == ("Available", False)
+
+
+async def test_another_state_is_progress() -> None:
+    cloud = Stateful(state="making")
+    world = world_of(cloud)
+    world.ask()
+    await world.step()
+    await _last(world, timedelta(minutes=50))
+    cloud.state = "copying"
+    await _last(world, timedelta(minutes=50))
+    assert not _stalled(world)
+    cloud.state = "making"
+    await _last(world, timedelta(minutes=59))
+    assert not _stalled(world)
+    await _last(world, timedelta(minutes=3))
+    assert _stalled(world)
+    # What moves on is stalled no more.
+    cloud.state = "copying"
+    await _last(world, timedelta(minutes=1))
+    assert not _stalled(world)
+
+
+async def test_what_waited_for_something_else_before_has_all_its_time() -> None:
+    cloud = Stateful()
+    world = world_of(cloud)
+    await ready(world)
+    world.annotate(paused="true")
+    await _last(world, timedelta(hours=3))
+    world.annotate(paused="false")
+    cloud.state = "copying"
+    await _last(world, timedelta(hours=23))
+    assert (world.reason(), _stalled(world), world.reason("Ready")) == ("CloudBusy", False, "Available")
+    await _last(world, timedelta(hours=2))
+    assert _stalled(world)
+
+
+async def test_a_final_backup_may_take_a_day() -> None:
+    cloud = Stateful()
+    world = world_of(cloud)
+    await ready(world, deletionPolicy="Snapshot")
+    world.delete()
+    await _last(world, timedelta(hours=20))
+    assert (world.reason(), _stalled(world), cloud.toys) == ("Deleting", False, {})
+    await _last(world, timedelta(hours=5))
+    assert _stalled(world)
+    cloud.backups = ("final-1",)
+    await _last(world, timedelta(minutes=2))
+    assert world.get() is None
