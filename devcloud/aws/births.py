@@ -18,7 +18,7 @@ from devcloud.aws.model import (
     SecurityGroup,
     SubnetGroup,
 )
-from devcloud.aws.steps import Addressed, Became, Copy, End, Initializing, Record, Restore, Step, Work
+from devcloud.aws.steps import Addressed, Became, End, Initializing, Record, Step, Work
 
 _CERTIFICATE_LIFE = timedelta(days=365)
 
@@ -149,8 +149,10 @@ def record_of(asked: Asked, resolved: Resolved, work: Work, *, births: tuple[int
         "master_user_secret": born(shown.master_user_secret),
     }
     steps = [
+        # A snapshot may be deleted as soon as its restore was taken.
+        Step(status="creating", seconds=0, work=work),
         Step(status="creating", seconds=60, ends=(placed,)),
-        Step(status="creating", seconds=180, work=work, ends=(Addressed(born=True), Became(shown=ready)), ended=births),
+        Step(status="creating", seconds=180, ends=(Addressed(born=True), Became(shown=ready)), ended=births),
     ]
     record = Record(
         shown=shown,
@@ -183,7 +185,7 @@ def restored(record: Record, *, initialization_s: float) -> Record:
     if initialization_s:
         ends = (*ends, Initializing(initialization_s))
     agenda = tuple(
-        msgspec.structs.replace(step, ends=(*step.ends, *ends)) if isinstance(step.work, Restore | Copy) else step
+        msgspec.structs.replace(step, ends=(*step.ends, *ends)) if Addressed(born=True) in step.ends else step
         for step in record.agenda
     )
     return msgspec.structs.replace(record, shown=shown, agenda=agenda)

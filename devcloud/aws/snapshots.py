@@ -55,10 +55,12 @@ def found_snapshot(call: Call, name: str) -> Snapshot:
     """Return a snapshot by identifier, in any letter case, or by ARN.
 
     Raises:
-        Refusal: `DBSnapshotNotFound`.
+        Refusal: `DBSnapshotNotFound`, also for one of another region or account: none is shared or copied from there.
     """
-    identifier = name.split(":snapshot:", 1)[-1].lower()
-    found = call.region.snapshots.get(identifier)
+    here = call.region.arn("snapshot", "")
+    found = None
+    if not name.startswith("arn:") or name.startswith(here):
+        found = call.region.snapshots.get(name.removeprefix(here).lower())
     if found is None:
         raise Refusal("DBSnapshotNotFound", f"DBSnapshot {name} not found.")
     return found

@@ -284,9 +284,13 @@ def _snapshots(cloud: Cloud, snapshots: list[Reply]) -> Any:
     for index, snapshot in enumerate(snapshots):
         if all(snapshot["DBInstanceIdentifier"] != other["DBInstanceIdentifier"] for other in snapshots[:index]):
             _bring(cloud, snapshot, "available")
-        _take(cloud, snapshot, snapshot["DBSnapshotIdentifier"].replace("rds:", "was-"))
-        if "SourceDBSnapshotIdentifier" in snapshot:
-            _copy(cloud, snapshot, snapshot["DBSnapshotIdentifier"].replace("rds:", "was-"), "the-copy")
+        name = snapshot["DBSnapshotIdentifier"].replace("rds:", "was-")
+        if "SourceDBSnapshotIdentifier" not in snapshot:
+            _take(cloud, snapshot, name)
+            continue
+        _take(cloud, {**snapshot, "Status": "available"}, "the-first")
+        _copy(cloud, snapshot, "the-first", name)
+        cloud.rds.delete_db_snapshot(DBSnapshotIdentifier="the-first")
     return cloud.rds.describe_db_snapshots(SnapshotType="manual")
 
 
@@ -296,6 +300,10 @@ def _copy(cloud: Cloud, snapshot: Reply, source: str, target: str) -> Any:
 
 
 def _on_snapshot(cloud: Cloud, operation: str, snapshot: Reply) -> Any:
+    between = {
+        snapshot.get(key, "").partition(":snapshot:")[0] for key in ("SourceDBSnapshotIdentifier", "DBSnapshotArn")
+    }
+    assert operation != "CopyDBSnapshot" or len(between - {""}) < 2, "a copy between regions is not replayed"
     _bring(cloud, snapshot, "available")
     name = snapshot["DBSnapshotIdentifier"].replace("rds:", "was-")
     if operation == "CreateDBSnapshot":

@@ -180,6 +180,18 @@ def test_the_databases_are_told_what_happens_in_order(rig: Cloud, databases: Rec
     ]
 
 
+def test_a_snapshot_may_go_as_soon_as_its_restore_was_taken(rig: Cloud, databases: Recorded) -> None:
+    rig.born(BackupRetentionPeriod=0)
+    _take(rig, "kept")
+    rig.at_real_length()
+
+    rig.rds.restore_db_instance_from_db_snapshot(DBInstanceIdentifier="db-2", DBSnapshotIdentifier="kept")
+    rig.rds.delete_db_snapshot(DBSnapshotIdentifier="kept")
+
+    rig.until(lambda _: "dropped kept" in databases.told, "db-2")
+    assert databases.told[-2:] == ["restored db-2 kept", "dropped kept"]
+
+
 def test_an_instance_whose_database_cannot_be_made_is_failed(rig: Cloud) -> None:
     rig.create("broken-1")
 

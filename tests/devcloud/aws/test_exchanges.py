@@ -44,6 +44,7 @@ COPY = {name: value for name, value in SNAPSHOT.items() if name != "SnapshotCrea
     "SourceRegion": "us-east-1",
     "SourceDBSnapshotIdentifier": "arn:aws:rds:us-east-1:123456789012:snapshot:rds:db-1-2024-08-07",
 }
+COPIED = {**SNAPSHOT, "DBSnapshotIdentifier": "copy", "SourceDBSnapshotIdentifier": COPY["SourceDBSnapshotIdentifier"]}
 TAGS = [{"Key": "team", "Value": "a"}, {"Key": "owner", "Value": "b"}]
 PARAMETER = {"ParameterName": "work_mem", "Source": "engine-default", "ApplyType": "dynamic", "IsModifiable": True}
 VERSION = {"Engine": "postgres", "EngineVersion": "16.4", "ValidUpgradeTarget": [{"EngineVersion": "17.1"}]}
@@ -71,6 +72,8 @@ CASES = (
     Case("DescribeDBEngineVersions", {"DBEngineVersions": [VERSION, {"Engine": "mysql", "Only": "there"}]},
          {"DBEngineVersions": [{**VERSION, "Only": "here"}]}, ".DBEngineVersions[].Only is missing"),
     Case("CopyDBSnapshot", {"DBSnapshot": COPY}, {"DBSnapshot": {**COPY, "Status": "available"}}, "states: "),
+    Case("DescribeDBSnapshots", {"DBSnapshots": [SNAPSHOT, COPIED]}, {"DBSnapshots": [{**COPIED, "More": 1}]},
+         ".DBSnapshots[].More is missing"),
     Case("CreateDBSnapshot", {"DBSnapshot": {**SNAPSHOT, "Status": "creating"} | {"SnapshotCreateTime": None}},
          {"DBSnapshot": SNAPSHOT}, ".DBSnapshot.SnapshotCreateTime is missing"),
     Case("DeleteDBSnapshot", {"DBSnapshot": {**SNAPSHOT, "Status": "deleted"}}, {"DBSnapshot": SNAPSHOT}, "states: "),
@@ -96,6 +99,12 @@ def test_another_exchange_is_told_apart(case: Case, cloud: Cloud) -> None:
     lines = differences(cloud, Recording(case.operation, 200, case.other, case.operation))
 
     assert [line for line in lines if line.startswith(case.says)], lines
+
+
+def test_a_copy_between_regions_is_named(cloud: Cloud) -> None:
+    elsewhere = {**COPY, "DBSnapshotArn": "arn:aws:rds:us-west-2:123456789012:snapshot:kept"}
+    with pytest.raises(AssertionError, match="between regions"):
+        differences(cloud, Recording("CopyDBSnapshot", 200, {"DBSnapshot": elsewhere}, "a name"))
 
 
 def test_an_operation_that_is_not_derived_is_named(cloud: Cloud) -> None:

@@ -44,6 +44,7 @@ BORN = {
 PRESENT = {"DBInstanceIdentifier": "present"}
 LARGE = {"DBInstanceIdentifier": "large"}
 RESTORED = {"DBInstanceIdentifier": "fresh", "DBSnapshotIdentifier": "kept"}
+ELSEWHERE = "arn:aws:rds:us-east-2:123456789012"
 TWO = ["subnet-0a1b2c3d4e5f6000a", "subnet-0a1b2c3d4e5f6000b"]
 SUBNETS = {"DBSubnetGroupName": "fresh", "DBSubnetGroupDescription": "d"}
 PARAMETER = {"ParameterName": "work_mem", "ParameterValue": "4096", "ApplyMethod": "immediate"}
@@ -188,6 +189,8 @@ CASES = (
     Case("a snapshot is there to be restored", "API RestoreDBInstanceFromDBSnapshot",
          "restore_db_instance_from_db_snapshot", {**RESTORED, "DBSnapshotIdentifier": "none"}, "DBSnapshotNotFound",
          404),
+    Case("no snapshot is of another region", "API", "restore_db_instance_from_db_snapshot",
+         {**RESTORED, "DBSnapshotIdentifier": f"{ELSEWHERE}:snapshot:kept"}, "DBSnapshotNotFound", 404),
     Case("a restore has a new name", "API RestoreDBInstanceFromDBSnapshot", "restore_db_instance_from_db_snapshot",
          {**RESTORED, "DBInstanceIdentifier": "present"}, "DBInstanceAlreadyExists"),
     Case("a restore does not shrink", "API RestoreDBInstanceFromDBSnapshot", "restore_db_instance_from_db_snapshot",
