@@ -93,10 +93,10 @@ async def duel(running: System, alice: Person, mallory: Person) -> Duel:
     return Duel(running, victim, attacker)
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="module")
 async def attacker(running: System, mallory: Person) -> Duel:
-    """One database that its own tenant tampers with, again and again."""
-    home = await move_in(running, claim(mallory.namespace, "tampered"))
+    """A database that its own tenant tampers with; each test has its own, for a second rotation waits for an hour."""
+    home = await move_in(running, claim(mallory.namespace, f"tampered-{secrets.token_hex(2)}"))
     return Duel(running, home, home)
 
 
