@@ -101,9 +101,13 @@ class Accounts(Generic[SpecT, ConfigT]):
         A failure is remembered for a few seconds, so that a thousand resources do not dial a thousand times.
         """
         config_object, config = self.config_object(name), self.config(name)
-        async with self._locks.setdefault(name, asyncio.Lock()):
+        lock = self._locks.setdefault(name, asyncio.Lock())
+        entry, signature = self._entries.get(name), self._signature(config_object, config)
+        if lock.locked() and entry is not None and entry.failure is not None and entry.signature == signature:
+            # Somebody dials again just now: what may hang takes one worker.
+            raise entry.failure
+        async with lock:
             entry = self._entries.get(name)
-            signature = self._signature(config_object, config)
             if entry is None or entry.signature != signature:
                 self._retire(name)
                 entry = self._entries[name] = _Entry(signature)

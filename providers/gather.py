@@ -142,7 +142,8 @@ class Gatherer(Generic[SpecT, ConfigT]):
         with_config = reading.paused(config, now) if config is not None else ""
         paused = reading.paused(obj, now) or (with_config and f"{with_config} (all of this ProviderConfig)")
         withheld = reading.withheld(policy, own) if self._provider.stateful else ""
-        return Lifecycle(deleting(obj), reading.held(obj), policy, paused, withheld)
+        since = reading.instant(str(obj["metadata"].get("deletionTimestamp", "")))
+        return Lifecycle(deleting(obj), reading.held(obj), policy, paused, withheld, since)
 
     def _not_allowed(self, obj: Object, envelope: Envelope) -> str:
         """Return why this namespace may not use the ProviderConfig: then it is neither dialled nor told about."""
