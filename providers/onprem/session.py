@@ -164,7 +164,8 @@ async def prove(session: Session, identifier: str, host: str) -> None:
         raise Terminal(
             "AccountChanged",
             f"{host} leads to server {found}, not to {identifier} where the databases are; nothing is absent and"
-            " nothing is changed until it leads there again",
+            " nothing is changed until it leads there again. If it is that server after an upgrade, annotate the"
+            f" ProviderConfig fairlead.dev/consent=account={found}",
         )
     if recovery:
         raise Transient(f"server {host} is in recovery and takes no change")
