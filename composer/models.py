@@ -211,7 +211,7 @@ class StatusCondition(_Frozen, frozen=True):
 
 
 class ClaimStatus(_Frozen, frozen=True):
-    """What the composer remembers of a claim; a composition may set `endpoint`, `port`, `notes` and more beside it."""
+    """What the composer remembers of a claim; a composition may set `endpoint` to `notes` and more beside it."""
 
     observed_generation: int = -1
     conditions: tuple[StatusCondition, ...] = ()
@@ -221,6 +221,8 @@ class ClaimStatus(_Frozen, frozen=True):
     binding: Binding | UnsetType = UNSET
     endpoint: str | UnsetType = UNSET
     port: int | UnsetType = UNSET
+    version: str | UnsetType = UNSET
+    storage_gib: int | UnsetType = msgspec.field(name="storageGiB", default=UNSET)
     notes: tuple[str, ...] = ()
     connection_hash: str = ""
     last_handled_reconcile_at: str = ""
