@@ -7,6 +7,7 @@ role, time-outs on statements and locks, and never use a name without its schema
 from __future__ import annotations
 
 import asyncio
+import math
 import select
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -200,7 +201,8 @@ class Sessions:
                 # Whatever state it was left in, nobody else meets it.
                 await session.close()
                 if isinstance(error, _NoAnswerError):
-                    self._remember(str(failure_of(error, what)))
+                    # The statement or the server: the next dial tells, and takes one worker.
+                    self._unreached, self._unreached_at = str(failure_of(error, what)), -math.inf
                 raise failure_of(error, what) from None
             except BaseException:
                 await session.close()

@@ -11,7 +11,7 @@ import pytest
 
 from providers.cloud import Credential
 from providers.login import Server
-from providers.onprem.session import Account, Sessions, Unreached
+from providers.onprem.session import Account, Sessions, Unreached, _NoAnswerError
 from runtime.errors import Transient
 
 ACCOUNT = Account(Server("pg1.example.org", 5432, ""), "fairlead", Credential("admin", "secret"), Path("/nowhere"))
@@ -136,4 +136,31 @@ async def test_a_cancelled_dial_lets_the_next_one_dial() -> None:
     await asyncio.gather(probe, return_exceptions=True)
     dialler.hangs = False
 
+    await use(sessions)
+
+
+async def test_after_a_statement_without_an_answer_one_dials_at_once() -> None:
+    dialler = Dialler(hangs=False)
+    sessions = dialler.sessions()
+
+    class Silent(Alive):
+        async def rows(self, _sql: str) -> None:
+            raise _NoAnswerError("no answer")
+
+    async def silent(_account: Account, _database: str) -> Any:
+        return Silent()
+
+    sessions.dial = silent
+    with pytest.raises(Transient, match=r"cannot look: .*no answer"):
+        async with sessions.own("look") as session:
+            await session.rows("SELECT 1")
+    sessions.dial, dialler.hangs = dialler, True
+
+    (probe,) = await tasks_that_wait(sessions, 1)
+    with pytest.raises(Unreached, match="no answer"):
+        await use(sessions)
+    assert dialler.begun == ["fairlead"]
+    dialler.hangs = False
+    dialler.waiting.pop().set_result(None)
+    await probe
     await use(sessions)
