@@ -184,7 +184,8 @@ def _adopt(scene: Scene[SpecT], observed: Observed[SpecT]) -> Plan:
     whose = f"it belongs to {found}" if found is not None else "it carries no owner's tag"
     # What adoption would change is told to whoever may adopt, so that it can be read first.
     return Refuse("NotOwned", f"database {observed.name} exists and was not made for this resource: {whose}; nothing is"
-                  " changed. Choose another name, or adopt it",
+                  " changed. Choose another name, or adopt it: allowAdoption in the ProviderConfig, and on the managed"
+                  f" resource fairlead.dev/adopt={observed.incarnation}",
                   scene.changes if allowed and not scene.desired.observe_only else ())  # fmt: skip
 
 

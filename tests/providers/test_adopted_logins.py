@@ -19,7 +19,11 @@ async def adopted(passwords: dict[str, str]) -> World:
     world.kube.put(CONFIGS, config)
     cloud.toys["legacy"] = Toy("incarnation-9", None, 10, passwords=dict(passwords))
     world.ask(size=10)
-    world.annotate(**{"external-name": "legacy", "adopt": "incarnation-9"})
+    world.annotate(**{"external-name": "legacy"})
+    await world.step()
+    told = [one["message"] for one in (world.get() or {})["status"]["conditions"] if one["reason"] == "NotOwned"]
+    assert "fairlead.dev/adopt=incarnation-9" in told[0]
+    world.annotate(adopt="incarnation-9")
     for _ in range(5):
         await world.step()
     return world
