@@ -16,7 +16,7 @@ from composer.models import Binding, ClaimSpec, ClaimStatus, CompositionChoice
 from composer.schema import Schema, step
 
 _BIRTH = {"observedGeneration": -1}
-_OF_TEMPLATES = frozenset({"endpoint", "port", "notes"})
+_OF_TEMPLATES = frozenset({"endpoint", "port", "version", "storageGiB", "notes"})
 _NESTED: tuple[tuple[str, type[msgspec.Struct]], ...] = (("composition", CompositionChoice), ("binding", Binding))
 # Without it an edited claim may fail a rollout, and all else works.
 _SPARED = frozenset({"input"})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import time
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any, Generic
@@ -17,7 +17,7 @@ from providers import credentials, endpoints
 from providers.budgets import Budget, budgets_of, metered
 from providers.cloud import Account, Cloud, ConfigT, Provider, decode_config
 from providers.managed import SpecT
-from providers.reading import status_of
+from providers.reading import consent_of, status_of
 from runtime.cache import Cache, Informer
 from runtime.errors import Blocked, Failure, Terminal
 from runtime.kube import Selection
@@ -101,24 +101,29 @@ class Accounts(Generic[SpecT, ConfigT]):
         A failure is remembered for a few seconds, so that a thousand resources do not dial a thousand times.
         """
         config_object, config = self.config_object(name), self.config(name)
-        async with self._locks.setdefault(name, asyncio.Lock()):
+        lock = self._locks.setdefault(name, asyncio.Lock())
+        entry, signature = self._entries.get(name), self._signature(config_object, config)
+        if lock.locked() and entry is not None and entry.failure is not None and entry.signature == signature:
+            # Somebody dials again just now: what may hang takes one worker.
+            raise entry.failure
+        async with lock:
             entry = self._entries.get(name)
-            signature = self._signature(config_object, config)
             if entry is None or entry.signature != signature:
                 self._retire(name)
                 entry = self._entries[name] = _Entry(signature)
             if entry.connection is None:
-                entry.connection = await self._open(entry, config, status_of(config_object).get("account", ""))
+                recorded = status_of(config_object).get("account", "")
+                entry.connection = await self._open(entry, config, (recorded, *accepted_accounts(config_object)))
             return self._judged(entry.connection, config_object)
 
-    async def _open(self, entry: _Entry, config: ConfigT, recorded: str) -> _Connection:
+    async def _open(self, entry: _Entry, config: ConfigT, accounts: tuple[str, ...]) -> _Connection:
         if entry.failure is not None and time.monotonic() - entry.failed_at < _AFTER_FAILURE.total_seconds():
             raise entry.failure
         stack = AsyncExitStack()
         try:
             if objection := endpoints.objection(self._provider.endpoint_of(config), self._endpoints):
                 raise Terminal("EndpointNotAllowed", objection)
-            bare = await stack.enter_async_context(self._provider.connect(config, self._given(config), recorded))
+            bare = await self._connected(stack, config, accounts)
             connection = _Connection(bare, "", config, budgets_of(self._provider.rate))
             connection = replace(connection, id=await connection.of(self._provider).whoami())
         except Failure as failure:
@@ -127,6 +132,19 @@ class Accounts(Generic[SpecT, ConfigT]):
             raise
         entry.stack, entry.failure = stack, None
         return connection
+
+    async def _connected(self, stack: AsyncExitStack, config: ConfigT, accounts: tuple[str, ...]) -> Any:
+        """Connect to the recorded account, else to one that a person accepted in its place."""
+        recorded, *accepted = accounts
+        try:
+            return await stack.enter_async_context(self._provider.connect(config, self._given(config), recorded))
+        except Terminal as failure:
+            if failure.reason != "AccountChanged":
+                raise
+            for account in accepted:
+                with suppress(Terminal):
+                    return await stack.enter_async_context(self._provider.connect(config, self._given(config), account))
+            raise
 
     def _given(self, config: ConfigT) -> dict[str, dict[str, str]]:
         given = {}
@@ -140,12 +158,13 @@ class Accounts(Generic[SpecT, ConfigT]):
     def _signature(self, config_object: Object, config: ConfigT) -> tuple[str, ...]:
         secrets = (self.secrets.store.version(Key(self._namespace, name)) for name in self._provider.secrets(config))
         generation = str(config_object["metadata"].get("generation", 0))
-        return (uid_of(config_object), generation, *(version or "" for version in secrets))
+        versions = tuple(version or "" for version in secrets)
+        return (uid_of(config_object), generation, *versions, *accepted_accounts(config_object))
 
     def _judged(self, connection: _Connection, config_object: Object) -> Account[SpecT, ConfigT]:
         recorded = status_of(config_object).get("account", "")
         changed = ""
-        if recorded and recorded != connection.id:
+        if recorded and connection.id not in {recorded, *accepted_accounts(config_object)}:
             changed = (
                 f"the credentials reach account {connection.id}, not {recorded} where the databases are; nothing is"
                 " absent and nothing is changed until they reach it again"
@@ -174,6 +193,11 @@ class Accounts(Generic[SpecT, ConfigT]):
     def version(config_object: Object) -> str:
         """Return which version of a ProviderConfig was read."""
         return version_of(config_object)
+
+
+def accepted_accounts(config_object: Object) -> tuple[str, ...]:
+    """Return the accounts that a person accepted in place of the recorded one, by consent on the ProviderConfig."""
+    return consent_of(config_object).of("account")
 
 
 async def _close_later(stack: AsyncExitStack) -> None:

@@ -50,12 +50,15 @@ class ConfigReconciler:
         self._accounts = accounts
         self._limiters, self._events, self._wake = beside
         self._settings = settings
+        # The connection that each ProviderConfig's users were woken for last.
+        self._connections: dict[str, object] = {}
 
     async def __call__(self, key: Key) -> Result:
         """Connect, or hold or release a deletion; then one status write."""
         config = self._accounts.configs.store.get(key)
         if config is None:
             self._accounts.forget(key.name)
+            self._connections.pop(key.name, None)
             return SETTLED
         users = sum(limiter.users(key.name) for limiter in self._limiters)
         if deleting(config) and not users:
@@ -64,7 +67,7 @@ class ConfigReconciler:
         if deleting(config):
             reason, message = "InUse", f"{users} resources still use it; delete or move them first"
         named = any(limiter.is_named(key.name) for limiter in self._limiters)
-        was_ready = is_true(config, "Ready")
+        was_ready, is_renewed = is_true(config, "Ready"), self._is_renewed(key.name)
         async with self._accounts.bookkeeping:
             # What destroys were counted meanwhile is kept.
             latest = self._accounts.configs.store.get(key) or config
@@ -85,10 +88,18 @@ class ConfigReconciler:
                 self._accounts.configs.store.remember(written)
         if reason:
             return Result(_AGAIN)
-        if not was_ready:
-            # Whoever waited for the account need not wait for its own next look.
+        if not was_ready or is_renewed:
+            # Whoever waited for the account need not wait for its own next look, nor for a renewed authority.
             self._wake(key.name)
         return SETTLED
+
+    def _is_renewed(self, name: str) -> bool:
+        """Tell whether another connection took the place of the one that was seen before."""
+        account = self._accounts.connected.get(name)
+        if account is None:
+            return False
+        before, self._connections[name] = self._connections.get(name), account.cloud
+        return before is not None and before is not account.cloud
 
     async def _looked(self, name: str) -> tuple[str, str, str, str]:
         try:

@@ -28,6 +28,8 @@ from providers.plan import (
 
 SOON = timedelta(seconds=5)
 SLOW = timedelta(minutes=1)
+# So long an orphan waits to have its tags written at an account that is out of reach.
+_TAGS_TRIED = timedelta(minutes=5)
 # What says that nobody will let us in again by waiting; a cloud that is merely out of reach is not among them.
 _SHUT_OUT = frozenset(
     {"CredentialsMissing", "CredentialsInvalid", "CredentialsForbidden", "ProviderConfigNotFound", "NotAllowed"}
@@ -184,7 +186,8 @@ def _adopt(scene: Scene[SpecT], observed: Observed[SpecT]) -> Plan:
     whose = f"it belongs to {found}" if found is not None else "it carries no owner's tag"
     # What adoption would change is told to whoever may adopt, so that it can be read first.
     return Refuse("NotOwned", f"database {observed.name} exists and was not made for this resource: {whose}; nothing is"
-                  " changed. Choose another name, or adopt it",
+                  " changed. Choose another name, or adopt it: allowAdoption in the ProviderConfig, and on the managed"
+                  f" resource fairlead.dev/adopt={observed.incarnation}",
                   scene.changes if allowed and not scene.desired.observe_only else ())  # fmt: skip
 
 
@@ -198,12 +201,22 @@ def _deletion(scene: Scene[SpecT]) -> Plan:  # noqa: PLR0911 - each return is a 
         return Release(mark=False)
     if lifecycle.policy is None:
         return Wait("AwaitingTeardown", "deleted, but its claim has not said what shall become of the database", SLOW)
+    blocked = _open_intent(scene)
+    if blocked is None and _is_given_up(scene):
+        return Release(mark=False)
     if scene.bounds.account_changed:
         return Refuse("AccountChanged", scene.bounds.account_changed)
-    blocked = _open_intent(scene)
     if blocked is not None:
         return blocked
     return _deletion_of_seen(scene, lifecycle.policy)
+
+
+def _is_given_up(scene: Scene[SpecT]) -> bool:
+    """Tell whether an orphan's tags were tried for long enough at an account that shows nothing."""
+    lifecycle = scene.desired.lifecycle
+    if lifecycle.policy is not Policy.ORPHAN or not isinstance(scene.observation, Unknown):
+        return False
+    return lifecycle.since is not None and scene.now - lifecycle.since >= _TAGS_TRIED
 
 
 def _deletion_of_seen(scene: Scene[SpecT], policy: Policy) -> Plan:

@@ -11,7 +11,7 @@ from typing import Generic
 import msgspec
 
 from providers import reading
-from providers.accounts import Accounts
+from providers.accounts import Accounts, accepted_accounts
 from providers.bounds import Limiter, refuse_namespace
 from providers.cloud import Account, ConfigT, Provider, Target
 from providers.envelope import Envelope
@@ -142,7 +142,8 @@ class Gatherer(Generic[SpecT, ConfigT]):
         with_config = reading.paused(config, now) if config is not None else ""
         paused = reading.paused(obj, now) or (with_config and f"{with_config} (all of this ProviderConfig)")
         withheld = reading.withheld(policy, own) if self._provider.stateful else ""
-        return Lifecycle(deleting(obj), reading.held(obj), policy, paused, withheld)
+        since = reading.instant(str(obj["metadata"].get("deletionTimestamp", "")))
+        return Lifecycle(deleting(obj), reading.held(obj), policy, paused, withheld, since)
 
     def _not_allowed(self, obj: Object, envelope: Envelope) -> str:
         """Return why this namespace may not use the ProviderConfig: then it is neither dialled nor told about."""
@@ -177,7 +178,12 @@ class Gatherer(Generic[SpecT, ConfigT]):
             return None, Unknown("NotAllowed", text)
         try:
             account = await self._accounts.connect(envelope.provider_config_ref.name)
-            recorded = reading.marks_of(obj, absent_since=None).account
+            marks = reading.marks_of(obj, absent_since=None)
+            recorded = marks.account
+            if not account.changed and recorded and account.id in accepted_accounts(account.config_object):
+                seen = await account.cloud.observe(target)
+                if recorded == account.id or _is_the_same(target, marks, seen):
+                    return account, seen
             if account.changed or (recorded and recorded != account.id):
                 text = account.changed or (
                     f"the database lives in account {recorded}, the ProviderConfig reaches {account.id}; nothing is"
@@ -347,3 +353,16 @@ class Gatherer(Generic[SpecT, ConfigT]):
                 return replace(scene, changes=changes, observed_hash=digest(observed.spec))
             case _:
                 return scene
+
+
+def _is_the_same(target: Target[SpecT], marks: Marks, seen: Present[SpecT] | Absent) -> bool:
+    """Tell whether an account that was accepted in place of the recorded one has this very database, or none was made.
+
+    Its name was asked for; its owner's tags and its incarnation must agree.
+    """
+    match seen:
+        case Present(observed=observed):
+            known = marks.incarnation
+            return target.owner.owns(observed.owner) and (not known or observed.is_recorded_as(known))
+        case Absent():
+            return not marks.incarnation

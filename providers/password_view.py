@@ -113,7 +113,7 @@ class PasswordReader(Generic[SpecT, ConfigT]):
         status, stored = status_of(snapshot.obj), snapshot.stored
         connection, rotation = status.get("connection") or {}, status.get("rotation") or {}
         published_hash = _published_hash(status)
-        published = bool(published_hash or snapshot.scene.marks.incarnation)
+        published = bool(published_hash or (snapshot.scene.marks.incarnation and self._has_login(snapshot)))
         recovered, login = "", await self._login(snapshot)
         sent = rotation.get("sent") or rotation.get("coming", "")
         alternates = snapshot.logins[0] != snapshot.logins[1]
@@ -147,6 +147,13 @@ class PasswordReader(Generic[SpecT, ConfigT]):
             ca_renewed=_is_ca_renewed(snapshot),
             superseded=not alternates and bool(sent) and sent != published_hash,
         )
+
+    def _has_login(self, snapshot: Snapshot[SpecT]) -> bool:
+        """Tell whether a login by rule may be in use: of two that are both absent none is, as after an adoption."""
+        observed, logins = snapshot.observed, snapshot.logins
+        if observed is None or logins[0] == logins[1]:
+            return True
+        return not self._provider.login_versions(observed).keys().isdisjoint(logins)
 
     async def _recovered(self, obj: Object, published_hash: str) -> str:
         """Take the password back from the claim's connection Secret when its hash is the published one."""

@@ -25,7 +25,7 @@ class Lifecycle:
     """How the object stands in Kubernetes.
 
     `held` tells whether our finalizer is on it, `policy` what its deletion means (None: a claim's word is awaited).
-    `withheld` says why that word destroys nothing, empty when it may.
+    `withheld` says why that word destroys nothing, empty when it may; `since` is when the deletion was asked for.
     """
 
     deleting: bool = False
@@ -33,6 +33,7 @@ class Lifecycle:
     policy: Policy | None = Policy.ORPHAN
     paused: str = ""
     withheld: str = ""
+    since: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,9 +14,9 @@ from providers.onprem.session import Session
 from providers.onprem.statements import Statement, is_closing, is_opening
 from runtime.errors import Blocked, Conflict, Failure, Terminal, Transient
 
-_MOST_TOLD = 4
-# Which of several refusals a person is told first, and by which class it is tried again.
-_ORDER: tuple[type[Failure], ...] = (Terminal, Blocked, Transient, Conflict)
+_MOST_TOLD = 5
+# By which class of several the work is tried again: soon, where one of them may end by itself.
+_ORDER: tuple[type[Failure], ...] = (Transient, Terminal, Blocked, Conflict)
 
 
 @dataclass(slots=True)
@@ -55,14 +55,13 @@ class Refusals:
             self.failures.append(failure_of(error, self.what))
 
     def raise_if_any(self) -> None:
-        """Raise the gravest refusal, its text followed by those of its class; nothing where none was met."""
-        for kind in _ORDER:
-            alike = [failure for failure in self.failures if isinstance(failure, kind)]
-            if not alike:
-                continue
-            texts = list(dict.fromkeys(str(failure) for failure in alike))
-            more = f"; and {len(texts) - _MOST_TOLD} more" if len(texts) > _MOST_TOLD else ""
-            raise _with_text(alike[0], "; ".join(texts[:_MOST_TOLD]) + more)
+        """Raise one refusal with the texts of all; nothing where none was met."""
+        ordered = [failure for kind in _ORDER for failure in self.failures if isinstance(failure, kind)]
+        if not ordered:
+            return
+        texts = list(dict.fromkeys(str(failure) for failure in ordered))
+        more = f"; and {len(texts) - _MOST_TOLD} more" if len(texts) > _MOST_TOLD else ""
+        raise _with_text(ordered[0], "; ".join(texts[:_MOST_TOLD]) + more)
 
 
 def _with_text(failure: Failure, text: str) -> Failure:

@@ -7,8 +7,10 @@ role, time-outs on statements and locks, and never use a name without its schema
 from __future__ import annotations
 
 import asyncio
+import math
 import select
-from collections.abc import AsyncIterator, Mapping
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,7 +31,7 @@ _OPTIONS = (
 _WHO = """
 SELECT system_identifier::pg_catalog.text, pg_catalog.pg_is_in_recovery() FROM pg_catalog.pg_control_system()
 """
-_CONNECT_SECONDS = 10
+_CONNECT_SECONDS = 5
 # Longer than the server's own time-out on a statement: only a line that went silent is cut by it.
 _ANSWER_SECONDS = 20
 # How libpq begins to say that `require_auth` is not met; it ships without translations.
@@ -37,6 +39,16 @@ _OTHER_METHOD = 'authentication method requirement "scram-sha-256" failed'
 # As many as a controller has workers, so that a statement that waits holds up nobody else; few stay open after that.
 _AT_ONCE = 16
 _KEPT = 4
+# How long nobody dials again a server that gave no answer; then one does, and the others are told at once meanwhile.
+_REMEMBERED_SECONDS = 5.0
+
+
+class Unreached(Transient):
+    """No session came about or answered, for no reason that the server gave."""
+
+
+class _NoAnswerError(psycopg.OperationalError):
+    """A statement got no answer in time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +87,7 @@ class Session:
                 cursor = await self._connection.execute(sql.encode(), parameters)
                 return await cursor.fetchall() if cursor.description else []
         except TimeoutError:
-            raise psycopg.OperationalError("no answer") from None
+            raise _NoAnswerError("no answer") from None
 
     @property
     def broken(self) -> bool:
@@ -126,6 +138,9 @@ async def open_session(account: Account, database: str) -> Session:
 
 async def _why(account: Account, database: str, error: psycopg.Error) -> Failure:
     what = f"log in to {account.server.host}:{account.server.port} as {account.admin.username}"
+    if isinstance(error, psycopg.errors.ConnectionTimeout):
+        # A second login would hang as long.
+        return Unreached(f"cannot {what}: no answer within {_CONNECT_SECONDS} s")
     if _OTHER_METHOD in str(error):
         advice = (
             "the server asks for the password in another form than SCRAM-SHA-256, and got none; have its pg_hba.conf"
@@ -136,7 +151,8 @@ async def _why(account: Account, database: str, error: psycopg.Error) -> Failure
     if answer is Login.REFUSED:
         advice = "the server refused it; renew username and password in the administrator's Secret"
         return Terminal("CredentialsInvalid", f"cannot {what}: {advice}")
-    return failure_of(error, what, code=code, at_home=database == account.database)
+    failure = failure_of(error, what, code=code, at_home=database == account.database)
+    return Unreached(str(failure)) if isinstance(failure, Transient) and not code else failure
 
 
 async def prove(session: Session, identifier: str, host: str) -> None:
@@ -149,7 +165,8 @@ async def prove(session: Session, identifier: str, host: str) -> None:
         raise Terminal(
             "AccountChanged",
             f"{host} leads to server {found}, not to {identifier} where the databases are; nothing is absent and"
-            " nothing is changed until it leads there again",
+            " nothing is changed until it leads there again. If it is that server after an upgrade, annotate the"
+            f" ProviderConfig fairlead.dev/consent=account={found}",
         )
     if recovery:
         raise Transient(f"server {host} is in recovery and takes no change")
@@ -159,11 +176,17 @@ async def prove(session: Session, identifier: str, host: str) -> None:
 class Sessions:
     """The administrator's sessions in its own database: one for each worker at most, a few kept open.
 
-    `identifier` is the system_identifier that every new session must find, empty until the server was met.
+    `identifier` is the system_identifier that every new session must find, empty until the server was met. `dial` and
+    `monotonic` are replaced by tests.
     """
 
     account: Account
     identifier: str = ""
+    dial: Callable[[Account, str], Awaitable[Session]] = open_session
+    monotonic: Callable[[], float] = time.monotonic
+    _unreached: str = ""
+    _unreached_at: float = 0.0
+    _probing: bool = False
     _idle: list[Session] = field(default_factory=list)
     _room: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_AT_ONCE))
 
@@ -177,6 +200,9 @@ class Sessions:
             except psycopg.Error as error:
                 # Whatever state it was left in, nobody else meets it.
                 await session.close()
+                if isinstance(error, _NoAnswerError):
+                    # The statement or the server: the next dial tells, and takes one worker.
+                    self._unreached, self._unreached_at = str(failure_of(error, what)), -math.inf
                 raise failure_of(error, what) from None
             except BaseException:
                 await session.close()
@@ -205,8 +231,30 @@ class Sessions:
             await session.close()
         return await self._open(self.account.database)
 
+    def _remember(self, text: str) -> None:
+        self._unreached, self._unreached_at = text, self.monotonic()
+
+    async def _dialled(self, database: str) -> Session:
+        """Dial unless that failed a moment ago or another one tries again just now: a hung server takes one worker."""
+        was_unreached = self._unreached
+        if was_unreached:
+            if self._probing or self.monotonic() - self._unreached_at < _REMEMBERED_SECONDS:
+                raise Unreached(was_unreached)
+            self._probing = True
+        try:
+            session = await self.dial(self.account, database)
+        except Unreached as failure:
+            if database == self.account.database or was_unreached:
+                self._remember(str(failure))
+            raise
+        finally:
+            if was_unreached:
+                self._probing = False
+        self._unreached = ""
+        return session
+
     async def _open(self, database: str) -> Session:
-        session = await open_session(self.account, database)
+        session = await self._dialled(database)
         if not self.identifier:
             return session
         host = self.account.server.host

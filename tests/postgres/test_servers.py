@@ -90,6 +90,7 @@ async def test_another_server_than_the_recorded_one_is_refused_before_a_statemen
 
     assert isinstance(refusal, Terminal)
     assert refusal.reason == "AccountChanged"
+    assert "fairlead.dev/consent=account=" in refusal.message
 
 
 async def test_a_certificate_of_another_authority_is_no_connection(

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from providers.identity import Owner
+from providers.identity import Owner, identity_of
 from runtime.errors import Failure, Terminal, Throttled, Transient
 from runtime.objects import Key
 from tests.providers.toy import Toy, ToyCloud
@@ -312,6 +312,8 @@ async def test_an_adopted_databases_lost_password_is_told_without_a_resync() -> 
     await world.step()
     assert world.reason("Stalled") == "PredecessorFound"
 
+    # A login by rule is there, and somebody may use it.
+    toy.passwords = {f"app_{identity_of(world.get() or {}).hash}_a": "theirs"}
     world.annotate(adopt=toy.incarnation)
     await world.settle()
 

@@ -1,0 +1,166 @@
+"""A server that hangs is dialled by one at a time: everybody else is told at once, and goes on with other servers."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from providers.cloud import Credential
+from providers.login import Server
+from providers.onprem.session import Account, Sessions, Unreached, _NoAnswerError
+from runtime.errors import Transient
+
+ACCOUNT = Account(Server("pg1.example.org", 5432, ""), "fairlead", Credential("admin", "secret"), Path("/nowhere"))
+
+
+class Alive:
+    """A session of a server that answers."""
+
+    broken = False
+
+    async def close(self) -> None:
+        """End it."""
+
+
+@dataclass
+class Dialler:
+    """Answers a dial once it is let; counts those under way and those that were begun."""
+
+    hangs: bool = True
+    begun: list[str] = field(default_factory=list)
+    waiting: list[asyncio.Future[Any]] = field(default_factory=list)
+    now: float = 0.0
+
+    async def __call__(self, _account: Account, database: str) -> Any:
+        self.begun.append(database)
+        if self.hangs:
+            future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+            self.waiting.append(future)
+            await future
+        return Alive()
+
+    def time_out(self) -> None:
+        """Let every dial under way end as a hung server's does."""
+        while self.waiting:
+            self.waiting.pop().set_exception(Unreached("no answer"))
+
+    def sessions(self) -> Sessions:
+        """Make sessions that dial by this one."""
+        return Sessions(ACCOUNT, dial=self, monotonic=lambda: self.now)
+
+
+async def use(sessions: Sessions, database: str = "") -> None:
+    async with sessions.inside(database, "look") if database else sessions.own("look"):
+        pass
+
+
+async def tasks_that_wait(sessions: Sessions, number: int) -> list[asyncio.Task[None]]:
+    tasks = [asyncio.create_task(use(sessions)) for _ in range(number)]
+    for _ in range(5):
+        await asyncio.sleep(0)
+    return tasks
+
+
+async def hung(dialler: Dialler) -> Sessions:
+    """Return the sessions after the first dials met a server that hangs."""
+    sessions = dialler.sessions()
+    tasks = await tasks_that_wait(sessions, 3)
+    dialler.time_out()
+    assert [type(one) for one in await asyncio.gather(*tasks, return_exceptions=True)] == [Unreached] * 3
+    dialler.begun.clear()
+    return sessions
+
+
+async def test_a_failed_dial_is_remembered_for_a_moment() -> None:
+    dialler = Dialler()
+    sessions = await hung(dialler)
+
+    for database in ("", "orders"):
+        with pytest.raises(Transient, match="no answer"):
+            await use(sessions, database)
+    assert dialler.begun == []
+
+
+async def test_one_dials_again_while_the_others_are_told_at_once() -> None:
+    dialler = Dialler()
+    sessions = await hung(dialler)
+    dialler.now += 5.1
+
+    (probe,) = await tasks_that_wait(sessions, 1)
+    others = await asyncio.gather(*await tasks_that_wait(sessions, 15), return_exceptions=True)
+
+    assert [type(one) for one in others] == [Unreached] * 15
+    assert dialler.begun == ["fairlead"]
+    assert not probe.done()
+    dialler.time_out()
+    with pytest.raises(Unreached):
+        await probe
+
+
+async def test_a_server_that_answers_again_is_used_by_all_at_once() -> None:
+    dialler = Dialler()
+    sessions = await hung(dialler)
+    dialler.now += 5.1
+    dialler.hangs = False
+
+    await use(sessions)
+    await asyncio.gather(*(use(sessions, "orders") for _ in range(4)))
+
+    assert dialler.begun == ["fairlead", *["orders"] * 4]
+
+
+async def test_what_one_database_does_is_no_matter_of_the_server() -> None:
+    dialler = Dialler()
+    sessions = dialler.sessions()
+    task = asyncio.create_task(use(sessions, "orders"))
+    for _ in range(5):
+        await asyncio.sleep(0)
+    dialler.time_out()
+    with pytest.raises(Unreached):
+        await task
+    dialler.hangs = False
+
+    await use(sessions)
+
+
+async def test_a_cancelled_dial_lets_the_next_one_dial() -> None:
+    dialler = Dialler()
+    sessions = await hung(dialler)
+    dialler.now += 5.1
+    (probe,) = await tasks_that_wait(sessions, 1)
+    probe.cancel()
+    await asyncio.gather(probe, return_exceptions=True)
+    dialler.hangs = False
+
+    await use(sessions)
+
+
+async def test_after_a_statement_without_an_answer_one_dials_at_once() -> None:
+    dialler = Dialler(hangs=False)
+    sessions = dialler.sessions()
+
+    class Silent(Alive):
+        async def rows(self, _sql: str) -> None:
+            raise _NoAnswerError("no answer")
+
+    async def silent(_account: Account, _database: str) -> Any:
+        return Silent()
+
+    sessions.dial = silent
+    with pytest.raises(Transient, match=r"cannot look: .*no answer"):
+        async with sessions.own("look") as session:
+            await session.rows("SELECT 1")
+    sessions.dial, dialler.hangs = dialler, True
+
+    (probe,) = await tasks_that_wait(sessions, 1)
+    with pytest.raises(Unreached, match="no answer"):
+        await use(sessions)
+    assert dialler.begun == ["fairlead"]
+    dialler.hangs = False
+    dialler.waiting.pop().set_result(None)
+    await probe
+    await use(sessions)
