@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from tests.support.walk_acts import ACTS, Act, Walker, take_back
@@ -80,8 +81,9 @@ async def walk_batch(
     *,
     acts: tuple[Act, ...] = ACTS,
     events: tuple[Event, ...] = EVENTS,
+    say: Callable[[str], None] = lambda _line: None,
 ) -> Report:
-    """Let a batch of claims walk; return what the oracle saw."""
+    """Let a batch of claims walk; return what the oracle saw. Each round is said as it ends."""
     loop = asyncio.get_running_loop()
     began, report = loop.time(), Report(seed)
     async with world.system.namespace(**world.labels) as namespace:
@@ -89,12 +91,13 @@ async def walk_batch(
         walkers = [Walker(world, namespace, name, seed * size.claims + i) for i, name in enumerate(names)]
         await world.move_in(walkers)
         oracle = Oracle(world, namespace, Ledger(size.lasting_s))
-        async with oracle.watching():
+        async with world.supervised(), oracle.watching():
             chosen = {walker: acts_of(walker.seed, size.rounds, acts) for walker in walkers}
             for number, event in enumerate(events_of(seed, size.rounds, events), start=1):
                 await _round(oracle, report, number, event, {walker: chosen[walker][number - 1] for walker in walkers})
                 left = await oracle.until_settled([w.name for w in walkers if w.undo is None], limit_s=size.round_s)
                 report.rounds[-1] += f", {loop.time() - began:.0f} s, not converged {len(left)} {_short(left)}"
+                say(report.rounds[-1] + "".join(f"\n  {line}" for line in oracle.ledger.disagreements()))
             await asyncio.gather(*(take_back(walker) for walker in walkers))
             oracle.setting = "the end"
             left = await oracle.until_settled(names, limit_s=size.end_s)

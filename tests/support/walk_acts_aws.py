@@ -58,15 +58,6 @@ async def _edit_and_withdraw(walker: Walker, dice: random.Random) -> str:
     return days
 
 
-async def _size(walker: Walker, dice: random.Random) -> str:
-    """Ask for another class, which waits for the maintenance window, until the next act takes it back."""
-    size = dice.choice(("medium", "large"))
-    await walker.spec(size=size)
-    # What RDS has grown it never gives back; a class that still waits is taken back.
-    walker.undo = {"spec": {"size": "small"}}
-    return size
-
-
 async def _pause(walker: Walker, dice: random.Random) -> str:
     """Pause the claim until its next act; half of the time its user goes on editing."""
     await walker.edit({"metadata": {"annotations": {"fairlead.dev/paused": "true"}}})
@@ -116,7 +107,6 @@ ACTS_AWS = (
     Act("parameters edited", _parameters),
     Act("edits withdrawn", _withdraw),
     Act("edited and withdrawn at once", _edit_and_withdraw),
-    Act("size edited, then withdrawn", _size),
     ROTATE,
     Act("pause", _pause),
     Act("child edited", child_edited("backupRetentionPeriod")),

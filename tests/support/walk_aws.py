@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -119,8 +118,7 @@ async def aws_world(aws: Aws) -> AsyncIterator[AwsWorld]:
             await aws.system.until(AWS_CONFIG, "", "default", is_ready)
             yield world
         finally:
-            with contextlib.suppress(OSError):
-                await world.kill(*world.programs)
+            await world.end()
 
 
 def _fault(kind: str, **settings: object) -> Event:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 from collections.abc import AsyncIterator, Callable
@@ -68,16 +69,14 @@ def _server_hangs(looks: int) -> Happening:
 def _api_server_away(line: Line, looks: int) -> Happening:
     @asynccontextmanager
     async def happen(world: World, oracle: Oracle) -> AsyncIterator[None]:
-        oracle.unheard = True
+        world.cut = True
         await world.line.become(line)
         try:
             yield
             await oracle.looks(looks)
         finally:
             await world.line.become(Line.OPEN)
-            # Who lost its Lease with calls in flight has ended: whoever supervises it starts it again.
-            await world.start()
-            oracle.unheard = False
+            world.cut = False
 
     return happen
 
@@ -85,13 +84,10 @@ def _api_server_away(line: Line, looks: int) -> Happening:
 def _killed(*names: str) -> Happening:
     @asynccontextmanager
     async def happen(world: World, oracle: Oracle) -> AsyncIterator[None]:
-        oracle.unheard = True
-        await world.kill(*names)
-        try:
-            yield
-        finally:
-            await world.start()
-            oracle.unheard = False
+        del oracle
+        dying = asyncio.create_task(world.kill(*names))
+        yield
+        await dying
 
     return happen
 

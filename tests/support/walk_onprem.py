@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import struct
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
@@ -128,5 +127,4 @@ async def onprem_world(system: System) -> AsyncIterator[OnPremWorld]:
             await world.start()
             yield world
         finally:
-            with contextlib.suppress(OSError):
-                await world.kill(*world.programs)
+            await world.end()

@@ -103,14 +103,12 @@ class Oracle:
     Attributes:
         ledger: The disagreements that it found.
         setting: The round and the event, for reports.
-        unheard: Whether the processes cannot say anything now: nothing is held against them meanwhile.
     """
 
     world: World
     namespace: str
     ledger: Ledger
     setting: str = "the start"
-    unheard: bool = False
     _last: dict[str, Sample] = field(default_factory=dict)
     _acts: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     _count: Counter[str] = field(default_factory=Counter)
@@ -172,7 +170,8 @@ class Oracle:
 
     def summary(self) -> str:
         """Tell how much was looked at."""
-        return f"{self._looks} looks, {self._count['logins']} logins, the slowest look {self._slowest_s:.1f} s"
+        counts = f"{self._looks} looks, {self._count['logins']} logins, {self.world.ended} processes that ended"
+        return f"{counts}, the slowest look {self._slowest_s:.1f} s"
 
     # One look
 
@@ -183,7 +182,8 @@ class Oracle:
             samples = await self._look()
             now = loop.time()
             for name, sample in samples.items():
-                seen = None if self.unheard else sample
+                # Who cannot say anything is held to nothing.
+                seen = sample if self.world.is_heard else None
                 self.ledger.judge(name, seen, now, self._told(name, sample))
             self._last = samples
             self._looks += 1

@@ -19,12 +19,14 @@ from tests.runtime.tcp_proxy import TcpProxy, through
 from tests.support.api import JsonObject
 from tests.support.kinds import CLAIM, Kind, condition
 from tests.support.processes import Program
-from tests.support.staff import QUICK_LEASE
 from tests.support.system import System
 from tests.support.waiting import eventually
 
 COMPOSER, PROVIDER = "composer", "provider"
 _LOGIN_S = 4
+_LOOK_S = 0.5
+# Short, and yet outlived by a busy machine.
+_LEASE = ("--lease-duration=8", "--lease-renew-deadline=5", "--lease-retry=1")
 _LIMIT_S = 300.0
 
 
@@ -59,6 +61,8 @@ class World(abc.ABC):
         kubeconfigs: Each process's way through the line.
         programs: What runs now.
         labels: Of the namespaces whose claims come here.
+        cut: Whether the line to the API server is cut.
+        ended: How many processes ended by themselves.
     """
 
     system: System
@@ -66,6 +70,9 @@ class World(abc.ABC):
     kubeconfigs: dict[str, Path]
     programs: dict[str, Program] = field(default_factory=dict)
     labels: dict[str, str] = field(default_factory=dict)
+    cut: bool = False
+    ended: int = 0
+    _starting: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     # What this cloud is
 
@@ -94,18 +101,53 @@ class World(abc.ABC):
 
     async def start(self) -> None:
         """Start what does not run, and wait until it is healthy."""
-        names = [name for name in (COMPOSER, PROVIDER) if not self.runs(name)]
-        await asyncio.gather(*(self._start(name) for name in names))
+        async with self._starting:
+            names = [name for name in (COMPOSER, PROVIDER) if not self.runs(name)]
+            await asyncio.gather(*(self._start(name) for name in names))
+
+    @asynccontextmanager
+    async def supervised(self) -> AsyncIterator[None]:
+        """Start again what ends by itself, as one does that lost its Lease with calls in flight."""
+        task = asyncio.create_task(self._supervise())
+        try:
+            yield
+        finally:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+
+    async def _supervise(self) -> None:
+        while True:
+            if not self._starting.locked() and not self._all_run:
+                self.ended += 1
+                with contextlib.suppress(AssertionError):
+                    await self.start()
+            await asyncio.sleep(_LOOK_S)
+
+    @property
+    def is_heard(self) -> bool:
+        """Whether the processes run and can say what they know."""
+        return not self.cut and not self._starting.locked() and self._all_run
+
+    @property
+    def _all_run(self) -> bool:
+        return self.runs(COMPOSER) and self.runs(PROVIDER)
 
     def runs(self, name: str) -> bool:
         return name in self.programs and self.programs[name].is_running
 
     async def kill(self, *names: str) -> None:
-        """Kill -9."""
-        await asyncio.gather(*(self.programs[name].kill9() for name in names))
+        """Kill -9, and start them again."""
+        async with self._starting:
+            await asyncio.gather(*(self.programs[name].kill9() for name in names))
+            await asyncio.gather(*(self._start(name) for name in names))
+
+    async def end(self) -> None:
+        """Kill what runs, for good."""
+        await asyncio.gather(*(program.kill9() for program in self.programs.values()))
 
     async def _start(self, name: str) -> None:
-        flags = (*QUICK_LEASE, "--kubeconfig", str(self.kubeconfigs[name]))
+        flags = (*_LEASE, "--kubeconfig", str(self.kubeconfigs[name]))
         if name == COMPOSER:
             # It watches no Secrets: one that is deleted is missed at the next look at its claim.
             self.programs[name] = await self.system.start_composer(*flags, "--resync=5")

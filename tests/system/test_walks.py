@@ -69,5 +69,5 @@ async def world(system: System) -> AsyncIterator[OnPremWorld]:
 async def test_what_a_claim_says_is_true_all_along_a_short_walk(world: OnPremWorld, seed: int) -> None:
     acts = tuple(act for act in ACTS if not act.open)
     events = tuple(event for event in EVENTS if not event.open)
-    report = await walk_batch(world, seed, _SIZE, acts=acts, events=events)
+    report = await walk_batch(world, seed, _SIZE, acts=acts, events=events, say=print)
     assert report.wrong == [], str(report)

@@ -45,7 +45,7 @@ async def world(system: System) -> AsyncIterator[OnPremWorld]:
 @pytest.mark.parametrize("seed", _seeds(_setting("WALKS", 300)))
 async def test_what_a_claim_says_is_true_all_along_its_walk(world: OnPremWorld, seed: int) -> None:
     await world.start()
-    report = await walk_batch(world, seed, _SIZE)
+    report = await walk_batch(world, seed, _SIZE, say=print)
     print(report)  # noqa: T201 - the figures are the result
     assert report.wrong == []
 
@@ -53,7 +53,7 @@ async def test_what_a_claim_says_is_true_all_along_its_walk(world: OnPremWorld, 
 async def test_any_edit_is_taken_back_by_typing_the_former_text(world: OnPremWorld) -> None:
     await world.start()
     size = Size(claims=_setting("WALK_EDITS", 200), rounds=1)
-    report = await walk_batch(world, 1_000, size, acts=(ANY_EDIT_WITHDRAWN,), events=(NOTHING,))
+    report = await walk_batch(world, 1_000, size, acts=(ANY_EDIT_WITHDRAWN,), events=(NOTHING,), say=print)
     print(report)  # noqa: T201 - as above
     assert report.wrong == []
 
@@ -67,6 +67,6 @@ async def beside_rds(aws: Aws) -> AsyncIterator[AwsWorld]:
 @pytest.mark.parametrize("seed", _seeds(_setting("WALKS_AWS", 30)))
 async def test_what_a_claim_on_aws_says_is_true_all_along_its_walk(beside_rds: AwsWorld, seed: int) -> None:
     await beside_rds.start()
-    report = await walk_batch(beside_rds, seed, _SIZE, acts=ACTS_AWS, events=EVENTS_AWS)
+    report = await walk_batch(beside_rds, seed, _SIZE, acts=ACTS_AWS, events=EVENTS_AWS, say=print)
     print(report)  # noqa: T201 - as above
     assert report.wrong == []
