@@ -11,12 +11,12 @@ import structlog
 
 from composer import names
 from composer.act import Actor, annotation_patch
-from composer.brakes import replacing_data
 from composer.connect import connect, denied
 from composer.decide import decide, mirrored_pause, speaks
 from composer.ending import teardown_status
 from composer.failures import Failures, cause_of, causes_of_errors
 from composer.gather import Gatherer
+from composer.holding import held_back
 from composer.outcomes import (
     Note,
     Outcome,
@@ -44,7 +44,6 @@ from composer.secrets import Publisher
 from composer.teardown import effective_policy, has_vanished, recorded, tear_down
 from composer.telling import Teller
 from composer.view import View, is_paused, kept_kinds, pause_end
-from composer.wayback import held_on_way_back
 from runtime import finalizers
 from runtime.conditions import timestamp
 from runtime.errors import Conflict, Forbidden, Invalid, NotFound
@@ -200,7 +199,7 @@ class ClaimReconciler:
             return await self._blind(view, sorted(unseen))
         if prepared.is_new_intent:
             self._tools.actor.memory.forget_fights({uid_of(each.live) for each in view.known if each.live})
-        held = _held(view, prepared)
+        held = held_back(view, prepared)
         if held is not None:
             return await self._publish(view, held, ())
         marked = await self._mark_claim(view, prepared)
@@ -386,21 +385,6 @@ class ClaimReconciler:
         self._pace.wrote(view.key, self._tools.monotonic())
         self._tools.gatherer.claims.store.remember(made, is_status=True)
         return replace(view, claim=made)
-
-
-def _held(view: View, prepared: Prepared) -> Findings | None:
-    """Return the findings of a claim that stays as it is, since something that holds data would not."""
-    if prepared.is_way_back:
-        causes = held_on_way_back(view, prepared.rendered, prepared.revision.name)
-        return untouched(view, *causes) if causes else None
-    held = replacing_data(view, prepared.rendered)
-    if not held:
-        return None
-    findings = untouched(view, *held)
-    if prepared.composition != view.chosen:
-        return findings
-    # That it would cost data is this revision's failure.
-    return replace(findings, revision=prepared.revision.name, has_rollout=prepared.revision.has_rollout)
 
 
 def _without_extras(findings: Findings, error: Invalid) -> Findings:
