@@ -227,7 +227,9 @@ ROTATE = Act("rotation", _rotate)
 PAUSE = Act("pause", _pause)
 CHILD_EDITED = Act("child edited", child_edited("connectionLimit"))
 CHILD_DELETED = Act("child deleted", _child_deleted)
-CONNECTION_DELETED = Act("connection Secret deleted", _connection_deleted)
+CONNECTION_DELETED = Act(
+    "connection Secret deleted", _connection_deleted, open="Ready stays True while the Secret is not there"
+)
 CREDENTIALS_DELETED = Act("credentials Secret deleted", _credentials_deleted)
 SQL_DATABASE_LIMIT = Act("database limit by SQL", _sql("ALTER DATABASE {database} CONNECTION LIMIT 3"))
 SQL_SETTING = Act("database setting by SQL", _sql("ALTER DATABASE {database} SET work_mem = '77kB'"))
