@@ -14,6 +14,7 @@ from providers.aws import PROVIDER, states
 from providers.aws.account import AwsAccount
 from providers.aws.models import RDSInstanceParameters, RDSInstanceSpec
 from providers.aws.rds import RdsInstances, Seen
+from providers.aws.translate import observed
 from providers.cloud import Credential, Fence, Target
 from providers.converge import converge
 from providers.identity import Owner
@@ -21,6 +22,8 @@ from providers.managed import Present
 from providers.plan import Bounds, Desired, Lifecycle, Policy, Refuse, Scene, Update
 from providers.snapshot import differences
 from runtime.errors import Blocked
+from tests.providers.aws.test_translate import ANSWER, TAGS, target
+from tests.providers.aws.test_translate import OWNER as OURS
 from tests.providers.test_decide import MARKED, NOW
 from tests.support.rds_control import control
 from tests.support.waiting import eventually
@@ -104,9 +107,6 @@ async def test_a_final_snapshot_that_failed_is_named_with_the_way_out(account: A
 
 
 def _scene(status: str, **spec: Any) -> tuple[Scene[RDSInstanceParameters], Seen]:
-    from tests.providers.aws.test_translate import ANSWER, OWNER as OURS, TAGS, target  # noqa: PLC0415, I001
-    from providers.aws.translate import observed  # noqa: PLC0415
-
     where = target(**spec)
     seen = observed({**ANSWER, "DBInstanceStatus": status}, TAGS, where)
     changes = differences(PROVIDER, RDSInstanceSpec(for_provider=where.spec), where, seen, {})
