@@ -6,6 +6,7 @@ The rules hold for the life of a database; a change of one of them loses it.
 from __future__ import annotations
 
 import base64
+import functools
 import hashlib
 import re
 from collections.abc import Iterable
@@ -82,6 +83,7 @@ def is_reserved(name: str) -> bool:
     return name.partition("/")[0].endswith("fairlead.dev")
 
 
+@functools.lru_cache(maxsize=8_192)
 def child_name(identity: Identity, resource: str, key: str = "") -> str:
     """Name a child: the same claim, resource and forEach key always give the same, at most 63 characters."""
     seed = f"{identity.uid}\0{resource}\0{key}".encode()

@@ -53,7 +53,7 @@ def merge(old: Sequence[Mapping[str, Any]], new: Sequence[Condition], now: datet
 
 def find(obj: Object, type_: str) -> Object | None:
     """Return the condition of that type, or None; its shape is that of `conditions_of`."""
-    return next((condition for condition in conditions_of(obj) if condition["type"] == type_), None)
+    return next(_conditions(obj, type_), None)
 
 
 def conditions_of(obj: Object) -> Iterator[Object]:
@@ -62,10 +62,17 @@ def conditions_of(obj: Object) -> Iterator[Object]:
     A reason that is missing, or that the API would not take, is `Unknown`; a missing message is empty. Both are cut.
     `observedGeneration` is left out unless it is a whole number.
     """
+    yield from _conditions(obj)
+
+
+def _conditions(obj: Object, wanted: str | None = None) -> Iterator[Object]:
+    """Yield conditions of one type, or of all: the others are not even looked at, for passes ask often."""
     conditions = status_of(obj).get("conditions")
-    for each in conditions if isinstance(conditions, list | tuple) else ():
-        if isinstance(each, dict) and isinstance(each.get("type"), str) and isinstance(each.get("status"), str):
-            yield each if _is_whole(each) else _made_whole(each)
+    for condition in conditions if isinstance(conditions, list | tuple) else ():
+        if not isinstance(condition, dict) or (wanted is not None and condition.get("type") != wanted):
+            continue
+        if isinstance(condition.get("type"), str) and isinstance(condition.get("status"), str):
+            yield condition if _is_whole(condition) else _made_whole(condition)
 
 
 def _is_whole(condition: Object) -> bool:
