@@ -6,9 +6,7 @@ fence, then the proof, then the password as current, then the incarnation. The r
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from datetime import timedelta
 from typing import Generic, assert_never
 
 from providers.bounds import Limiter
@@ -33,27 +31,18 @@ from providers.plan import (
     Update,
     Wait,
 )
-from providers.settings import Settings
 from providers.snapshot import Snapshot
 from providers.writing import Writing, account_of, observed_of
 from runtime.errors import Blocked, Failure, Terminal, Transient
 from runtime.kube import Kube
-from runtime.store import Store
 
 
 class Effects(Generic[SpecT, ConfigT]):
     """Carries plans out. Raises Failure or ApiError; what was done until then is in the outcome it was given."""
 
-    def __init__(
-        self,
-        provider: Provider[SpecT, ConfigT],
-        kube: Kube,
-        settings: Settings,
-        store: Store,
-        leads: Callable[[], Callable[[timedelta], bool]],
-    ) -> None:
+    def __init__(self, provider: Provider[SpecT, ConfigT], kube: Kube, writing: Writing[SpecT, ConfigT]) -> None:
         self._provider = provider
-        self.writing = Writing(provider, kube, settings, store, leads)
+        self.writing = writing
         self._delivering = Delivering(provider, self.writing)
         self.ending = Ending(provider, kube, self.writing)
 

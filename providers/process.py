@@ -22,6 +22,7 @@ from providers.reconcile import Around, Reconciler
 from providers.references import referred
 from providers.settings import Settings
 from providers.sweep import Sweeper
+from providers.writing import Writing
 from runtime.cache import Informer
 from runtime.changes import Change
 from runtime.controller import Controller, ControllerSettings, Source
@@ -152,7 +153,8 @@ def _kind(
     resources.store.add_index(BY_REFERENCE, partial(referred, provider))
     watch_age(resources.store)
     gatherer: Gatherer[Any, Any] = Gatherer(provider, kube, accounts, settings, cache)
-    effects: Effects[Any, Any] = Effects(provider, kube, settings, resources.store, _leads(context))
+    writing: Writing[Any, Any] = Writing(provider, kube, settings, resources.store, _leads(context))
+    effects: Effects[Any, Any] = Effects(provider, kube, writing)
     around = Around(resources.store, context.events, gatherer, effects)
     controller = Controller(
         provider.resource.plural,

@@ -12,6 +12,7 @@ from providers.effects import Effects
 from providers.gather import Gatherer
 from providers.reconcile import Around, Reconciler
 from providers.settings import Settings
+from providers.writing import Writing
 from runtime.cache import Cache
 from runtime.errors import AlreadyExists, Failure, NotFound, WriteConflict
 from runtime.events import EventRecorder
@@ -135,7 +136,8 @@ class World:
         accounts = self.accounts = Accounts(provider, self.cache, "fairlead-toy")
         gatherer: Gatherer[Any, Any] = Gatherer(provider, port, accounts, settings, self.cache)
         self.store = self.cache.informer(TOYS).store
-        effects: Effects[Any, Any] = Effects(provider, port, settings, self.store, lambda: lambda _budget: True)
+        writing: Writing[Any, Any] = Writing(provider, port, settings, self.store, lambda: lambda _budget: True)
+        effects: Effects[Any, Any] = Effects(provider, port, writing)
         self.events = EventRecorder(port, controller="toy", instance=process)
         around: Around[Any, Any] = Around(self.store, self.events, gatherer, effects)
         self.reconcile = Reconciler(provider, port, accounts, settings, around)
