@@ -17,6 +17,7 @@ from composer.ending import teardown_status
 from composer.failures import Failures, cause_of, causes_of_errors
 from composer.gather import Gatherer
 from composer.holding import held_back
+from composer.noted_words import NotedWords
 from composer.outcomes import (
     Note,
     Outcome,
@@ -94,6 +95,7 @@ class ClaimReconciler:
         self._teller = Teller(tools.events)
         self._pace = Pace()
         self._failures = Failures()
+        self._noted = NotedWords()
 
     async def reconcile(self, key: Key) -> Result:
         """Bring a claim one pass nearer to what it says. Raises ApiError or Failure to be called again."""
@@ -118,6 +120,7 @@ class ClaimReconciler:
             self._pace.forget(key)
             self._teller.forget(key)
             self._failures.forget(key)
+            self._noted.forget(key)
             self._tools.publisher.forget_claim(key)
             return SETTLED
         if is_paused(view.annotations, self._tools.now()):
@@ -287,6 +290,7 @@ class ClaimReconciler:
         unseen = await self._tools.gatherer.unseen(live)
         if unseen:
             return await self._blind(live, unseen)
+        live = self._noted.over(live)
         policy = effective_policy(live, self._tools.preparer.supported_policies(live))
         plan = tear_down(live, policy, await self._rendered(live) if has_vanished(live, policy) else ())
         if plan.done:
@@ -298,11 +302,13 @@ class ClaimReconciler:
         repeats = self._failures.repeats(view.key)
         is_recorded = status.get("inventory") == live.status.get("inventory")
         live = live if is_recorded and (pause or repeats) else await self._tell_end(live, status)
+        self._noted.note(view.key, (child.entry for child in live.known))
         outcomes = await self._tools.actor.act(live, plan.steps)
         causes = (*plan.causes, *causes_of(outcomes), *causes_of_errors(outcomes, repeats=repeats))
         heard = recorded(live, heard_words(outcomes))
         if repeats or len(causes) > len(plan.causes) or heard != live:
             live = heard
+            self._noted.note(view.key, (child.entry for child in live.known))
             await self._tell_end(live, teardown_status(live, causes, self._tools.now()))
         self._teller.tell(live, causes, notes_of(outcomes))
         return _End(Result(requeue_after=pause), outcomes)

@@ -11,6 +11,7 @@ from composer import names
 from composer.decide import Create, Keep
 from composer.inventory import Entry
 from composer.kinds import KindFacts
+from composer.noted_words import NotedWords
 from composer.outcomes import Outcome, heard_words
 from composer.render import Child
 from composer.teardown import Teardown, has_vanished, recorded, tear_down
@@ -134,3 +135,15 @@ def test_a_word_that_took_the_place_of_another_is_written_down_once_it_stands_on
     outcomes = (Outcome(entry(marks=MARKS), written=stands), Outcome(None), Outcome(entry("settings", SETTINGS)))
 
     assert [heard.outcome for heard in heard_words(outcomes)] == ["child-uid/Snapshot"]
+
+
+def test_a_word_that_cannot_be_written_down_is_remembered_until_the_claim_is_gone() -> None:
+    noted, told = NotedWords(), entry(marks=MARKS, outcome="child-uid/Delete")
+    going = _going(Known(entry(marks=MARKS), None, DATABASE))
+    another = _going(Known(entry(marks=MARKS, uid="another-uid"), None, DATABASE))
+    noted.note(going.key, (told, entry("settings", SETTINGS)))
+
+    assert tear_down(noted.over(going), "Delete", ()).done
+    assert not tear_down(noted.over(another), "Delete", ()).done
+    noted.forget(going.key)
+    assert noted.over(going) == going

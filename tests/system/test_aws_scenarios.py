@@ -67,7 +67,7 @@ async def growth_on_full_storage_restarts_nothing_while_a_class_waits(orders: In
 
     # RDS optimizes what grew for hours: tags go out, and storage waits.
     await orders.edit(allocatedStorage=60, tags={"team": "orders"})
-    assert "optimized" in await orders.until_told("CloudBusy")
+    assert "storage-optimization" in await orders.until_told("CloudBusy")
     await orders.until_wire(lambda one: {"Key": "team", "Value": "orders"} in one["TagList"])
     assert (await orders.wire())["AllocatedStorage"] == 40
 

@@ -81,7 +81,7 @@ async def test_a_refused_deletion_is_told_with_blocker_error_since_when_and_the_
         held = await home.until_stalled("DeleteBlocked")
         text = condition(held, "Stalled")["message"]
         assert child in text
-        assert "sessions of others are still open" in text
+        assert "sessions are still open in database" in text
         assert re.search(r"since \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ, tried again within 5 minutes", text), text
         assert home.drops() == 0
     await system.ask_for_a_pass(DATABASE, namespace, child)

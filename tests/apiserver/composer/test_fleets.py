@@ -145,7 +145,11 @@ async def test_claims_whose_revision_was_removed_by_force_stay_as_they_are_and_g
                 CLAIM,
                 namespace,
                 each,
-                lambda obj: trouble(obj) in ("RevisionNotFound", "ChildNotReady") or is_ready(obj),
+                lambda obj: (
+                    trouble(obj) == "RevisionNotFound"
+                    or condition(obj, "Ready").get("reason") == "ChildNotReady"
+                    or is_ready(obj)
+                ),
             )
             if trouble(told) == "RevisionNotFound":
                 assert f"revision {first}, which this claim uses, is gone" in condition(told, "Synced")["message"]

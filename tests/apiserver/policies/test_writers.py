@@ -125,6 +125,8 @@ CASES = (
     Case("a developer has a child looked at", DEVELOPER, CHILD, {"reconcile-requested-at": "now"}, before=OF_A_CLAIM),
     Case("a developer pauses a resource without a claim", DEVELOPER, CHILD, {**PAUSE}),
     Case("a developer pauses a ProviderConfig", DEVELOPER, CONFIG, {**PAUSE}),
+    Case("the platform names an account anew", PLATFORM, CONFIG, {"consent": "account=pg-7"}),
+    Case("a developer names no account anew", DEVELOPER, CONFIG, {"consent": "account=pg-7"}, refused="consent"),
     Case("the platform releases a brake", PLATFORM, CONFIG, {"brake-released": "2026-11-21T00:00:00Z"}),
     Case(
         "a developer releases none",
