@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from composer import names
+from composer.inventory import Entry
 from composer.kinds import is_managed
 from composer.reasons import Cause, Gravity, cause
 from composer.render import Child, Rendered
@@ -85,6 +86,24 @@ def taken_away(view: View, each: Known) -> Cause | None:
     text = f"{what} was deleted by somebody else and holds data; it is not let go, and nothing is made in its place"
     how = f"save what is in it; then annotate the claim {consent} for a new, empty one"
     return cause("HeldDeletion", f"{text}: {how}", resource=entry.resource)
+
+
+def predecessor(view: View, entry: Entry) -> Cause | None:
+    """Say that an earlier claim of this name left an object with data in this place; None where none is in the way.
+
+    Beside it a new, empty one would be made, and the claim would say that it is ready.
+    """
+    if entry.uid or view.annotations.get(names.ADOPT) == "none":
+        return None
+    for left in view.predecessors:
+        if (left.entry.slot, left.entry.group_kind) == (entry.slot, entry.group_kind):
+            text = (
+                f"{left.entry.kind} {left.entry.name} holds the data of an earlier claim of this name that was removed"
+                " without its teardown; nothing is made beside it: restore that claim from a backup, or annotate this"
+                f" one {names.ADOPT}: none for a new, empty one"
+            )
+            return cause("PredecessorFound", text, resource=entry.resource)
+    return None
 
 
 def _brake(each: Known, consents: frozenset[tuple[str, str]], *, too_many: bool, unresolved: bool) -> Cause | None:

@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 import msgspec
 
 from composer import names
-from composer.brakes import still_needed, taken_away, unwanted, waits
+from composer.brakes import predecessor, still_needed, taken_away, unwanted, waits
 from composer.hashes import live_hash, sent_hash
 from composer.inventory import NEVER_READY, Entry
 from composer.kinds import KindFacts
@@ -169,7 +169,7 @@ def _wanted(  # noqa: PLR0911 - one return for each row of the table
         return cause("KindNotInstalled", fault, resource=child.resource)
     entry = _entry(child, facts, mine)
     if mine is None or mine.live is None:
-        lost = taken_away(view, replace(mine, entry=entry)) if mine else None
+        lost = taken_away(view, replace(mine, entry=entry)) if mine else predecessor(view, entry)
         obj = reborn(child.object, entry) if entry.marks else child.object
         return lost or Create(entry, facts, obj, child.floors)
     live, mine = mine.live, replace(mine, entry=entry)

@@ -197,7 +197,26 @@ class Gatherer:
             catalog=self._cluster.catalog,
             known=known,
             unlisted=unlisted,
+            predecessors=await self._predecessors(claim, kinds - frozenset(unlisted)),
         )
+
+    async def _predecessors(self, claim: Object, kinds: frozenset[str]) -> tuple[Known, ...]:
+        """Return what an earlier claim of this kind and name left: objects with data that no provider of ours finds."""
+        identity, key = identity_of(claim).uid, key_of(claim)
+        left: list[Known] = []
+        for facts in (self._cluster.catalog[kind] for kind in sorted(kinds & self._cluster.catalog.keys())):
+            if facts.managed:
+                continue
+            store = self._cluster.watches.listed(facts.resource).store
+            for name in store.by_index("name", f"{key.namespace}/{key.name}"):
+                live = store.get(name)
+                entry = entry_of(live, stateful=facts.stateful) if live else None
+                if live is None or entry is None or labels_of(live).get(names.CLAIM_LABEL) == identity:
+                    continue
+                child = Known(entry, live, facts)
+                if entry.stateful and await self._owns(child, key):
+                    left.append(child)
+        return tuple(left)
 
     async def _known(self, claim: Object, kinds: frozenset[str]) -> tuple[Known, ...]:
         recorded = inventory.load(claim.get("status") or {})

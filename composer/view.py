@@ -49,7 +49,8 @@ class View:
     """One claim and all around it.
 
     `namespace` is None when it is not in the cache; `kind_deleting`: the claim's own CRD is being deleted; `unlisted`:
-    kinds whose objects cannot be listed, so that nothing is known of them.
+    kinds whose objects cannot be listed, so that nothing is known of them; `predecessors`: objects with data of other
+    operators' kinds that an earlier claim of this kind and name left behind.
     """
 
     claim: Object
@@ -59,6 +60,7 @@ class View:
     catalog: Catalog
     known: tuple[Known, ...]
     unlisted: tuple[str, ...] = ()
+    predecessors: tuple[Known, ...] = ()
 
     @property
     def key(self) -> Key:

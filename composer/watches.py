@@ -36,6 +36,11 @@ def dying_index(child: Object) -> Iterable[str]:
     return (f"{metadata(child).get('namespace', '')}/{annotations_of(child).get(names.CLAIM_NAME, '')}",)
 
 
+def name_index(child: Object) -> Iterable[str]:
+    """Find children by namespace and the claim's name, whatever claim of that name they are of."""
+    return (f"{metadata(child).get('namespace', '')}/{annotations_of(child).get(names.CLAIM_NAME, '')}",)
+
+
 @dataclass(slots=True)
 class _Watch:
     """When a watch was begun and last asked for, by the loop's clock in seconds."""
@@ -107,7 +112,7 @@ class Watches:
         now = asyncio.get_running_loop().time()
         watch = self._watches.get(resource)
         if watch is None:
-            indexes = {"claim": claim_index, "dying": dying_index}
+            indexes = {"claim": claim_index, "dying": dying_index, "name": name_index}
             informer = self._cache.informer(resource, selection=CHILDREN, indexes=indexes, required=False)
             watch = self._watches[resource] = _Watch(informer, now, now)
             for controller in self._controllers:

@@ -259,6 +259,9 @@ async def _left_over(case: Case) -> str:
         return "left over without a word"
     if case.policy == "Orphan" or case.way in _FORCED:
         return ""
+    if (case.policy, case.way) == ("Delete", STATUS):
+        # Of what nobody remembers nothing is destroyed without a backup; it is named, and that is all.
+        return ""
     return "left over under Delete" if case.policy == "Delete" else "let go of without its backup"
 
 
