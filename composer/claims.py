@@ -279,7 +279,7 @@ class ClaimReconciler:
             )
         self._tools.gatherer.claims.store.remember(claim)
         claim["metadata"].pop("managedFields", None)
-        return replace(view, claim=claim)
+        return await self._tools.gatherer.with_predecessors(replace(view, claim=claim))
 
     async def _tear_down(self, view: View) -> Result | _End:
         if not view.has_finalizer:

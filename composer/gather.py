@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import msgspec
 
@@ -14,7 +15,7 @@ from composer.view import Known, View, identity_of, recorded_kinds
 from composer.watches import Watches
 from runtime.cache import Cache, Informer
 from runtime.changes import Change
-from runtime.errors import ApiError, Forbidden, NotFound
+from runtime.errors import ApiError, Conflict, Forbidden, NotFound
 from runtime.kube import Kube, Selection
 from runtime.objects import (
     CRDS,
@@ -199,6 +200,17 @@ class Gatherer:
             unlisted=unlisted,
             predecessors=await self._predecessors(claim, kinds - frozenset(unlisted)),
         )
+
+    async def with_predecessors(self, view: View) -> View:
+        """Return the view of a claim that was marked in this pass, with what an earlier claim of its name left.
+
+        Only now are the kinds of its composition on record. Raises Conflict while one of them is not listed.
+        """
+        kinds = recorded_kinds(view.claim) & self._cluster.catalog.keys()
+        unlisted = await self._cluster.watches.unlisted(self._cluster.catalog[kind].resource for kind in sorted(kinds))
+        if unlisted:
+            raise Conflict(f"{', '.join(unlisted)} cannot be listed yet")
+        return replace(view, predecessors=await self._predecessors(view.claim, kinds))
 
     async def _predecessors(self, claim: Object, kinds: frozenset[str]) -> tuple[Known, ...]:
         """Return what an earlier claim of this kind and name left: objects with data that no provider of ours finds."""

@@ -93,6 +93,9 @@ class _World:
     async def abandoned(self, _key: Key) -> tuple[Known, ...]:
         return ()
 
+    async def with_predecessors(self, seen: View) -> View:
+        return seen
+
     async def gather_live(self, seen: View) -> View:
         return seen
 

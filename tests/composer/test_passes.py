@@ -139,6 +139,9 @@ class _Reads:
     async def abandoned(self, _key: Key) -> tuple[Known, ...]:
         return ()
 
+    async def with_predecessors(self, seen: View) -> View:
+        return seen
+
     async def unseen(self, _view: View) -> tuple[str, ...]:
         return ()
 
