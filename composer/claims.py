@@ -101,7 +101,7 @@ class ClaimReconciler:
         """Bring a claim one pass nearer to what it says. Raises ApiError or Failure to be called again."""
         try:
             end = await self._pass(key)
-        except Exception as error:
+        except Exception as error:  # whatever ends a pass is said on its claim, and goes on
             await self._tell_failure(key, error)
             self._failures.add(key)
             raise

@@ -226,7 +226,9 @@ class Gatherer:
                 if live is None or entry is None or labels_of(live).get(names.CLAIM_LABEL) == identity:
                     continue
                 child = Known(entry, live, facts)
-                if entry.stateful and await self._owns(child, key):
+                # Who starts beside it on purpose is not asked for the owner in each pass.
+                is_in_the_way = entry.stateful and annotations_of(claim).get(names.ADOPT) != "none"
+                if is_in_the_way and await self._owns(child, key):
                     left.append(child)
         return tuple(left)
 
