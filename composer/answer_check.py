@@ -7,7 +7,7 @@ again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from composer.floors import reached
@@ -31,6 +31,7 @@ _BRACES = "{{"
 _SHOWN_CHARACTERS = 64
 # What stands around a result in an answer, in bytes and in values.
 _AROUND = 64
+_NO_FLOORS: frozenset[str] = frozenset()
 
 
 class AnswerError(Exception):
@@ -89,7 +90,7 @@ class _Check:
             self._child(child)
         self._refuse_left_out(rendered)
         for name in ("connection", "status"):
-            _first(_computed(self._request.composition.get(name) or {}, getattr(rendered, name), name))
+            _computed(self._request.composition.get(name) or {}, getattr(rendered, name), name)
 
     def _child(self, child: Child) -> None:
         if child.resource not in self._resources:
@@ -120,12 +121,12 @@ class _Check:
             own = {name: text for name, text in made["metadata"][part].items() if not is_reserved(name)}
             plain["metadata"][part] = own
             in_template = (written.get("metadata") or {}).get(part) or {}
-            _first(_differences(in_template, own, f"{child.resource}: metadata.{part}"))
+            _compare(in_template, own, f"{child.resource}: metadata.{part}")
         if is_managed(str(made["apiVersion"]).rpartition("/")[0]) and isinstance(made.get("spec"), dict):
             plain["spec"] = {name: item for name, item in made["spec"].items() if name != "deletionPolicy"}
         floors = frozenset(each.path for each in self._request.floors if each.resource == child.resource)
         written, content = {**written, "metadata": None}, {**plain, "metadata": None}
-        _first(_differences(written, content, f"{child.resource}: ", floors))
+        _compare(written, content, f"{child.resource}: ", floors)
         stateful = source.get("stateful") is True
         wanted = self._dresser.dress(child.slot, child.depends_on, plain, stateful=stateful, path=child.resource)
         for name in sorted({*wanted["metadata"], *made["metadata"]}):
@@ -150,23 +151,22 @@ class _Check:
                 raise AnswerError(f"resource {name} is left out")
 
 
-def _computed(tree: Mapping[str, Any], fields: Mapping[str, Any], path: str) -> Iterator[str]:
-    """Yield the differences of the status or the connection, whose fields are left out while a part of them waits."""
+def _computed(tree: Mapping[str, Any], fields: Mapping[str, Any], path: str) -> None:
+    """Compare the status or the connection, whose fields are left out while a part of them waits."""
     for name, item in fields.items():
         if name not in tree:
-            yield f"{path}.{_shown(name)} is no field of it"
-        else:
-            yield from _differences(tree[name], item, f"{path}.{name}")
+            raise AnswerError(f"{path}.{_shown(name)} is no field of it")
+        _compare(tree[name], item, f"{path}.{name}")
     for name, item in tree.items():
         if name not in fields and item is not None and not _has_expression(item):
-            yield f"{path}.{name} is left out"
+            raise AnswerError(f"{path}.{name} is left out")
 
 
 def _has_expression(tree: Any) -> bool:
     match tree:
         case str():
             return _BRACES in tree
-        case Mapping():
+        case dict():
             return any(map(_has_expression, tree.values()))
         case list():
             return any(map(_has_expression, tree))
@@ -174,44 +174,59 @@ def _has_expression(tree: Any) -> bool:
             return False
 
 
-def _differences(tree: Any, value: Any, path: str, floors: frozenset[str] = frozenset()) -> Iterator[str]:
-    """Yield where a value is not what its template writes out; an expression may give anything.
+def _compare(tree: Any, value: Any, path: str, floors: frozenset[str] = _NO_FLOORS) -> None:
+    """Raise AnswerError where a value is not what its template writes out; an expression may give anything.
 
     A field in `floors` (paths below `path`) may be larger than it is written.
     """
-    match tree:
-        case str() if _BRACES in tree:
-            return
-        case Mapping() if isinstance(value, Mapping):
-            yield from _of_fields(tree, value, path, floors)
-        case list() if isinstance(value, list) and len(tree) == len(value):
-            for index, (below, item) in enumerate(zip(tree, value, strict=True)):
-                yield from _differences(below, item, f"{path}[{index}]")
-        case _:
-            if type(tree) is not type(value) or tree != value:
-                yield f"{path} is {_shown(value)} instead of {_shown(tree)}"
+    difference = _difference(tree, value, floors)
+    if difference is not None:
+        below, text = difference
+        joint = "" if below.startswith("[") or path.endswith(" ") or not below else "."
+        raise AnswerError(f"{path}{joint}{below} {text}")
 
 
-def _of_fields(tree: Mapping[str, Any], value: Mapping[str, Any], path: str, floors: frozenset[str]) -> Iterator[str]:
-    prefix = path if path.endswith(" ") else f"{path}."
+def _difference(tree: Any, value: Any, floors: frozenset[str]) -> tuple[str, str] | None:
+    """Return the path below and the text of the first difference. Every pass asks: paths are made for one alone."""
+    if isinstance(tree, str):
+        if _BRACES in tree or (isinstance(value, str) and tree == value):
+            return None
+    elif isinstance(tree, dict) and isinstance(value, dict):
+        return _difference_of_fields(tree, value, floors)
+    elif isinstance(tree, list) and isinstance(value, list) and len(tree) == len(value):
+        for index, (below, item) in enumerate(zip(tree, value, strict=True)):
+            difference = _difference(below, item, _NO_FLOORS)
+            if difference is not None:
+                return _below(f"[{index}]", difference)
+        return None
+    elif type(tree) is type(value) and tree == value:
+        return None
+    return "", f"is {_shown(value)} instead of {_shown(tree)}"
+
+
+def _difference_of_fields(
+    tree: dict[str, Any], value: dict[str, Any], floors: frozenset[str]
+) -> tuple[str, str] | None:
     for name, item in value.items():
-        below = frozenset(each.partition(".")[2] for each in floors if each.partition(".")[0] == name)
-        if "" in below and measured(item) is not None:
+        floors_below = floors and frozenset(path.partition(".")[2] for path in floors if path.partition(".")[0] == name)
+        if "" in floors_below and measured(item) is not None:
             continue
-        if name in tree:
-            yield from _differences(tree[name], item, f"{prefix}{name}", below)
-        elif below:
-            yield from _differences({}, item, f"{prefix}{name}", below)
+        if name in tree or floors_below:
+            difference = _difference(tree.get(name, {}), item, floors_below)
+            if difference is not None:
+                return _below(name, difference)
         else:
-            yield f"{prefix}{_shown(name)} is no field of its template"
-    for name in tree.keys() - value.keys():
-        if not (isinstance(tree[name], str) and _BRACES in tree[name]):
-            yield f"{prefix}{name} is left out"
+            return _shown(name), "is no field of its template"
+    if len(value) != len(tree) or value.keys() != tree.keys():
+        for name in tree.keys() - value.keys():
+            if not (isinstance(tree[name], str) and _BRACES in tree[name]):
+                return name, "is left out"
+    return None
 
 
-def _first(differences: Iterator[str]) -> None:
-    for what in differences:
-        raise AnswerError(what)
+def _below(step: str, difference: tuple[str, str]) -> tuple[str, str]:
+    path, text = difference
+    return (f"{step}{path}" if not path or path.startswith("[") else f"{step}.{path}"), text
 
 
 def _shown(value: Any) -> str:

@@ -19,15 +19,13 @@ def unwanted(view: View, rendered: Rendered) -> list[tuple[Known, Cause | None]]
     """Return what is not wanted any more, each with why it is held, or None when it may go."""
     waiting = {each.resource for each in rendered.waiting}
     wanted = {(child.place, child.name) for child in rendered.children}
-    stay = [each for each in view.known if _stays(each, wanted, waiting)]
+    leaving = [each for each in view.known if not _stays(each, wanted, waiting)]
+    if not leaving:
+        return []
     # An object goes with its last place: one that another place has is wanted, whatever the name it has here.
-    taken = {(each.entry.group_kind, each.entry.name) for each in stay}
+    taken = {(each.entry.group_kind, each.entry.name) for each in view.known if _stays(each, wanted, waiting)}
     taken |= {(child.group_kind, child.name) for child in rendered.children}
-    gone = [
-        each
-        for each in view.known
-        if not _stays(each, wanted, waiting) and (each.entry.group_kind, each.entry.name) not in taken
-    ]
+    gone = [each for each in leaving if (each.entry.group_kind, each.entry.name) not in taken]
     if not gone:
         return []
     consents = consents_of(view.annotations)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -43,7 +42,7 @@ def has_fields_of(body: Object, sent: str) -> bool:
 
 def _fields(value: Any) -> Any:
     # An item of a list may be all that is sent of it, so it counts as a field.
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         return {name: _fields(below) for name, below in value.items()}
     return value if isinstance(value, list) else None
 

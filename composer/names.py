@@ -59,6 +59,7 @@ class Identity:
         return f"{self.uid}@{self.namespace}/{self.name}"
 
     @classmethod
+    @functools.lru_cache(maxsize=8_192)
     def parse(cls, text: str) -> Identity | None:
         """Read an identity; None when it is none."""
         uid, at, place = text.partition("@")

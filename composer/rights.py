@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
@@ -24,18 +25,29 @@ VERBS: Final = ("get", "list", "watch", "create", "patch", "delete")
 REVIEWS: Final = Resource(
     "authorization.k8s.io", "v1", "SelfSubjectAccessReview", "selfsubjectaccessreviews", namespaced=False
 )
-_KEPT: Final = timedelta(minutes=5)
-# Rights that were missing are asked for again after this time.
+_GRANTED_FOR: Final = timedelta(minutes=5)
 DENIED_PACE: Final = timedelta(seconds=5)
+"""How soon a Composition is looked at again for a right that was missing."""
+# A cloud that is not installed may lack for ever: the API server is asked less and less often.
+_DENIED_FOR_MOST: Final = timedelta(minutes=1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """What was missing of one kind, on the monotonic clock until when that is believed, and for how many seconds."""
+
+    missing: tuple[str, ...]
+    until: float
+    seconds: float
 
 
 class Rights:
-    """Remembers for some minutes what the API server granted, by kind."""
+    """Remembers what the API server answered, by kind: for minutes what it granted, for seconds what it did not."""
 
     def __init__(self, kube: Kube, *, monotonic: Callable[[], float]) -> None:
         self._kube = kube
         self._monotonic = monotonic
-        self._granted: dict[Resource, float] = {}
+        self._answers: dict[Resource, _Answer] = {}
 
     async def problems(self, resources: Iterable[Object], catalog: Catalog, *, is_asked: bool) -> tuple[Problem, ...]:
         """Say which composed kinds the composer lacks a right on, and how to grant it. Raises ApiError.
@@ -62,16 +74,17 @@ class Rights:
         return tuple(found)
 
     async def _missing(self, resource: Resource, *, is_asked: bool) -> tuple[str, ...]:
-        now = self._monotonic()
-        since = self._granted.get(resource)
-        if since is not None and not is_asked and now - since < _KEPT.total_seconds():
-            return ()
+        now, before = self._monotonic(), self._answers.get(resource)
+        if before is not None and not is_asked and now < before.until:
+            return before.missing
         answers = await asyncio.gather(*(self._may(resource, verb) for verb in VERBS))
         missing = tuple(verb for verb, may in zip(VERBS, answers, strict=True) if not may)
+        seconds = _GRANTED_FOR.total_seconds()
         if missing:
-            self._granted.pop(resource, None)
-        else:
-            self._granted[resource] = now
+            seconds = DENIED_PACE.total_seconds()
+            if before is not None and before.missing and not is_asked:
+                seconds = min(2 * before.seconds, _DENIED_FOR_MOST.total_seconds())
+        self._answers[resource] = _Answer(missing, now + seconds, seconds)
         return missing
 
     async def _may(self, resource: Resource, verb: str) -> bool:

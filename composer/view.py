@@ -139,7 +139,7 @@ class View:
 def identity_of(claim: Object) -> names.Identity:
     """Read or make the identity of a claim: annotation first, then status."""
     recorded = (annotations_of(claim).get(names.IDENTITY, ""), str((claim.get("status") or {}).get("identity") or ""))
-    return names.Identity.choose(recorded, key_of(claim), uid_of(claim))
+    return names.Identity.choose(filter(None, recorded), key_of(claim), uid_of(claim))
 
 
 def recorded_kinds(claim: Object) -> frozenset[str]:

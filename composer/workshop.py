@@ -13,7 +13,6 @@ import hashlib
 import os
 import signal
 import socket
-import struct
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
@@ -33,6 +32,7 @@ from composer.names import Identity
 from composer.problems import CompositionError, Problem
 from composer.render import Rendered, Request
 from composer.worker import Answer, Order
+from composer.worker_pipe import WorkerPipe
 from runtime.errors import Transient
 from runtime.metrics import REGISTRY
 
@@ -68,8 +68,7 @@ class WorkshopError(Exception):
 @dataclass(slots=True)
 class _Worker:
     pid: int
-    reader: asyncio.StreamReader
-    writer: asyncio.StreamWriter
+    pipe: WorkerPipe
     served: int = 0
     is_slowed: bool = False
     watch: asyncio.TimerHandle | None = None
@@ -178,10 +177,7 @@ class Workshop:
     async def close(self) -> None:
         """End all workers and the server."""
         while self._idle is not None and not self._idle.empty():
-            one = self._idle.get_nowait()
-            self._end(one)
-            with suppress(OSError):
-                await one.writer.wait_closed()
+            self._end(self._idle.get_nowait())
         self._control.close()
         await asyncio.to_thread(os.waitpid, self.server_pid, 0)
 
@@ -236,7 +232,7 @@ class Workshop:
             why = str(error) if isinstance(error, AnswerError) else f"it cannot be read ({type(error).__name__})"
             _log.error("audit", action="WorkerEnded", worker=one.pid, namespace=about.tenant, why=why)
             raise AnswerError(why) from error
-        except (asyncio.IncompleteReadError, OSError) as error:
+        except OSError as error:
             self._count_kill(about)
             seconds = worker.CHECK_CPU_SECONDS if operation == "check" else worker.CPU_SECONDS
             limits = f"{seconds:g} s of processor time, or memory"
@@ -252,16 +248,13 @@ class Workshop:
 
     async def _exchange(self, one: _Worker, frame: bytes, about: _About, long: timedelta) -> bytes:
         try:
-            if not one.reader.at_eof() and _has_bytes(one.reader):
+            if one.pipe.has_bytes:
                 raise AnswerError("it had said something before it was asked")
             self._watch(one, about, _processor_seconds(one.pid) + long.total_seconds())
             async with asyncio.timeout(WALL.total_seconds()):
-                one.writer.write(struct.pack("!I", len(frame)) + frame)
-                (length,) = struct.unpack("!I", await one.reader.readexactly(4))
-                if length > _ANSWER_LIMIT_BYTES:
-                    raise ConnectionError("the worker says more than any render may give")
-                answer = await one.reader.readexactly(length)
-                if _has_bytes(one.reader):
+                one.pipe.send(frame)
+                answer = await one.pipe.receive()
+                if one.pipe.has_bytes:
                     raise AnswerError("something follows it")
                 return answer
         finally:
@@ -292,13 +285,12 @@ class Workshop:
     async def _new(self) -> _Worker:
         try:
             pid, pipe = await asyncio.to_thread(self._spawn)
-            reader, writer = await asyncio.open_unix_connection(sock=pipe)
+            worker_pipe = await WorkerPipe.open(pipe, _ANSWER_LIMIT_BYTES)
             async with asyncio.timeout(_START_SECONDS):
-                (length,) = struct.unpack("!I", await reader.readexactly(4))
-                await reader.readexactly(length)
-        except (OSError, TimeoutError, asyncio.IncompleteReadError) as error:
+                await worker_pipe.receive()
+        except (OSError, TimeoutError) as error:
             raise Transient(f"the template server is lost: {error}") from error
-        return _Worker(pid, reader, writer)
+        return _Worker(pid, worker_pipe)
 
     def _spawn(self) -> tuple[int, socket.socket]:
         self._control.send(worker.SPAWN)
@@ -310,7 +302,7 @@ class Workshop:
         return int(said), socket.socket(fileno=descriptors[0])
 
     def _end(self, one: _Worker) -> None:
-        one.writer.close()
+        one.pipe.close()
         self._control.send(worker.KILL + f" {one.pid}".encode())
 
     def _refuse(self, about: str) -> None:
@@ -339,17 +331,6 @@ class Workshop:
 def _content(body: bytes) -> str:
     """Hash all that goes into a render, claim and namespace included: what one does is held against no other."""
     return hashlib.sha256(body).hexdigest()
-
-
-def _has_bytes(reader: asyncio.StreamReader) -> bool:
-    """Tell whether there is something to read now, the end included; what there is is lost."""
-    reading = reader.read(1)
-    try:
-        reading.send(None)
-    except StopIteration:
-        return True
-    reading.close()
-    return False
 
 
 def _processor_seconds(pid: int) -> float:

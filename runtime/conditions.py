@@ -53,7 +53,12 @@ def merge(old: Sequence[Mapping[str, Any]], new: Sequence[Condition], now: datet
 
 def find(obj: Object, type_: str) -> Object | None:
     """Return the condition of that type, or None; its shape is that of `conditions_of`."""
-    return next(_conditions(obj, type_), None)
+    conditions = status_of(obj).get("conditions")
+    for condition in conditions if isinstance(conditions, list | tuple) else ():
+        # Passes ask often: the others are not even looked at.
+        if isinstance(condition, dict) and condition.get("type") == type_ and isinstance(condition.get("status"), str):
+            return condition if _is_whole(condition) else _made_whole(condition)
+    return None
 
 
 def conditions_of(obj: Object) -> Iterator[Object]:
@@ -62,16 +67,13 @@ def conditions_of(obj: Object) -> Iterator[Object]:
     A reason that is missing, or that the API would not take, is `Unknown`; a missing message is empty. Both are cut.
     `observedGeneration` is left out unless it is a whole number.
     """
-    yield from _conditions(obj)
-
-
-def _conditions(obj: Object, wanted: str | None = None) -> Iterator[Object]:
-    """Yield conditions of one type, or of all: the others are not even looked at, for passes ask often."""
     conditions = status_of(obj).get("conditions")
     for condition in conditions if isinstance(conditions, list | tuple) else ():
-        if not isinstance(condition, dict) or (wanted is not None and condition.get("type") != wanted):
-            continue
-        if isinstance(condition.get("type"), str) and isinstance(condition.get("status"), str):
+        if (
+            isinstance(condition, dict)
+            and isinstance(condition.get("type"), str)
+            and isinstance(condition.get("status"), str)
+        ):
             yield condition if _is_whole(condition) else _made_whole(condition)
 
 
@@ -114,7 +116,7 @@ def current(obj: Object, type_: str) -> bool:
 
 def timestamp(now: datetime) -> str:
     """Write an instant as the API server does: RFC 3339, UTC, whole seconds."""
-    return now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return now.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def _position(condition: Condition) -> tuple[int, str]:

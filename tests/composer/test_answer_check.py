@@ -369,7 +369,7 @@ async def test_what_a_worker_says_unasked_is_not_taken_for_an_answer(monkeypatch
         await workshop.render(_request())
         assert workshop._idle is not None
         one = workshop._idle._queue[0]
-        one.reader.feed_data(b"\0\0\0\2{}")
+        one.pipe.data_received(b"\0\0\0\2{}")
         await asyncio.sleep(0)
         found = await workshop.render(_request())
     finally:

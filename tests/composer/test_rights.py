@@ -28,7 +28,9 @@ def test_a_right_that_is_missing_is_named_with_the_way_to_grant_it() -> None:
     assert [each["resourceAttributes"]["verb"] for each in kube.reviews] == list(VERBS)
 
 
-def test_a_granted_right_is_asked_for_again_after_minutes_or_by_a_person_and_a_missing_one_each_time() -> None:
+def test_a_granted_right_is_asked_for_again_after_minutes_or_by_a_person_and_a_missing_one_less_and_less_often() -> (
+    None
+):
     now, kube = [0.0], FakeKube()
     rights = Rights(kube, monotonic=lambda: now[0])
 
@@ -39,7 +41,12 @@ def test_a_granted_right_is_asked_for_again_after_minutes_or_by_a_person_and_a_m
             (299, False, ()),
             (299, True, ()),
             (600, False, ("list",)),
-            (601, False, ()),
+            (604, False, ("list",)),
+            (605, False, ("list",)),
+            (614, False, ("list",)),
+            (615, False, ("list",)),
+            (635, True, ("list",)),
+            (640, False, ()),
         ):
             now[0] = float(at)
             kube.denied = {("configmaps", verb) for verb in denied}
@@ -48,4 +55,4 @@ def test_a_granted_right_is_asked_for_again_after_minutes_or_by_a_person_and_a_m
             found.append(len(kube.reviews) - before)
         return found
 
-    assert run(counts()) == [6, 0, 6, 6, 6]
+    assert run(counts()) == [6, 0, 6, 6, 0, 6, 0, 6, 6, 6]

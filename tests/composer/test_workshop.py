@@ -224,10 +224,12 @@ async def test_what_kills_three_workers_is_refused_to_nobody_else(workshop: Work
 async def test_a_worker_that_says_too_much_is_not_listened_to(
     monkeypatch: pytest.MonkeyPatch, workshop: Workshop
 ) -> None:
-    monkeypatch.setattr("composer.workshop._ANSWER_LIMIT_BYTES", 100)
-    assert await _reason(workshop, _request("x" * 100)) == "RenderLimit"
+    await workshop.render(_request("fine"))
+    assert workshop._idle is not None
+    next_worker = max(workshop._idle._queue, key=lambda worker: worker.served)
+    monkeypatch.setattr(next_worker.pipe, "_largest", 100)
 
-    monkeypatch.undo()
+    assert await _reason(workshop, _request("x" * 100)) == "RenderLimit"
     assert (await workshop.render(_request("fine"))).children
 
 
