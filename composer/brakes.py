@@ -135,10 +135,10 @@ def replacing_data(view: View, rendered: Rendered) -> tuple[Cause, ...]:
 
     None of it is made before the consent: an application would be led from its database to an empty one.
     """
-    held = tuple(why for each, why in unwanted(view, rendered) if why is not None and each.entry.stateful)
     alive = {each.entry.place for each in view.known if each.live is not None}
-    is_new = any(child.place not in alive and is_stateful(view, child) for child in rendered.children)
-    return held if is_new else ()
+    if not any(child.place not in alive and is_stateful(view, child) for child in rendered.children):
+        return ()
+    return tuple(why for each, why in unwanted(view, rendered) if why is not None and each.entry.stateful)
 
 
 def is_stateful(view: View, child: Child) -> bool:

@@ -81,7 +81,7 @@ class Identity:
 
 def is_reserved(name: str) -> bool:
     """Tell whether a label or an annotation is Fairlead's own, which no template sets."""
-    return name.partition("/")[0].endswith("fairlead.dev")
+    return "fairlead.dev" in name and name.partition("/")[0].endswith("fairlead.dev")
 
 
 @functools.lru_cache(maxsize=8_192)

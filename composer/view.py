@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cached_property
 
 import msgspec
 
@@ -44,7 +45,8 @@ class Known:
         return self.entry.stateful and self.facts is not None and not self.facts.managed
 
 
-@dataclass(frozen=True, slots=True)
+# No slots: what is read out of the claim several times in a pass is read once.
+@dataclass(frozen=True)
 class View:
     """One claim and all around it.
 
@@ -62,12 +64,12 @@ class View:
     unlisted: tuple[str, ...] = ()
     predecessors: tuple[Known, ...] = ()
 
-    @property
+    @cached_property
     def key(self) -> Key:
         """The claim's key."""
         return key_of(self.claim)
 
-    @property
+    @cached_property
     def uid(self) -> str:
         """The claim's uid."""
         return uid_of(self.claim)
@@ -83,17 +85,17 @@ class View:
         """The claim's annotations."""
         return annotations_of(self.claim)
 
-    @property
+    @cached_property
     def spec(self) -> ClaimSpec:
         """What the engine itself reads of the spec."""
         return msgspec.convert(self.claim.get("spec") or {}, ClaimSpec)
 
-    @property
+    @cached_property
     def identity(self) -> names.Identity:
         """Who the claim is for ever."""
         return identity_of(self.claim)
 
-    @property
+    @cached_property
     def manager(self) -> str:
         """The field manager of the claim and its children."""
         return names.manager(self.resource.group, self.resource.kind, self.key)
