@@ -21,11 +21,11 @@ EXTRAS := aws azure gcp onprem cli devcloud test
 SYNC = "$$UV" sync --quiet --frozen --no-build --no-install-project --inexact
 LOCKED := flock .bootstrap/lock sh -euc
 
-.PHONY: help demo test check fmt replay faults bench \
+.PHONY: help demo test check fmt replay faults e2e bench \
 	check-format check-lint check-types check-contracts check-spelling check-unit
 
 help: ## show this list
-	@sed -n 's/^\([a-z]*\):[^#]*## /\1\t/p' Makefile | while IFS="$$(printf '\t')" read -r name text; do \
+	@sed -n 's/^\([a-z0-9]*\):[^#]*## /\1\t/p' Makefile | while IFS="$$(printf '\t')" read -r name text; do \
 		printf '  make %-8s %s\n' "$$name" "$$text"; done
 
 demo: .venv/.synced ## the whole way from a claim to psql, on this machine
@@ -52,6 +52,13 @@ faults: .venv/.synced ## kill -9 around every side effect, ten ways to lose thin
 	@$(BIN)/python -m devcloud.controlplane
 	@$(BIN)/pytest -q -s -o faulthandler_timeout=0 tests/system/fault_matrix.py tests/security/loss_matrix.py \
 		tests/system/walk_matrix.py
+
+e2e: .venv/.synced ## what an application in Java sees (needs Debian's default-jre-headless and libpostgresql-jdbc-java)
+	@command -v java >/dev/null || { \
+		echo "e2e: Java is missing: apt-get install default-jre-headless libpostgresql-jdbc-java" >&2; exit 2; }
+	@[ -e /usr/share/java/postgresql.jar ] || { \
+		echo "e2e: PostgreSQL's JDBC driver is missing: apt-get install libpostgresql-jdbc-java" >&2; exit 2; }
+	@$(BIN)/pytest -q tests/e2e/jdbc.py
 
 bench: .venv/.synced ## measure, and print the figures
 	@$(LOCKED) '$(SYNC) --extra bench'

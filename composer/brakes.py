@@ -10,6 +10,7 @@ from composer.kinds import is_managed
 from composer.reasons import Cause, Gravity, cause
 from composer.render import Child, Rendered
 from composer.view import Known, View
+from runtime import kubectl
 from runtime.objects import deleting, uid_of
 
 _MASS_LEAST = 3
@@ -33,7 +34,7 @@ def unwanted(view: View, rendered: Rendered) -> list[tuple[Known, Cause | None]]
     going = sum(1 for each in gone if each.live is not None)
     too_many = going == existing or (existing >= _MASS_LEAST and 2 * going > existing)
     return [
-        (each, _unbacked(view, each, consents) or _brake(each, consents, too_many=too_many, unresolved=bool(waiting)))
+        (each, _unbacked(view, each, consents) or _brake(view, each, too_many=too_many, unresolved=bool(waiting)))
         for each in gone
     ]
 
@@ -76,13 +77,13 @@ def taken_away(view: View, each: Known) -> Cause | None:
     uid = entry.uid if live is None else uid_of(live)
     if not each.is_foreign_data or not uid or (entry.resource, uid) in consents_of(view.annotations):
         return None
-    what, consent = f"{entry.kind} {entry.name}", f"{names.CONSENT}: {entry.resource}={uid}"
+    what, consent = f"{entry.kind} {entry.name}", consent_command(view, entry.resource, uid)
     if live is None:
         text = f"{what}, which held data, is gone and was not deleted by Fairlead; nothing is made in its place"
-        how = f"restore it under its name, with its labels, or annotate the claim {consent} for a new, empty one"
+        how = f"restore it under its name, with its labels; or, for a new, empty one: {consent}"
         return cause("DatabaseLost", f"{text}: {how}", resource=entry.resource)
     text = f"{what} was deleted by somebody else and holds data; it is not let go, and nothing is made in its place"
-    how = f"save what is in it; then annotate the claim {consent} for a new, empty one"
+    how = f"save what is in it; then, for a new, empty one: {consent}"
     return cause("HeldDeletion", f"{text}: {how}", resource=entry.resource)
 
 
@@ -97,29 +98,29 @@ def predecessor(view: View, entry: Entry) -> Cause | None:
         if (left.entry.slot, left.entry.group_kind) == (entry.slot, entry.group_kind):
             text = (
                 f"{left.entry.kind} {left.entry.name} holds the data of an earlier claim of this name that was removed"
-                " without its teardown; nothing is made beside it: restore that claim from a backup, or annotate this"
-                f" one {names.ADOPT}: none for a new, empty one"
+                " without its teardown; nothing is made beside it: restore that claim from a backup; or, for a new,"
+                f" empty one: {kubectl.annotate(_address(view), names.ADOPT, 'none')}"
             )
             return cause("PredecessorFound", text, resource=entry.resource)
     return None
 
 
-def _brake(each: Known, consents: frozenset[tuple[str, str]], *, too_many: bool, unresolved: bool) -> Cause | None:
+def _brake(view: View, each: Known, *, too_many: bool, unresolved: bool) -> Cause | None:
     entry, live = each.entry, each.live
     if each.unseen:
         return unseen(each)
-    if live is None or (entry.resource, uid_of(live)) in consents:
+    if live is None or (entry.resource, uid_of(live)) in consents_of(view.annotations):
         return None
-    consent = f"{names.CONSENT}: {entry.resource}={uid_of(live)}"
+    consent = consent_command(view, entry.resource, uid_of(live))
     what = f"{entry.kind} {entry.name} is not in the composition any more"
     if entry.stateful:
         return cause(
             "HeldDeletion",
-            f"{what} and holds data; to let it go, annotate the claim {consent}",
+            f"{what} and holds data; to let it go: {consent}",
             resource=entry.resource,
         )
     if too_many:
-        text = f"{what}, as most of the children of this claim; to let it go, annotate the claim {consent}"
+        text = f"{what}, as most of the children of this claim; to let it go: {consent}"
         return cause("HeldDeletion", text, resource=entry.resource)
     return waits(each, "when nothing is pending any more") if unresolved else None
 
@@ -151,6 +152,17 @@ def consents_of(annotations: Mapping[str, str]) -> frozenset[tuple[str, str]]:
     """Read `<resource>=<child uid>` pairs; what is no pair is no consent."""
     pairs = (each.strip().partition("=") for each in annotations.get(names.CONSENT, "").split(","))
     return frozenset((resource, uid) for resource, _, uid in pairs if resource and uid)
+
+
+def consent_command(view: View, resource: str, uid: str) -> str:
+    """Return the command by which the platform team lets this child go; the consents that are there stay."""
+    present = view.annotations.get(names.CONSENT, "")
+    value = ",".join(filter(None, (present, f"{resource}={uid}")))
+    return kubectl.annotate(_address(view), names.CONSENT, value, overwrites=bool(present))
+
+
+def _address(view: View) -> str:
+    return kubectl.address_of(view.resource.kind, view.key)
 
 
 def still_needed(each: Known, held: list[tuple[Known, Cause | None]]) -> bool:

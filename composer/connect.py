@@ -82,12 +82,21 @@ async def _publish(publisher: Publisher, view: View, want: Wanted, bound: Connec
     publication = await publisher.publish(want, known_hash=known_hash, asked=view.is_asked, told=_is_told(view))
     if publication.problem:
         return Connected(bound.secret, bound.hash, causes=(publication.problem,))
-    if bound.secret != want.key.name and is_name(bound.secret):
-        former = Key(want.key.namespace, bound.secret)
-        await publisher.disown(former, view.identity.uid, keep=False, collected_with="")
     note = Note("ConnectionPublished", f"Secret {want.key.name} holds the credentials")
     notes = (note,) if publication.changed else ()
+    if bound.secret != want.key.name and is_name(bound.secret):
+        former = Key(want.key.namespace, bound.secret)
+        if await publisher.disown(former, view.identity.uid, keep=False, collected_with=""):
+            notes = (*notes, _moved(bound.secret, want.key.name))
     return Connected(want.key.name, want.hash, notes=notes, again=publication.again)
+
+
+def _moved(former: str, present: str) -> Note:
+    text = (
+        f"Secret {former} is deleted, since Secret {present} holds the credentials now; what still names {former} finds"
+        " none at its next start"
+    )
+    return Note("ConnectionMoved", text, is_warning=True)
 
 
 def denied(view: View, error: Forbidden) -> Cause:

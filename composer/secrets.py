@@ -67,23 +67,28 @@ class Publisher:
             self._verified[want.key] = (want.hash, self._monotonic())
         return publication
 
-    async def disown(self, key: Key, identity: str, *, keep: bool, collected_with: str) -> None:
-        """End of a claim: the Secret stays without owner, or goes; one owned by uid `collected_with` goes by itself."""
+    async def disown(self, key: Key, identity: str, *, keep: bool, collected_with: str) -> bool:
+        """End of a claim: the Secret stays without owner, or goes; one owned by uid `collected_with` goes by itself.
+
+        Returns whether it was deleted.
+        """
         self.forget(key)
         try:
             stored = await self._kube.get(SECRETS, key)
             if not connection.is_ours(stored, identity):
-                return
+                return False
             owners = {owner["uid"] for owner in metadata(stored).get("ownerReferences") or ()}
             if not keep:
                 if collected_with in owners:
-                    return
+                    return False
                 await self._kube.delete(SECRETS, key, uid=uid_of(stored), resource_version=version_of(stored))
-            elif owners:
+                return True
+            if owners:
                 kept = {name: value for name, value in metadata(stored).items() if name not in _DROPPED}
                 await self._kube.replace(SECRETS, {**stored, "metadata": kept}, manager=self._manager)
         except NotFound:
-            return
+            return False
+        return False
 
     def forget_claim(self, claim: Key) -> None:
         """Know nothing of the connection Secret of a claim that is gone, however it went."""

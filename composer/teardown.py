@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from composer import names
-from composer.brakes import consents_of, no_backup, unseen
+from composer.brakes import consent_command, consents_of, no_backup, unseen
 from composer.decide import (
     ENDING_WORDS,
     Annotate,
@@ -120,7 +120,7 @@ def _held(view: View, each: Known, spoken: Verdict) -> Cause | None:
         return None
     text = (
         f"{each.entry.kind} {each.entry.name} was deleted by somebody else, and by deletionPolicy Orphan it lives on;"
-        f" save what is in it, then annotate the claim {names.CONSENT}: {each.entry.resource}={uid}, or set"
+        f" save what is in it, then let it go: {consent_command(view, each.entry.resource, uid)}, or set"
         " spec.deletionPolicy to Delete"
     )
     return cause("HeldDeletion", text, resource=each.entry.resource)
@@ -201,12 +201,21 @@ def _step(view: View, each: Known, spoken: Verdict) -> Step:
     lifted = copied_pause(view, live)
     policy = policy_with(live, spoken)
     if not deleting(live) and not lifted:
-        return Remove(entry, facts, live, word, f"the claim is being deleted ({spoken})", policy)
+        why = f"the claim is being deleted ({spoken}){_what_stays(entry, live, spoken)}"
+        return Remove(entry, facts, live, word, why, policy)
     if not deleting(live):
         return Annotate(entry, facts, live, lifted)
     if annotations_of(live).get(names.TEARDOWN) != word:
         lifted[names.TEARDOWN] = word
     return Annotate(entry, facts, live, lifted, policy) if lifted or policy else Keep(entry)
+
+
+def _what_stays(entry: Entry, live: Object, spoken: Verdict) -> str:
+    """Say what a deletion under Orphan leaves in the cloud, by the name that it has there."""
+    name = names.marks_of(live).get("external-name", "")
+    if spoken not in ("Orphan", "Detach") or not entry.stateful or not name:
+        return ""
+    return f"; {name} and its Secrets stay"
 
 
 def _foreign_step(each: Known, live: Object, facts: KindFacts, spoken: Verdict) -> Step:

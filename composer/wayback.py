@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from composer import names
-from composer.brakes import consents_of, is_stateful
+from composer.brakes import consent_command, consents_of, is_stateful
 from composer.reasons import Cause, cause
 from composer.render import Rendered
 from composer.view import View
@@ -26,7 +25,7 @@ def held_on_way_back(view: View, rendered: Rendered, revision: str) -> tuple[Cau
         if live is None or not entry.stateful or not goes or (entry.resource, uid_of(live)) in consents:
             continue
         text = f"the way back to revision {revision} would take {entry.kind} {entry.name} away, which holds data"
-        how = f"to go back all the same, annotate the claim {names.CONSENT}: {entry.resource}={uid_of(live)}"
+        how = f"to go back all the same: {consent_command(view, entry.resource, uid_of(live))}"
         found.append(cause("HeldDeletion", f"{text}; {how}", resource=entry.resource))
     for child in rendered.children:
         if child.place not in alive and is_stateful(view, child):

@@ -55,6 +55,11 @@ def run(arguments: Sequence[str]) -> int:
         # Whoever read our output has seen enough; the interpreter must not try to flush the rest at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return Exit.DONE
+    except SystemExit as error:
+        # So rich ends where its reader is gone, and it has seen to standard output.
+        if isinstance(error.__context__, BrokenPipeError):
+            return Exit.DONE
+        raise
     except KeyboardInterrupt:
         stays = "; what was started stays: `fairlead up` goes on with it, `fairlead down` ends it"
         return _fail(f"interrupted{stays if arguments[0] in _STARTING else ''}", Exit.INTERRUPTED)

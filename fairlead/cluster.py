@@ -91,15 +91,16 @@ def _read(path: str) -> dict[str, Any]:
     """Read a kubeconfig as far as it can be: what is wrong with it is the connection's to say."""
     try:
         config = YAML(typ="safe", pure=True).load(Path(path).read_text())
-    except (OSError, YAMLError):
+    except (OSError, UnicodeDecodeError, YAMLError):
         return {}
     return config if isinstance(config, dict) else {}
 
 
 def _namespace_in(config: dict[str, Any], context: str) -> str:
-    for entry in config.get("contexts") or ():
-        if entry.get("name") == context:
-            return str((entry.get("context") or {}).get("namespace") or "")
+    contexts = config.get("contexts")
+    for entry in contexts if isinstance(contexts, list) else ():
+        if isinstance(entry, dict) and entry.get("name") == context and isinstance(entry.get("context"), dict):
+            return str(entry["context"].get("namespace") or "")
     return ""
 
 

@@ -58,5 +58,6 @@ def explain(page: str, reason: str) -> Explanation:
     known = {each.lower(): explanation for each, explanation in explanations(page).items()}
     if reason.lower() not in known:
         close = near(reason, [each.reason for each in known.values()])
-        raise CommandError(f"{reason!r} is no reason of a condition{close}", exit_code=Exit.USAGE)
+        more = close or "; `fairlead explain` lists them all"
+        raise CommandError(f"{reason!r} is no reason of a condition{more}", exit_code=Exit.USAGE)
     return known[reason.lower()]

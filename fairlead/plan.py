@@ -26,7 +26,7 @@ from fairlead.cluster import connected, current_namespace
 from fairlead.discovery import COMPOSITIONS, Discovery
 from fairlead.edits import Edits, edits_in
 from fairlead.exits import CommandError, Exit
-from fairlead.planning import ClaimPlan, Renders, blocked, changes_of
+from fairlead.planning import ClaimPlan, Renders, blocked, changes_of, moved_connection
 from fairlead.rendering import NO_UID, checked_claim, located
 from fairlead.server import USUAL, Server
 from fairlead.yaml_files import Document, invalid
@@ -245,7 +245,7 @@ class _Cluster:
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         decided = decide(prepared.view, prepared.rendered, now=now)
         changes = changes_of(decided, Renders(prepared.rendered, before), is_new=live is None)
-        return ClaimPlan(told, prepared.composition, changes)
+        return ClaimPlan(told, prepared.composition, (*changes, *moved_connection(live, claim)))
 
     async def _around(self, claim: Object) -> tuple[tuple[Known, ...], Object | None]:
         """Read the children of a claim and its namespace, None where there is none."""

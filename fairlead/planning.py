@@ -15,7 +15,7 @@ from composer.reasons import Cause
 from composer.render import Rendered
 from composer.schema import project
 from fairlead.exits import Exit, worst
-from runtime.objects import Object, metadata
+from runtime.objects import Object, key_of, metadata, status_of
 
 Verb: TypeAlias = Literal["create", "update", "replace", "delete", "release", "hold", "wait", "block"]
 _SIGNS: Mapping[Verb, str] = {
@@ -121,6 +121,19 @@ def changes_of(plan: Plan, renders: Renders, *, is_new: bool = False) -> tuple[C
         for each in found
         if each.resource not in replaced or each.verb == "create"
     )
+
+
+def moved_connection(before: Object | None, after: Object) -> tuple[Change, ...]:
+    """Say that the connection Secret would get another name and that of the former name go, from a claim to another."""
+    former = str((status_of(before).get("binding") or {}).get("name") or "") if before is not None else ""
+    present = names.connection_secret(key_of(after), str((after.get("spec") or {}).get("connectionSecretName") or ""))
+    if former in ("", present):
+        return ()
+    why = (
+        f"Secret {former} is deleted as soon as Secret {present} is there: let what names {former} name {present} in"
+        " the same change"
+    )
+    return (Change("replace", "connection", "Secret", present, why=why),)
 
 
 def blocked(causes: Iterable[Cause]) -> tuple[Change, ...]:

@@ -11,7 +11,7 @@ from typing import Literal
 
 from composer import names, schema
 from composer.compilation import convert
-from composer.kinds import HOLDS_DATA, Catalog, KindFacts, catalog, is_silent
+from composer.kinds import HOLDS_DATA, Catalog, KindFacts, catalog, is_managed, is_silent
 from composer.limits import absences
 from composer.problems import CompositionError, Problem, near
 from composer.render import Child, Observed, Rendered, Request, render
@@ -182,12 +182,18 @@ def checked_claim(file: Document, uid: str, given: Catalog = NONE_GIVEN) -> Obje
 
 def _no_claim(obj: Object, known: Iterable[KindFacts]) -> tuple[str, str]:
     """Say why an object is no claim: the path of what is wrong, and the sentence."""
-    claimable = {each.resource.kind: each.resource.api_version for each in known if each.abstract}
+    kinds = list(known)
+    claimable = {each.resource.kind: each.resource.api_version for each in kinds if each.abstract}
     kind, api_version = str(obj["kind"]), str(obj["apiVersion"])
     if kind in claimable:
         return "apiVersion", f"{kind} is served as {claimable[kind]}, not as {api_version}"
-    listed = ", ".join(sorted(claimable))
-    return "kind", f"{api_version} {kind} is no kind of claim; there is {listed}{near(kind, claimable)}"
+    listed, what = ", ".join(sorted(claimable)), f"{api_version} {kind}"
+    if any((each.resource.kind, each.resource.api_version) == (kind, api_version) for each in kinds):
+        is_composed = is_managed(api_version.rpartition("/")[0])
+        is_what = "what claims become" if is_composed and kind != "ProviderConfig" else "a setting"
+        return "kind", f"{what} is {is_what}, no claim; claims are {listed}"
+    close = near(kind, claimable).removeprefix(", ")
+    return "kind", f"{what} is no kind of claim; {close or f'there is {listed}'}"
 
 
 def checked_object(file: Document, uid: str, kind_schema: schema.Schema) -> Object:

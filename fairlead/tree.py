@@ -193,6 +193,9 @@ def _age(obj: Object, now: datetime) -> timedelta | None:
 
 def _with_cause(tree: Node) -> Node:
     """Mark the deepest failing node, in order: what stands above it only repeats its text."""
+    if tree.reason == "Paused":
+        # It says by whom and when; the children only follow it.
+        return replace(tree, is_cause=True)
     for position, child in enumerate(tree.children):
         if not child.is_healthy:
             marked = _with_cause(child)

@@ -88,7 +88,11 @@ def _documents(path: Path) -> tuple[list[Document], list[str]]:
     """Return what can be read of a file or folder, and a fault for each file that cannot or that holds nothing."""
     found: list[Document] = []
     faults: list[str] = []
-    for file in files_in(path):
+    try:
+        files = list(files_in(path))
+    except CommandError as error:
+        return [], [str(error)]
+    for file in files:
         try:
             documents = list(documents_in(file))
         except CommandError as error:
@@ -96,7 +100,7 @@ def _documents(path: Path) -> tuple[list[Document], list[str]]:
             continue
         found += documents
         if not documents:
-            faults.append(f"{file}: holds no document")
+            faults.append(f"{file}: is empty, or holds comments alone")
     return found, faults
 
 

@@ -5,15 +5,18 @@ Anchors and aliases are refused: a few lines of them may stand for gigabytes, an
 
 from __future__ import annotations
 
+import codecs
 import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.reader import ReaderError
 from ruamel.yaml.scalarstring import DoubleQuotedScalarString, LiteralScalarString, SingleQuotedScalarString
 from ruamel.yaml.tokens import AliasToken, AnchorToken
 
@@ -23,6 +26,28 @@ from runtime.objects import Object
 _SIZE_LIMIT_BYTES = 1 << 20
 _SHOWN_CHARACTERS = 40
 _SUFFIXES = frozenset({".yaml", ".yml", ".json"})
+_TEXT, _OBJECT = "a text", "an object"
+# The head of every object, which is read before a schema is known. Of each type the first that fits: a truth value is a
+# number, too.
+_SHAPE: Mapping[str, str] = {
+    "apiVersion": _TEXT,
+    "kind": _TEXT,
+    "metadata": _OBJECT,
+    "metadata.name": _TEXT,
+    "metadata.namespace": _TEXT,
+    "metadata.labels": _OBJECT,
+    "metadata.annotations": _OBJECT,
+}
+_TYPES: tuple[tuple[type, str], ...] = (
+    (bool, "true or false"),
+    (int, "a number"),
+    (float, "a number"),
+    (str, _TEXT),
+    (CommentedMap, _OBJECT),
+    (CommentedSeq, "a list"),
+    (date, "a date"),
+)
+_QUOTED = frozenset({"true or false", "a number", "a date"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +99,16 @@ def files_in(path: Path) -> Iterator[Path]:
     """Yield a file itself, or all YAML and JSON files of a folder in the order of their names.
 
     Folders called `tests` below it are passed over: what lies there is no part of what they test.
+
+    Raises CommandError (invalid input) for a folder without any: whoever names it expects something in it.
     """
     if not path.is_dir():
         yield path
         return
-    for file in sorted(path.rglob("*")):
-        if file.suffix in _SUFFIXES and file.is_file() and "tests" not in file.relative_to(path).parts:
-            yield file
+    files = [file for file in sorted(path.rglob("*")) if file.suffix in _SUFFIXES and file.is_file()]
+    if not files:
+        raise invalid(path, f"holds no file that ends in {', '.join(sorted(_SUFFIXES)[:-1])} or {max(_SUFFIXES)}")
+    yield from (file for file in files if "tests" not in file.relative_to(path).parts)
 
 
 def documents_in(path: Path) -> Iterator[Document]:
@@ -99,22 +127,46 @@ def _documents_of(path: Path) -> Iterator[Document]:
         yaml = YAML()
         # A place within a quoted text counts from behind the quote.
         yaml.preserve_quotes = True
+        lines: dict[tuple[str, ...], int] = {}
         for marked in yaml.load_all(text):
             if marked is None:
                 continue
-            yield from _unlisted(path, marked)
+            for document in _unlisted(path, marked):
+                _refuse_second(document, lines)
+                yield document
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         where = Place(path, mark.line + 1, mark.column + 1) if mark else path
         raise invalid(where, f"not YAML: {_in_words(error, text)}") from error
+    except ReaderError as error:
+        before = text[: error.position]
+        where = Place(path, before.count("\n") + 1, error.position - before.rfind("\n"))
+        raise invalid(where, f"not YAML: character U+{ord(text[error.position]):04X} is not allowed") from error
     except YAMLError as error:
         raise invalid(path, f"not YAML: {error}") from error
+
+
+def _refuse_second(document: Document, lines: dict[tuple[str, ...], int]) -> None:
+    """Refuse an object that stands in its file already; `lines` are those of the objects before, by what they are."""
+    content = document.content
+    meta = content.get("metadata") or {}
+    if not meta.get("name"):
+        return
+    group = content["apiVersion"].rpartition("/")[0]
+    home, line = str(meta.get("namespace") or ""), document.place("").line
+    first = lines.setdefault((group, content["kind"], home, meta["name"]), line)
+    if first != line:
+        name = "/".join(filter(None, (home, meta["name"])))
+        text = f"{content['kind']} {name} is in this file already, in line {first}: kubectl would apply the last"
+        raise invalid(document.place(""), text)
 
 
 def _in_words(error: MarkedYAMLError, text: str) -> str:
     """Say a reader's complaint for who wrote the file."""
     problem, mark = str(error.problem or error.context), error.problem_mark
     lines = text.splitlines()
+    if "<stream end>" in problem or "end of stream" in problem:
+        return "the file ends before a bracket or a quote is closed"
     if mark is None or mark.line >= len(lines):
         return problem
     if lines[mark.line][mark.column : mark.column + 1] == "\t":
@@ -142,7 +194,22 @@ def _unlisted(path: Path, marked: Any) -> Iterator[Document]:
             yield from _unlisted(path, item)
         return
     content: Object = _plain(marked)
-    yield Document(path, content, marked)
+    document = Document(path, content, marked)
+    for json_path, wants in _SHAPE.items():
+        _refuse_other_than(document, marked, json_path, wants)
+    yield document
+
+
+def _refuse_other_than(document: Document, marked: CommentedMap, json_path: str, wants: str) -> None:
+    """Refuse what is there and is no `wants`: the API server reads the head of an object before all else."""
+    value: Any = marked
+    for name in json_path.split("."):
+        value = value.get(name) if isinstance(value, CommentedMap) else None
+    kind = next((words for type_, words in _TYPES if isinstance(value, type_)), "")
+    if value is not None and kind != wants:
+        advice = "; quote it" if kind in _QUOTED else ""
+        text = f"{json_path}: wants {wants}, found {kind or 'something else'}{advice}"
+        raise invalid(document.place(json_path), text)
 
 
 def objects_in(folder: Path, names: str) -> list[Object]:
@@ -156,11 +223,16 @@ def _text(path: Path) -> str:
         data = path.read_bytes()
         if len(data) > _SIZE_LIMIT_BYTES:
             raise invalid(path, "larger than 1 MiB, which no API server accepts")
-        return data.decode()
+        if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            raise invalid(path, "this is UTF-16: save it as UTF-8")
+        text = data.decode()
     except OSError as error:
         raise invalid(path, f"cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        raise invalid(path, f"not UTF-8 at byte {error.start}") from error
+        raise invalid(path, f"no text: not UTF-8 at byte {error.start}") from error
+    if "\0" in text:
+        raise invalid(path, f"no text: a zero byte at byte {data.index(0)}")
+    return text
 
 
 def _refuse_aliases(path: Path, text: str) -> None:

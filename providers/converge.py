@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import assert_never
+from typing import Any, assert_never
 
 import msgspec
 
 from providers.managed import Change, Class, Observed, Queue, SpecT, describe
-from providers.plan import Plan, Refuse, Rest, Scene, Settled, Update, Wait
+from providers.plan import Desired, Plan, Refuse, Rest, Scene, Settled, Update, Wait
 
 _LATER = timedelta(minutes=1)
 _MOST_NAMED = 5
@@ -34,7 +34,7 @@ def converge(scene: Scene[SpecT], observed: Observed[SpecT]) -> Plan:
     held = tuple(change for change in scene.changes if change not in now)
     losses = tuple(one for one in held if one.kind is Class.LOSS and one.veto is None and not _agreed(scene, one))
     why = _braked(scene, held, edited=edited) or _why_held(
-        held, in_the_way, (losses, _given_before(scene, losses)), edited=edited
+        desired, held, in_the_way, (losses, _given_before(scene, losses)), edited=edited
     )
     # What is sent now may empty the cloud's queue a little later: nothing is put there before that has settled.
     empties = any(_empties_the_queue(change) for change in now)
@@ -140,6 +140,7 @@ def _may_queue(scene: Scene[SpecT], change: Change) -> bool:
 
 
 def _why_held(
+    desired: Desired[Any],
     held: tuple[Change, ...],
     in_the_way: tuple[str, ...],
     to_agree: tuple[tuple[Change, ...], str],
@@ -158,10 +159,8 @@ def _why_held(
         )
         return Wait("PendingChangesInTheWay", text, _LATER, held=held)
     if losses:
-        consent = ", ".join(f"{change.shown}={describe(change.want)}" for change in losses)
-        text = (
-            f"this would lose data; to agree annotate the managed resource fairlead.dev/consent={consent}{given_before}"
-        )
+        consent = desired.consent_command(*(f"{change.shown}={describe(change.want)}" for change in losses))
+        text = f"{differences(losses)}: this cannot be taken back, or loses data. To agree: {consent}{given_before}"
         return Refuse("HeldChange", text, held)
     if vetoed:
         reason, text = vetoed[0]

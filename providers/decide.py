@@ -96,9 +96,9 @@ def _absent(scene: Scene[SpecT]) -> Plan:  # noqa: PLR0911 - each return is a ro
         one = foreign[0]
         return Refuse(
             "PredecessorFound",
-            f"{one.name} (incarnation {one.incarnation}) was made for the same claim under another identity; annotate"
-            f" the managed resource fairlead.dev/adopt={one.incarnation} to take it over, or the claim"
-            " fairlead.dev/adopt=none for a new one beside it",
+            f"{one.name} (incarnation {one.incarnation}) was made for the same claim under another identity; to take it"
+            f" over: {desired.adopt_command(one.incarnation)}; for a new one beside it annotate the claim"
+            " fairlead.dev/adopt=none",
         )
     if bounds.limit_reached:
         return Refuse("LimitReached", bounds.limit_reached)
@@ -118,9 +118,8 @@ def _lost(scene: Scene[SpecT], lost: str) -> Plan:
     return Refuse(
         "DatabaseLost",
         f"database {scene.marks.external_name} (incarnation {lost}) is gone and was not deleted by Fairlead; {backup};"
-        " nothing is made in its place. Restore it under its name, or annotate the managed resource"
-        f" fairlead.dev/consent=recreate={lost} to start with an empty one"
-        f"{scene.desired.consent.again('recreate', lost)}",
+        " nothing is made in its place. Restore it under its name; or, to start with an empty one:"
+        f" {scene.desired.consent_command(f'recreate={lost}')}{scene.desired.consent.again('recreate', lost)}",
     )
 
 
@@ -169,8 +168,8 @@ def _replaced(scene: Scene[SpecT], observed: Observed[SpecT]) -> Plan:
     return Refuse(
         "Replaced",
         f"{observed.name} is not the database that was Ready before: incarnation {observed.incarnation} instead of"
-        f" {scene.marks.incarnation}; it is only read. Put the former one back, or annotate the managed"
-        f" resource fairlead.dev/adopt={observed.incarnation}{again}",
+        f" {scene.marks.incarnation}; it is only read. Put the former one back; or, to go on with this one:"
+        f" {scene.desired.adopt_command(observed.incarnation)}{again}",
     )
 
 
@@ -184,11 +183,19 @@ def _adopt(scene: Scene[SpecT], observed: Observed[SpecT]) -> Plan:
             return Refuse("AdoptionRefused", "the ProviderConfig has no allowAdoption; ask the platform team")
         return Adopt(observed.incarnation)
     whose = f"it belongs to {found}" if found is not None else "it carries no owner's tag"
+    lacking = [] if allowed else ["set allowAdoption in the ProviderConfig"]
+    if scene.desired.observe_only:
+        lacking.append("set managementPolicy: Manage")
+    is_shown = allowed and not scene.desired.observe_only
     # What adoption would change is told to whoever may adopt, so that it can be read first.
-    return Refuse("NotOwned", f"database {observed.name} exists and was not made for this resource: {whose}; nothing is"
-                  " changed. Choose another name, or adopt it: allowAdoption in the ProviderConfig, and on the managed"
-                  f" resource fairlead.dev/adopt={observed.incarnation}",
-                  scene.changes if allowed and not scene.desired.observe_only else ())  # fmt: skip
+    preview = "; status.drift lists what that changes" if is_shown and scene.changes else ""
+    steps = ", ".join((*lacking, scene.desired.adopt_command(observed.incarnation)))
+    return Refuse(
+        "NotOwned",
+        f"{observed.name} exists and was not made for this resource: {whose}; nothing is changed. Choose"
+        f" another name; or, to take it over: {steps}{preview}",
+        scene.changes if is_shown else (),
+    )
 
 
 def _deletion(scene: Scene[SpecT]) -> Plan:  # noqa: PLR0911 - each return is a row of the table

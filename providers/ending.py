@@ -31,7 +31,7 @@ class Ending(Generic[SpecT, ConfigT]):
             fence = await self._writing.intend(snapshot, plan, out)
             await account_of(snapshot).cloud.release(snapshot.target, observed, fence)
         how = "marked released" if plan.mark else "untouched"
-        out.events.append(Said("Normal", "LetGo", f"database {snapshot.target.name} stays and works, {how}"))
+        out.events.append(Said("Normal", "LetGo", f"{snapshot.noun} {snapshot.target.name} stays and works, {how}"))
         limiter.orphans.let_go(_config_of(snapshot), snapshot.target.name, snapshot.target.owner)
         await self._finish(snapshot, out, keep_secret=True)
 
@@ -44,7 +44,9 @@ class Ending(Generic[SpecT, ConfigT]):
             )
         fence = await self._writing.intend(snapshot, plan, out)
         if snapshot.observed is not None:
-            out.events.append(Said("Normal", "DeleteRequested", f"{plan.policy.value} of database {target.name}"))
+            # Of what holds no data nothing is kept.
+            how = plan.policy.value if self._provider.stateful else Policy.DELETE.value
+            out.events.append(Said("Normal", "DeleteRequested", f"{how} of {snapshot.noun} {target.name}"))
         out.operation = await cloud.delete(target, snapshot.observed, plan.policy, fence)
         if out.operation is not None or (self._provider.slow and self._provider.stateful):
             return
@@ -57,7 +59,7 @@ class Ending(Generic[SpecT, ConfigT]):
         for _ in range(2):
             out.fresh = await cloud.observe(target)
             if isinstance(out.fresh, Present) or (isinstance(out.fresh, Absent) and out.fresh.remains):
-                raise Transient(f"database {target.name} is still there after its deletion")
+                raise Transient(f"{snapshot.noun} {target.name} is still there after its deletion")
         limiter.orphans.gone(_config_of(snapshot), target.name)
 
     async def finish(self, snapshot: Snapshot[SpecT], out: Outcome[SpecT], limiter: Limiter) -> None:

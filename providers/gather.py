@@ -23,6 +23,7 @@ from providers.reading import Intent, status_of
 from providers.references import References
 from providers.settings import Settings
 from providers.snapshot import Snapshot, differences, unknown_of
+from runtime import kubectl
 from runtime.cache import Cache, Informer
 from runtime.errors import Blocked, Failure, NotFound, Terminal
 from runtime.kube import Kube, Selection
@@ -131,6 +132,7 @@ class Gatherer(Generic[SpecT, ConfigT]):
             observe_only=envelope.management_policy == "Observe",
             correct_drift=envelope.drift_policy == "Correct",
             apply_now=envelope.maintenance.apply == "Immediate",
+            address=kubectl.address_of(self._provider.resource.kind, key_of(obj)),
         )
 
     async def _lifecycle(self, obj: Object, envelope: Envelope, identity: Identity, now: datetime) -> Lifecycle:

@@ -7,8 +7,12 @@ from datetime import datetime, timedelta
 from enum import Enum
 from typing import Generic, TypeAlias
 
-from providers.identity import Owner
+from providers.identity import PREFIX, Owner
 from providers.managed import Change, Found, Marks, Observation, SpecT
+from runtime import kubectl
+
+CONSENT = PREFIX + "consent"
+ADOPT = PREFIX + "adopt"
 
 
 class Policy(Enum):
@@ -61,7 +65,7 @@ class Consent:
 
 @dataclass(frozen=True, slots=True)
 class Desired(Generic[SpecT]):
-    """What one managed resource asks for."""
+    """What one managed resource asks for; `address` is the resource as kubectl takes it, for messages."""
 
     spec: SpecT
     spec_hash: str
@@ -72,6 +76,19 @@ class Desired(Generic[SpecT]):
     observe_only: bool = False
     correct_drift: bool = False
     apply_now: bool = False
+    address: str = field(kw_only=True)
+
+    def consent_command(self, *entries: str) -> str:
+        """Return the command that agrees to these entries (`<path>=<value>`) beside those that are there already."""
+        present = tuple(f"{path}={value}" for path, value in self.consent.values)
+        others = any(path != "adopt" for path, _ in self.consent.used)
+        value = ",".join(dict.fromkeys((*present, *entries)))
+        return kubectl.annotate(self.address, CONSENT, value, overwrites=bool(present) or others)
+
+    def adopt_command(self, incarnation: str) -> str:
+        """Return the command that has a database taken over."""
+        before = self.consent.adopt or any(path == "adopt" for path, _ in self.consent.used)
+        return kubectl.annotate(self.address, ADOPT, incarnation, overwrites=bool(before))
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,17 +10,15 @@ from typing import Any
 import msgspec
 
 from providers.envelope import Envelope
-from providers.identity import PREFIX
+from providers.identity import CLAIM_NAME, PREFIX
 from providers.managed import Converged, Keys, Marks
-from providers.plan import Consent, Policy
+from providers.plan import ADOPT, CONSENT, Consent, Policy
 from runtime.objects import Object, annotations_of, finalizers_of, uid_of
 
 EXTERNAL_NAME = PREFIX + "external-name"
 INCARNATION = PREFIX + "incarnation"
 ACCOUNT = PREFIX + "account"
 TEARDOWN = PREFIX + "teardown"
-CONSENT = PREFIX + "consent"
-ADOPT = PREFIX + "adopt"
 PAUSED = PREFIX + "paused"
 PAUSED_REASON = PREFIX + "paused-reason"
 REQUESTED_AT = PREFIX + "reconcile-requested-at"
@@ -112,7 +110,9 @@ def paused(obj: Object, now: datetime) -> str:
     if value in {"", "false"} or (until is not None and until <= now):
         return ""
     reason = annotations.get(PAUSED_REASON, "no reason given")
-    return f"paused {'until ' + value if until is not None else 'until lifted'}: {reason}"[:400]
+    claim = annotations.get(CLAIM_NAME, "")
+    whose = f" (with its claim {claim}, which says by whom and when)" if claim else ""
+    return f"paused {'until ' + value if until is not None else 'until lifted'}{whose}: {reason}"[:400]
 
 
 def pause_left(obj: Object, now: datetime) -> timedelta | None:

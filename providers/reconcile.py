@@ -170,7 +170,7 @@ class Reconciler(Generic[SpecT, ConfigT]):
             unknown = unknown_of(failure)
             verdict = Verdict(unknown.reason, unknown.message)
         if isinstance(plan, Destroy) and failure is None:
-            verdict = Verdict("Deleting", "the database is taken away")
+            verdict = Verdict("Deleting", f"the {snapshot.noun} is taken away")
         status = status_after(snapshot, verdict, outcome, self._settings, now)
         self._tell_stalled(snapshot, outcome.obj, verdict, status)
         await self._write(outcome, status)

@@ -58,7 +58,7 @@ def _of_plan(snapshot: Snapshot[Any], plan: Plan) -> Verdict:  # noqa: PLR0911 -
         ):
             return Verdict(reason, message, held)
         case Create():
-            return Verdict("Creating", "the database is being made")
+            return Verdict("Creating", f"the {snapshot.noun} is being made")
         case Update(held=Rest() | Refuse() | Wait() as held):
             return Verdict(held.reason, held.message, held.held)
         case Update(changes=changes):
@@ -73,8 +73,7 @@ def _of_plan(snapshot: Snapshot[Any], plan: Plan) -> Verdict:  # noqa: PLR0911 -
         case Settled() if isinstance(snapshot.step, Missing):
             return Verdict(
                 "PasswordUnknown",
-                f"the credentials Secret {_what_happened(snapshot)} and the password is found nowhere;"
-                f" {_way_to_another(snapshot)}",
+                f"{_why_unknown(snapshot)}; {_way_to_another(snapshot)}",
             )
         case _:
             return Verdict()
@@ -92,8 +91,14 @@ def _login_refused(snapshot: Snapshot[Any]) -> str:
     )
 
 
-def _what_happened(snapshot: Snapshot[Any]) -> str:
-    return f"holds what Fairlead did not write ({', '.join(snapshot.foreign)})" if snapshot.foreign else "was lost"
+def _why_unknown(snapshot: Snapshot[Any]) -> str:
+    if snapshot.foreign:
+        keys = ", ".join(snapshot.foreign)
+        return f"the credentials Secret holds what Fairlead did not write ({keys}) and the password is found nowhere"
+    if status_of(snapshot.obj).get("connection"):
+        return "the credentials Secret was lost and the password is found nowhere"
+    # Taken over with a login that was there before.
+    return f"Fairlead does not know the password of the login {_login_of(snapshot)}".rstrip()
 
 
 def _login_of(snapshot: Snapshot[Any]) -> str:
@@ -103,7 +108,10 @@ def _login_of(snapshot: Snapshot[Any]) -> str:
 def _way_to_another(snapshot: Snapshot[Any]) -> str:
     if snapshot.given:
         return "change the password in the Secret that passwordSecretRef names"
-    return "set passwordRotation.token to a new value for a new password"
+    return (
+        "whoever knows it names a Secret with it in passwordSecretRef of the managed resource; or set"
+        " passwordRotation.token to a new value for a new password"
+    )
 
 
 def _rotating(snapshot: Snapshot[Any]) -> Verdict:
@@ -172,9 +180,9 @@ def _conditions(snapshot: Snapshot[Any], outcome: Outcome[Any], verdict: Verdict
         # The deadline is each state's own: the next one begins anew.
         old = [condition for condition in old if condition.get("type") != "Reconciling"]
     works = _works(snapshot, outcome) and reason in _ASIDE
-    found = [_ready(obj, verdict, Kind.FINE if works and not verdict.unusable else kind, generation)]
+    found = [_ready(snapshot, obj, verdict, Kind.FINE if works and not verdict.unusable else kind)]
     if kind is Kind.FINE:
-        found.append(Condition("Synced", "True", "InSync", "the database is as it was asked for", generation))
+        found.append(Condition("Synced", "True", "InSync", f"the {snapshot.noun} is as it was asked for", generation))
         return merge(old, found, now)
     synced: Literal["True", "False"] = "True" if reason == "ObserveOnly" else "False"
     found.append(Condition("Synced", synced, reason, message, generation))
@@ -212,9 +220,11 @@ def _overdue(snapshot: Snapshot[Any], obj: Object, verdict: Verdict, now: dateti
     return since is not None and now - since >= deadline_of(verdict.reason, snapshot.deadline)
 
 
-def _ready(obj: Object, verdict: Verdict, kind: Kind, generation: int) -> Condition:
+def _ready(snapshot: Snapshot[Any], obj: Object, verdict: Verdict, kind: Kind) -> Condition:
+    generation = generation_of(obj)
     if kind is Kind.FINE:
-        return Condition("Ready", "True", "Available", "the database is there and its password works", generation)
+        works = " and its password works" if snapshot.scene.bounds.stateful else ""
+        return Condition("Ready", "True", "Available", f"the {snapshot.noun} is there{works}", generation)
     message = verdict.message[:LONGEST_MESSAGE]
     known = find(obj, "Ready")
     if kind is Kind.NOT_READY or verdict.unusable or verdict.reason in UNUSABLE or known is None:

@@ -51,6 +51,11 @@ class Snapshot(Generic[SpecT]):
                 return None
 
     @property
+    def noun(self) -> str:
+        """What people call what is made: `database`, or the kind where it holds no data."""
+        return "database" if self.scene.bounds.stateful else str(self.obj["kind"])
+
+    @property
     def deadline(self) -> timedelta | None:
         """What the cloud's present state may take; None where none is seen."""
         if self.observed is not None:

@@ -13,6 +13,7 @@ import urllib.request
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 import msgspec
@@ -197,7 +198,10 @@ class SessionSource:
             return configuration
         there = [path for path in self._kubeconfigs if path.is_file()]
         if not there:
-            raise ConfigException(f"kubeconfig {os.pathsep.join(map(str, self._kubeconfigs))} does not exist")
+            named = os.pathsep.join(map(str, self._kubeconfigs))
+            if any(path.is_dir() for path in self._kubeconfigs):
+                raise ConfigException(f"{named} is a folder, no kubeconfig")
+            raise ConfigException(f"kubeconfig {named} does not exist")
         # The loader below fails in many ways on a file of another shape, or one in the middle of a write.
         context = _context_in([_kubeconfig_in(path) for path in there], self._context)
         await load_kube_config(
@@ -225,10 +229,22 @@ def _kubeconfigs_of_environment() -> tuple[Path, ...]:
 
 
 def _kubeconfig_in(path: Path) -> _KubeConfig:
+    """Read a kubeconfig as far as we look into it. Raises ConfigException that says why a file is none."""
     try:
-        return msgspec.yaml.decode(path.read_bytes(), type=_KubeConfig)
-    except msgspec.DecodeError as error:
-        raise ConfigException(f"{path}: {' '.join(str(error).split())}") from error
+        return msgspec.convert(_object_in(path.read_bytes()), _KubeConfig)
+    except UnicodeDecodeError as error:
+        raise ConfigException(f"{path} is no kubeconfig: no text, not UTF-8 at byte {error.start}") from error
+    except (msgspec.DecodeError, msgspec.ValidationError) as error:
+        raise ConfigException(f"{path} is no kubeconfig: {' '.join(str(error).split())}") from error
+
+
+def _object_in(data: bytes) -> Any:
+    content = msgspec.yaml.decode(data.decode())
+    if content is None:
+        raise msgspec.ValidationError("it is empty")
+    if not isinstance(content, dict):
+        raise msgspec.ValidationError(f"wants an object, found {'a list' if isinstance(content, list) else 'a text'}")
+    return content
 
 
 def _context_in(files: Sequence[_KubeConfig], wanted: str) -> str:

@@ -34,7 +34,7 @@ _SHUT = frozenset({
 })  # fmt: skip
 _ADVICE = _FAILED | {
     "stopped": "start it",
-    "storage-full": "give it more storage",
+    "storage-full": "raise storageGiB of the claim (allocatedStorage of the instance)",
     "incompatible-parameters": "correct its parameters or give it another parameter group, then reboot it",
 }
 NEVER_WORKED = frozenset({*_FAILED, "incompatible-parameters"})

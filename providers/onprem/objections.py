@@ -12,24 +12,40 @@ from collections.abc import Iterator
 from providers.onprem.models import Offers, PostgresDatabaseParameters, ProviderConfigSpec, Requirements
 from providers.onprem.statements import SETTABLE
 
+_LONGEST_LIST = 200
 _ASK = "leave it out, or ask the platform team to have offers.{} say so once the server has it"
 
 
 def objection(spec: PostgresDatabaseParameters, major: int, config: ProviderConfigSpec) -> tuple[str, str] | None:
-    """Return reason and sentence when this server, of this major version, cannot serve the spec."""
+    """Return reason and sentence when this server, of this major version, cannot serve the spec: all that is wrong."""
+    reason, texts = "InvalidValue", list(_refusals(spec, config))
     if spec.version is not None and spec.version != str(major):
-        return "UnsupportedVersion", f"the server runs PostgreSQL {major}, not {spec.version}; ask for {major}"
+        reason = "UnsupportedVersion"
+        texts.insert(0, f"the server runs PostgreSQL {major}, not {spec.version}; ask for {major}")
+    return (reason, ". Also: ".join(texts)) if texts else None
+
+
+def _refusals(spec: PostgresDatabaseParameters, config: ProviderConfigSpec) -> Iterator[str]:
     foreign = sorted(set(spec.extensions or ()) - set(config.extensions))
     if foreign:
-        offered = ", ".join(sorted(config.extensions))[:200] or "none"
-        return "InvalidValue", f"extension {foreign[0]} is not allowed here; allowed: {offered}"
+        offered = ", ".join(sorted(config.extensions))[:_LONGEST_LIST] or "none"
+        yield (
+            f"{_listed('extension', foreign)} not allowed here; allowed: {offered}; leave out what is not, or ask the"
+            " platform team to add it to `extensions` of the ProviderConfig"
+        )
     unknown = sorted(set(spec.parameters or ()) - SETTABLE)
     if unknown:
         near = ", ".join(difflib.get_close_matches(unknown[0], SETTABLE, 3))
-        which = f"; near it: {near}" if near else ""
-        return "InvalidValue", f"parameter {unknown[0]} may not be set here{which}; the on-prem page lists what may"
+        which = f"; near {unknown[0]}: {near}" if near else ""
+        yield f"{_listed('parameter', unknown)} not to be set here{which}; the on-prem page lists what may"
     unmet = tuple(_unmet(spec.requirements or Requirements(), config.offers))
-    return ("InvalidValue", f"this server cannot promise {'; nor '.join(unmet)}") if unmet else None
+    if unmet:
+        yield f"this server cannot promise {'; nor '.join(unmet)}"
+
+
+def _listed(what: str, names: list[str]) -> str:
+    text = ", ".join(names)[:_LONGEST_LIST]
+    return f"{what} {text} is" if len(names) == 1 else f"{what}s {text} are"
 
 
 def _unmet(asked: Requirements, offers: Offers) -> Iterator[str]:

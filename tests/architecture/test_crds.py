@@ -87,6 +87,22 @@ def _is_unbounded(field: Schema) -> bool:
             return False
 
 
+def _printed(crd: Mapping[str, Any]) -> list[tuple[str, str]]:
+    (version,) = crd["spec"]["versions"]
+    columns = [(each["name"], each["jsonPath"]) for each in version["additionalPrinterColumns"]]
+    return [each for each in columns if ".conditions[" in each[1] and each[0] != "Message"]
+
+
+@each_crd
+def test_kubectl_shows_first_what_speaks_against_an_object(crd: Mapping[str, Any]) -> None:
+    """kubectl prints the first match: Ready comes before Synced, so the reason is that of whichever is False."""
+    assert _printed(crd) == [
+        ("Ready", '.status.conditions[?(@.type=="Ready")].status'),
+        ("Synced", '.status.conditions[?(@.type=="Synced")].status'),
+        ("Reason", '.status.conditions[?(@.status=="False")].reason'),
+    ]
+
+
 @each_crd
 def test_status_starts_unobserved(crd: Mapping[str, Any]) -> None:
     """A waiter (kstatus, Flux, Argo CD) must not take an object for current that no controller has seen."""

@@ -196,7 +196,7 @@ def test_environment_variables_are_on_the_page() -> None:
 def test_make_targets_are_on_the_page() -> None:
     makefile = (tree.ROOT / "Makefile").read_text(encoding="utf-8")
     (item,) = [each for each in _section(9).split("\n- ") if each.startswith("make:")]
-    offered = set(re.findall(r"^([a-z]+):[^#]*## ", makefile, re.MULTILINE))
+    offered = set(re.findall(r"^([a-z0-9]+):[^#]*## ", makefile, re.MULTILINE))
 
     assert offered == tree.words(item) - _promised(item) - {"RECORDINGS"}
 

@@ -53,6 +53,7 @@ def test_what_a_kind_goes_without_is_a_remark(tmp_path: Path, capsys: pytest.Cap
 def test_all_that_is_missing_is_named_with_its_place(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lacking = API.cache_crd()
     version = lacking["spec"]["versions"][0]
+    lacking["metadata"]["name"] = "lacking.cache.example.org"
     del version["subresources"]
     del version["schema"]["openAPIV3Schema"]["properties"]["status"]["properties"]["inventory"]
     path = _file(tmp_path, API.cache_crd(), lacking)

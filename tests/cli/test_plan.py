@@ -177,6 +177,32 @@ def test_a_namespace_beside_a_claim_gives_its_labels_to_the_choice(
     assert (code, "web/orders by team" in out) == (Exit.DIFFERENCES, True), out + errors
 
 
+@pytest.mark.parametrize(
+    ("bound", "chosen"),
+    [
+        ("orders-connection", "orders-new"),
+        ("orders-connection", ""),
+        ("orders-old", ""),
+        ("orders-new", "orders-new"),
+        ("", "orders-new"),
+    ],
+    ids=["a new name", "the usual name", "back to the usual name", "the name it has", "none was published yet"],
+)
+def test_a_connection_secret_that_goes_for_its_new_name_is_said_beforehand(
+    cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str], bound: str, chosen: str
+) -> None:
+    moves = bound not in {"", chosen or "orders-connection"}
+    _compose(cluster, limit="10")
+    live = cluster.objects[CLAIMS, Key("shop", "orders")]
+    live["status"] |= {"binding": {"name": bound}} if bound else {}
+    spec = {"version": "16", "size": "small"} | ({"connectionSecretName": chosen} if chosen else {})
+    edited = {"apiVersion": CLAIMS.api_version, "kind": CLAIMS.kind, "metadata": {"name": "orders"}, "spec": spec}
+    code, out, _ = _plan(capsys, _write(tmp_path, edited))
+
+    said = f"Secret {bound} is deleted as soon as Secret {chosen or 'orders-connection'} is there"
+    assert (code == Exit.DESTROYS, said in out) == (moves, moves), out
+
+
 @pytest.mark.parametrize("refused", ["list compositions", "list customresourcedefinitions", "get configmaps"])
 def test_who_may_not_read_what_a_plan_needs_is_told_the_role(
     cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str], refused: str

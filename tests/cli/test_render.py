@@ -120,7 +120,9 @@ def _indented(document: str) -> str:
 
 def test_faults_of_all_claims_are_told_at_once(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     bad = CLAIM.replace("small", "tiny")
-    (files / "claim.yaml").write_text(f"{bad}---\n{CLAIM}---\n{bad}")
+    (files / "claim.yaml").write_text(
+        f"{bad}---\n{CLAIM.replace('orders', 'good')}---\n{bad.replace('orders', 'worse')}"
+    )
 
     assert run(["render", str(files / "claim.yaml")]) == 2
 
@@ -241,7 +243,7 @@ CASES = (
         "PostgreSQLInstance",
         "PostgresInstance",
         "claim.yaml:2:1:",
-        "PostgresInstance is no kind of claim; there is PostgreSQLInstance, did you mean 'PostgreSQLInstance'?",
+        "PostgresInstance is no kind of claim; did you mean 'PostgreSQLInstance'?",
     ),
     Case("a claim without a name", "claim", "  name: orders\n", "", "claim.yaml:3:1:", "metadata.name is missing"),
     Case("no claim", "claim", CLAIM, "", "claim.yaml:", "holds no claim"),

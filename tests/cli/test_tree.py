@@ -146,6 +146,21 @@ PostgreSQLInstance/orders     False   CompositionNotFound   6m    composition po
 """,
     ),
     Case(
+        "a pause is the claim's, which says by whom; its children follow it",
+        claim(READY[0], condition("Synced", "False", "Paused", "paused by kubectl at 11:55: disk exchange")),
+        Exit.DONE,
+        """
+NAME                                    READY   REASON              AGE   EXTERNAL
+PostgreSQLInstance/orders               True    Paused              6m    composition postgres-onprem  <- first cause
+│   paused by kubectl at 11:55: disk exchange
+│   next move: a person's, when they like
+│   more: fairlead explain Paused
+├─ PostgresDatabase/orders-database-x   True    Paused              5m    orders_x
+└─ Secret/orders-connection             -       not published yet   -
+""",
+        (child(READY[0], condition("Synced", "False", "Paused", "paused until lifted: disk exchange")),),
+    ),
+    Case(
         "what is being made is not ready, and nobody's move",
         claim(*CREATING),
         Exit.NOT_READY,

@@ -71,7 +71,7 @@ CASES = {
     "a misspelt field of a managed resource": Case(
         MANAGED.replace("username", "usrname"), 2, "unknown field 'usrname', did you mean 'username'?"
     ),
-    "nothing at all": Case("", 2, "holds no document"),
+    "nothing at all": Case("", 2, "is empty, or holds comments alone"),
     "no kind of claim": Case(CLAIM.replace("PostgreSQLInstance", "MySQLInstance"), 2, "is no kind of claim"),
     "a misspelt field of a child": Case(
         COMPOSITION.replace("connectionLimit", "conectionLimit"), 2, "did you mean 'connectionLimit'?"

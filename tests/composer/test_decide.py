@@ -187,7 +187,7 @@ def test_what_holds_data_is_held_and_the_consent_named() -> None:
     assert not [step for step in plan.steps if isinstance(step, Remove)]
     (held,) = plan.causes
     assert held.reason == "HeldDeletion"
-    assert "fairlead.dev/consent: database=child-uid" in held.message
+    assert "fairlead.dev/consent=database=child-uid`" in held.message
 
 
 @pytest.mark.parametrize(
@@ -207,6 +207,22 @@ def test_consent_is_for_one_uid(consent: str, goes: bool) -> None:  # noqa: FBT0
     removed = [(step.word, step.policy) for step in plan.steps if isinstance(step, Remove)]
 
     assert removed == ([("child-uid/Snapshot", "Snapshot")] if goes else [])
+
+
+@pytest.mark.parametrize(
+    ("before", "command", "entries"),
+    [
+        ("", "kubectl annotate", "database=child-uid"),
+        ("settings=x", "kubectl annotate --overwrite", "settings=x,database=child-uid"),
+    ],
+    ids=["first", "beside another, which stays"],
+)
+def test_the_consent_is_a_command_to_be_typed(before: str, command: str, entries: str) -> None:
+    owner = claim(annotations={names.CONSENT: before} if before else {})
+    what = rendered(child(desired("settings", SETTINGS), "settings"))
+    (held,) = decide(view(DATABASE_KNOWN, SETTINGS_KNOWN, of=owner), what, now=NOW).causes
+
+    assert f"`{command} postgresqlinstance/orders -n shop fairlead.dev/consent={entries}`" in held.message
 
 
 def test_a_child_of_another_kind_in_the_same_place_is_held_and_not_doubled() -> None:

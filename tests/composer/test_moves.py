@@ -179,7 +179,7 @@ def test_a_way_back_that_takes_data_away_is_held_until_consent() -> None:
     (why,) = held_on_way_back(view(_HELD), back, "c-old")
 
     assert why.reason == "HeldDeletion"
-    assert "fairlead.dev/consent: database=child-uid" in why.message
+    assert "fairlead.dev/consent=database=child-uid`" in why.message
     consented = claim(annotations={names.CONSENT: "database=child-uid"})
     assert held_on_way_back(view(_HELD, of=consented), back, "c-old") == ()
 

@@ -44,4 +44,4 @@ def test_the_sentence_names_the_object_and_the_way_out() -> None:
     plan = decide(replace(view(), predecessors=(LEFT,)), WANTED, now=NOW)
 
     assert LEFT.entry.name in plan.causes[0].message
-    assert "fairlead.dev/adopt: none" in plan.causes[0].message
+    assert "fairlead.dev/adopt=none`" in plan.causes[0].message

@@ -16,6 +16,7 @@ from composer.choose import Revision
 from composer.connect import connect
 from composer.connection import Origin, Secretly, SecretRef, Wanted, wanted
 from composer.models import CompositionSpec
+from composer.outcomes import Note
 from composer.prepare import Prepared
 from composer.render import Rendered
 from composer.secrets import Publication, Publisher
@@ -247,23 +248,28 @@ def test_the_connection_secret_of_the_former_name_goes_once_the_new_one_is_there
     }
     owner = claim(connectionSecretName="renamed", status={"binding": {"name": "former"}, "connectionHash": "old"})
 
-    async def scene() -> tuple[str, bool, list[tuple[str, str]]]:
+    async def scene() -> tuple[str, bool, list[tuple[str, str]], list[Note]]:
         at = _Scene()
         meta = {"labels": {names.CLAIM_LABEL: label}}
         at.kube.put(SECRETS, former.name, namespace="shop", metadata=meta, type=type_, data=_encoded(password="old"))
         seen = view(Known(entry(), source, DATABASE), of=owner)
         what = rendered(child(desired(), ready=True), connection={"from": "database"})
         # A process that stops before the status is written does it once more.
-        await connect(at.publisher, seen, _prepared(what))
+        first = await connect(at.publisher, seen, _prepared(what))
         connected = await connect(at.publisher, seen, _prepared(what))
         assert connected.causes == ()
         assert (SECRETS, Key("shop", "renamed")) in at.kube.objects
-        return connected.secret, (SECRETS, former) in at.kube.objects, at.kube.writes
+        moved = [each for each in (*first.notes, *connected.notes) if each.reason == "ConnectionMoved"]
+        return connected.secret, (SECRETS, former) in at.kube.objects, at.kube.writes, moved
 
-    secret, stays, writes = run(scene())
+    secret, stays, writes, moved = run(scene())
 
     assert (secret, stays) == ("renamed", is_left)
     assert {verb for verb, _ in writes} == ({"create"} if is_left else {"create", "delete"})
+    # Who uses the former one is told once, by both names.
+    assert [("former is deleted" in each.message, "renamed" in each.message, each.is_warning) for each in moved] == (
+        [] if is_left else [(True, True, True)]
+    )
 
 
 def test_a_connection_secret_that_keeps_its_name_is_not_deleted() -> None:

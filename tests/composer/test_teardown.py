@@ -251,6 +251,22 @@ def test_a_foreign_child_whose_label_alone_was_taken_off_is_not_gone(policy: Del
     assert not plan.done
 
 
+@pytest.mark.parametrize(
+    ("policy", "end"),
+    [
+        ("Orphan", "(Orphan); orders_x7 and its Secrets stay"),
+        ("Snapshot", "(Snapshot)"),
+        ("Delete", "(Delete)"),
+    ],
+)
+def test_a_deletion_says_what_stays_in_the_cloud(policy: DeletionPolicy, end: str) -> None:
+    stored = annotated(LIVE, **{"external-name": "orders_x7"})
+    (step,) = tear_down(_going(Known(entry(), stored, DATABASE)), policy).steps
+
+    assert isinstance(step, Remove)
+    assert step.why == f"the claim is being deleted {end}"
+
+
 def test_what_blocks_a_child_is_told() -> None:
     blocked = {
         **annotated(DYING, teardown="child-uid/Delete"),

@@ -11,13 +11,11 @@ import psycopg
 import pytest
 from ruamel.yaml import YAML
 
-from composer.connection import Published, Secretly, entries, of_contract, published, wanted
 from devcloud.onprem import OnPremServer
 from fairlead.psql import find_psql
 from providers.onprem.client import OnPremCloud
-from runtime.objects import Key
-from tests.composer.factories import claim
-from tests.postgres.conftest import FENCE, Where, credential
+from tests.postgres.conftest import Where
+from tests.support.mounted import mount
 
 _EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "application.yaml"
 
@@ -31,32 +29,7 @@ async def mounted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> Path:
     """The files of the Secret of a new database, in a home that has no certificates of its own."""
-    where = target()
-    await cloud.create(where, credential(where), FENCE)
-    connection = {
-        "host": onprem_server.host,
-        "port": onprem_server.port,
-        "database": where.name,
-        "username": where.active,
-        "sslmode": "verify-full",
-        "passwordRef": {"name": "kept", "key": "current", "hash": "h"},
-        "caRef": {"name": "kept", "key": "ca"},
-    }
-    child = {
-        "apiVersion": "onprem.fairlead.dev/v1alpha1",
-        "kind": "PostgresDatabase",
-        "metadata": {"name": "orders-database"},
-        "status": {"connection": connection},
-    }
-    reported = published(child)
-    assert isinstance(reported, Published)
-    secretly = Secretly(Key("shop", "orders-connection"), "claim-uid", owned=True)
-    want = wanted(claim(), {"from": "database"}, child, of_contract(reported), secretly)
-    kept = {"password": credential(where).password, "certificates": onprem_server.authority_pem.decode()}
-    folder = tmp_path / "db"
-    folder.mkdir()
-    for name, value in entries(want, kept).items():
-        (folder / name).write_text(value)
+    folder = await mount(cloud, onprem_server, target(), tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("PGSSLROOTCERT", raising=False)
     return folder

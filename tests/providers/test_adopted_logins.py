@@ -48,4 +48,8 @@ async def test_a_login_of_ours_whose_password_is_lost_keeps_it() -> None:
     world = await adopted(former)
 
     assert world.reason("Synced") == "PasswordUnknown"
+    message = world.condition("Synced")["message"]
+    assert "does not know the password of the login" in message
+    assert "passwordSecretRef" in message
+    assert "passwordRotation.token" in message
     assert world.cloud.toys["legacy"].passwords == former

@@ -132,7 +132,7 @@ async def test_a_loss_is_agreed_to_once() -> None:
     world.ask(size=0)
     await world.step()
     assert (world.reason("Stalled"), [toy.size for toy in cloud.toys.values()]) == ("HeldChange", [7])
-    assert "size=0 (the one that is there was used already" in str(world.get())
+    assert "size=0` (the one that is there was used already" in str(world.get())
 
 
 async def test_a_loss_that_was_agreed_to_and_cut_off_is_made_by_the_next_process() -> None:

@@ -23,7 +23,7 @@ class Spec(msgspec.Struct, frozen=True):
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 OWNER = Owner("home", "uid-1", "claim-1")
 SEEN = Observed("db", "one", OWNER, Phase.READY, Spec(), None, {}, state="available")
-DESIRED = Desired(Spec(), "edited", 2, OWNER)
+DESIRED = Desired(Spec(), "edited", 2, OWNER, address="toy/db -n team")
 MARKS = Marks("db", "one", "account", Converged(1, "before", "seen", 1))
 DRIFTED = replace(MARKS, converged=Converged(1, "edited", "seen", 1))
 

@@ -203,6 +203,20 @@ async def test_a_kind_without_data_goes_under_snapshot_as_under_delete() -> None
     assert (await world.settle(), world.get(), cloud.toys) == (1, None, {})
 
 
+async def test_a_kind_without_data_is_called_no_database(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World(cloud := _WithoutBackup(), provider=replace(provider_of(cloud), stateful=False))
+    events: list[str] = []
+    monkeypatch.setattr(world.events, "emit", lambda _, **event: events.append(f"{event['reason']} {event['message']}"))
+    world.ask(deletionPolicy="Snapshot")
+    await world.settle()
+    status = (world.get() or {})["status"]
+    world.delete()
+    await world.settle()
+
+    assert [one["message"] for one in status["conditions"]] == ["the Toy is there", "the Toy is as it was asked for"]
+    assert [text.rsplit(" ", 1)[0] for text in events if "Delete" in text] == ["DeleteRequested Delete of Toy"]
+
+
 @dataclass
 class _Unreachable(ToyCloud):
     """A cloud whose databases no login reaches."""

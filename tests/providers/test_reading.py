@@ -75,6 +75,12 @@ def test_a_pause_names_its_reason() -> None:
     assert "the rack moves" in reading.paused(obj({P + "paused": "true", P + "paused-reason": "the rack moves"}), NOW)
 
 
+def test_a_pause_that_came_with_the_claim_leads_to_who_set_it() -> None:
+    paused = reading.paused(obj({P + "paused": "true", P + "claim-name": "orders"}), NOW)
+
+    assert "with its claim orders, which says by whom and when" in paused
+
+
 def test_marks_are_read_from_either_place() -> None:
     names = {"external-name": "x", "incarnation": "7", "account": "a"}
     by_annotation = obj({P + key: value for key, value in names.items()})

@@ -197,6 +197,10 @@ class World:
         conditions = obj.get("status", {}).get("conditions", [])
         return next((str(one["reason"]) for one in conditions if one["type"] == kind), "")
 
+    def condition(self, kind: str = "Synced", name: str = "db") -> Object:
+        conditions = (self.get(name) or {})["status"]["conditions"]
+        return next(one for one in conditions if one["type"] == kind)
+
     async def step(self, name: str = "db") -> Result | Failure:
         self.feed()
         try:

@@ -99,14 +99,14 @@ async def test_a_foreign_database_that_somebody_deletes_is_not_replaced_by_an_em
 
         await system.api.delete(api.node.path(namespace, name))
         held = await system.until(api.cache, namespace, "orders", _not_ready("HeldDeletion"), limit_s=_LIMIT_S)
-        assert f"fairlead.dev/consent: node={uid}" in condition(held, "Stalled")["message"]
+        assert f"fairlead.dev/consent=node={uid}" in condition(held, "Stalled")["message"]
         await system.at_rest(for_s=2.0)
         assert (await _node(system, api, namespace))["metadata"]["finalizers"] == [_FINALIZER]
 
         # By force it goes all the same, and it is told that it is lost.
         await system.api.merge(api.node.path(namespace, name), {"metadata": {"finalizers": []}})
         lost = await system.until(api.cache, namespace, "orders", _not_ready("DatabaseLost"), limit_s=_LIMIT_S)
-        assert f"fairlead.dev/consent: node={uid}" in condition(lost, "Stalled")["message"]
+        assert f"fairlead.dev/consent=node={uid}" in condition(lost, "Stalled")["message"]
         await system.at_rest(for_s=2.0)
         assert await system.api.items(api.node.path(namespace)) == []
         assert audit.count(Match(user=COMPOSER, verbs=WRITES, resource="nodes", namespace=namespace)) == 0

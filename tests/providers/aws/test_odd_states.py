@@ -56,7 +56,7 @@ async def _steered(simulator: Served, cloud: RdsInstances, target: Where, status
 
 REFUSED = {
     "stopped": "start it",
-    "storage-full": "give it more storage",
+    "storage-full": "raise storageGiB of the claim (allocatedStorage of the instance)",
     "inaccessible-encryption-credentials": "KMS key",
     "inaccessible-encryption-credentials-recoverable": "KMS key",
     "incompatible-parameters": "reboot it",
@@ -110,7 +110,7 @@ def _scene(status: str, **spec: Any) -> tuple[Scene[RDSInstanceParameters], Seen
     where = target(**spec)
     seen = observed({**ANSWER, "DBInstanceStatus": status}, TAGS, where)
     changes = differences(PROVIDER, RDSInstanceSpec(for_provider=where.spec), where, seen, {})
-    desired = Desired(where.spec, "spec-2", 2, OURS, Lifecycle(held=True))
+    desired = Desired(where.spec, "spec-2", 2, OURS, Lifecycle(held=True), address="rdsinstance/db -n team")
     return Scene(desired, Present(seen), replace(MARKED, incarnation="db-ONE"), Bounds(), NOW, changes), seen
 
 

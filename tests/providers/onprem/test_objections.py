@@ -43,6 +43,29 @@ def test_what_a_server_cannot_serve_is_named(asked: dict[str, object], reason: s
     assert word in (found[1] if found else "")
 
 
+def test_all_that_a_server_cannot_serve_is_said_at_once() -> None:
+    asked = spec(
+        version="17",
+        extensions=["vector", "pg_trgm", "hstore"],
+        parameters={"search_path": "x", "work_mem": "1MB", "port": "1"},
+        requirements={"storageGiB": 600, "backupRetentionDays": 7},
+    )
+    found = objection(asked, 16, config(storageGiB=500))
+
+    assert found is not None
+    assert found[0] == "UnsupportedVersion"
+    for text in (
+        "runs PostgreSQL 16, not 17",
+        "extensions hstore, pg_trgm are not allowed here; allowed: vector",
+        "ask the platform team to add it to `extensions` of the ProviderConfig",
+        "parameters port, search_path are not to be set here",
+        "backup.retentionDays 7",
+        "storageGiB 600",
+    ):
+        assert text in found[1]
+    assert "work_mem" not in found[1]
+
+
 def test_the_page_lists_what_may_be_set() -> None:
     page = (Path(__file__).resolve().parents[3] / "docs" / "onprem.md").read_text(encoding="utf-8")
 
