@@ -164,7 +164,9 @@ class Reconciler(Generic[SpecT, ConfigT]):
         if failure is None:
             snapshot, plan = self._after(snapshot, plan, outcome)
             await self._prove(snapshot, outcome)
-            verdict = verdict_of(snapshot, plan)
+            observed, key = snapshot.observed, key_of(snapshot.obj)
+            busy_for = self._looks.busy_for(key, observed.state, now) if observed and isinstance(plan, Wait) else None
+            verdict = verdict_of(snapshot, plan, busy_for=busy_for)
         else:
             again = self._repeats.refused(snapshot, plan, failure)
             unknown = unknown_of(failure)

@@ -43,6 +43,8 @@ class RdsInstances:
         self._listed: tuple[float, list[Listed]] = (float("-inf"), [])
         self._owners: dict[str, Owner] = {}
         self._unreachable: dict[tuple[str, int, str], float] = {}
+        # Names of final snapshots that RDS refused, as another instance's snapshot has them.
+        self._taken: set[str] = set()
         # A hundred births at once search one list, not each its own.
         self._searching = asyncio.Lock()
 
@@ -265,11 +267,14 @@ class RdsInstances:
                 observed, fence, DBInstanceIdentifier=observed.name, CopyTagsToSnapshot=True, ApplyImmediately=False
             )
         for name in names:
+            if name in self._taken and await self._is_taken(name):
+                continue
             final = {**parameters, "SkipFinalSnapshot": False, "FinalDBSnapshotIdentifier": name}
             # The snapshot of another instance may have the name: no list of this one's snapshots shows it.
             try:
                 await self._account.call("delete_db_instance", f"delete instance {observed.name}", fence=fence, **final)
             except AlreadyThere:
+                self._taken.add(name)
                 continue
             except Blocked as refusal:
                 if refusal.reason == "CloudBusy" and states.advice(observed.state):
@@ -277,6 +282,17 @@ class RdsInstances:
                 raise
             return
         raise Blocked("BackupImpossible", taken_by_others(observed.name, names))
+
+    async def _is_taken(self, snapshot: str) -> bool:
+        """Look whether a snapshot that had the name is still there: RDS is asked to write only once it is gone."""
+        try:
+            await self._account.call(
+                "describe_db_snapshots", f"look at snapshot {snapshot}", DBSnapshotIdentifier=snapshot
+            )
+        except NotThere:
+            self._taken.discard(snapshot)
+            return False
+        return True
 
     @staticmethod
     def _holds_nothing(target: Where, observed: Seen) -> bool:
