@@ -79,7 +79,8 @@ class Bounds:
     """What others allow: the ProviderConfig, the account, the clock's windows.
 
     Each text is empty when there is nothing to object, else the sentence for people. `eventual`: what was just made may
-    not be seen at once. `stateful`: nothing is made in the place of what was lost.
+    not be seen at once. `stateful`: nothing is made in the place of what was lost. `backups` are those that a lost one
+    may be restored from, the newest first, None where they could not be listed.
     """
 
     not_allowed: str = ""
@@ -92,6 +93,7 @@ class Bounds:
     window_open: bool = False
     predecessors: tuple[Found, ...] = ()
     backup: str = ""
+    backups: tuple[str, ...] | None = None
     grace: timedelta = timedelta(seconds=60)
     intent_until: datetime | None = None
     intent_unknown: str = ""
@@ -142,9 +144,13 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class Create:
-    """Make the database; `instead_of` names a lost incarnation that a person gave up."""
+    """Make the database; `instead_of` names a lost incarnation, `restore` the backup that it begins with.
+
+    Without such a backup the lost one was given up by a person.
+    """
 
     instead_of: str = ""
+    restore: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,8 +63,9 @@ def _of_plan(snapshot: Snapshot[Any], plan: Plan) -> Verdict:  # noqa: PLR0911 -
             | Wait(reason=reason, message=message, held=held)
         ):
             return Verdict(reason, message, held)
-        case Create():
-            return Verdict("Creating", "the database is being made")
+        case Create(restore=backup):
+            how = ("Restoring", f"restored from {backup}") if backup else ("Creating", "made")
+            return Verdict(how[0], f"the database is being {how[1]}")
         case Update(held=Rest() | Refuse() | Wait() as held):
             return Verdict(held.reason, held.message, held.held)
         case Update(changes=changes):
@@ -154,6 +155,7 @@ def status_after(
         reading.APPLIED_KEYS: _applied_keys(snapshot, verdict, old),
         reading.MADE_AT: old.get(reading.MADE_AT),
         reading.USED_CONSENTS: _used_consents(snapshot, obj),
+        reading.RESTORING: old.get(reading.RESTORING) if reading.restoring_of(obj) else None,
         "rotation": _remembered(snapshot, outcome, settings, now),
         "operation": _operation(snapshot, outcome, old),
         "resolved": dict(snapshot.resolved),

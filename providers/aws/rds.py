@@ -224,6 +224,10 @@ class RdsInstances:
         ready.sort(key=lambda one: str(one.get("SnapshotCreateTime", "")))
         return str(ready[-1]["DBSnapshotIdentifier"]) if ready else ""
 
+    async def restorable(self, target: Where) -> tuple[str, ...]:
+        """Return the snapshots, and automated backups by their DbiResourceId, that a lost instance may begin with."""
+        return await sources.own_backups(self._account, target)
+
     async def _snapshots(self, name: str, incarnation: str) -> list[dict[str, Any]]:
         found = self._account.pages(
             "describe_db_snapshots", f"list the snapshots of {name}", "DBSnapshots", DBInstanceIdentifier=name
@@ -297,7 +301,7 @@ class RdsInstances:
     @staticmethod
     def _holds_nothing(target: Where, observed: Seen) -> bool:
         """Tell whether an instance failed before anybody was given a login to it."""
-        return observed.state in states.NEVER_WORKED and not target.incarnation and not birth.restored(target.spec)
+        return observed.state in states.NEVER_WORKED and not target.incarnation and not birth.with_data(target)
 
     async def _unprotect(self, target: Where, observed: Seen, fence: Fence) -> None:
         if target.spec.deletion_protection is not False:
