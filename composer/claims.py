@@ -49,6 +49,7 @@ from runtime import finalizers
 from runtime.conditions import timestamp
 from runtime.errors import Conflict, Forbidden, Invalid, NotFound
 from runtime.events import EventRecorder
+from runtime.in_time import PASS, in_time
 from runtime.kube import Kube
 from runtime.objects import Key, Object, annotations_of, is_name, key_of, uid_of
 from runtime.preconditions import apply_metadata
@@ -59,6 +60,7 @@ from runtime.status import write_status
 _log = structlog.get_logger("composer.claims")
 
 _EARLY = timedelta(seconds=1)
+_READ_AGAIN = timedelta(seconds=5)
 _LIMIT_PACE = timedelta(minutes=1)
 _BLIND_PACE = timedelta(seconds=5)
 _SOON = Result(requeue_after=timedelta(milliseconds=200))
@@ -77,6 +79,7 @@ class Tools:
     events: EventRecorder
     now: Callable[[], datetime]
     monotonic: Callable[[], float]
+    pass_limit: timedelta = PASS
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +103,7 @@ class ClaimReconciler:
     async def reconcile(self, key: Key) -> Result:
         """Bring a claim one pass nearer to what it says. Raises ApiError or Failure to be called again."""
         try:
-            end = await self._pass(key)
+            end = await in_time(self._pass(key), self._tools.pass_limit)
         except Exception as error:  # whatever ends a pass is said on its claim, and goes on
             await self._tell_failure(key, error)
             self._failures.add(key)
@@ -151,7 +154,7 @@ class ClaimReconciler:
     async def _seen(self, key: Key, claim: Object) -> View:
         """Read a claim's surroundings; where that fails, the view has the claim alone, and nothing is known."""
         try:
-            view = await self._tools.gatherer.gather(key, more_kinds=lambda _: frozenset())
+            view = await in_time(self._tools.gatherer.gather(key, more_kinds=lambda _: frozenset()), _READ_AGAIN)
         except Exception:  # noqa: BLE001 - reading may be what fails
             view = None
         resource = self._tools.gatherer.claims.resource
@@ -297,7 +300,7 @@ class ClaimReconciler:
             return await self._let_go(live, keep_secret=plan.keeps_secret)
         live = recorded(live, (step.entry for step in plan.steps))
         status = teardown_status(live, plan.causes, self._tools.now())
-        pause = self._words_wait(live, status)
+        pause = self._pace.words_wait(live.key, live.status, status, self._tools.monotonic())
         # What is about to be done is written down first; that it is the same in other words, or tried again, is not.
         repeats = self._failures.repeats(view.key)
         is_recorded = status.get("inventory") == live.status.get("inventory")
@@ -353,7 +356,7 @@ class ClaimReconciler:
         status = report(view, findings, self._tools.now())
         whole = findings.rendered is None or not findings.rendered.waiting
         self._teller.tell(view, findings.causes, notes, is_whole=whole)
-        pause = self._words_wait(view, status)
+        pause = self._pace.words_wait(view.key, view.status, status, self._tools.monotonic())
         if pause is not None:
             return Result(requeue_after=pause)
         try:
@@ -366,9 +369,6 @@ class ClaimReconciler:
             return Result(requeue_after=MISSING_PATIENCE - findings.waited)
         pause = next_try(findings.entries, self._tools.now())
         return Result(requeue_after=pause) if pause else SETTLED
-
-    def _words_wait(self, view: View, status: Object) -> timedelta | None:
-        return self._pace.words_wait(view.key, view.status, status, self._tools.monotonic())
 
     async def _tell_end(self, view: View, status: Object) -> View:
         """Write the status of a claim that goes; a schema that refuses it, changed since, must not keep the claim."""

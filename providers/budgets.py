@@ -105,6 +105,10 @@ class Metered(Generic[SpecT]):
         """Ask through the budget of reads."""
         return await self._call("backup_of", self.reads, lambda: self.cloud.backup_of(target))
 
+    async def restorable(self, target: Target[SpecT]) -> tuple[str, ...]:
+        """Ask through the budget of reads."""
+        return await self._call("restorable", self.reads, lambda: self.cloud.restorable(target))
+
     async def poll(self, operation: Operation) -> bool:
         """Ask through the budget of reads."""
         return await self._call("poll", self.reads, lambda: self.cloud.poll(operation))

@@ -55,7 +55,8 @@ class Target(Generic[SpecT]):
 
     `active` is the login that is published, `retiring` one that still works for its grace; both may be empty.
     `incarnation` is the one that was Ready before, `leaving` tells that the resource is being deleted, `agreed` are the
-    backups of others that the platform agreed to restore.
+    backups of others that the platform agreed to restore, `restore` the backup of its own that it begins with after it
+    was lost.
     """
 
     name: str
@@ -67,6 +68,7 @@ class Target(Generic[SpecT]):
     incarnation: str = ""
     leaving: bool = False
     agreed: tuple[str, ...] = ()
+    restore: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +159,9 @@ class Cloud(Protocol[SpecT]):
 
     async def backup_of(self, target: Target[SpecT]) -> str:
         """Return the newest backup that is available, of a leaving one the final backup; empty when there is none."""
+
+    async def restorable(self, target: Target[SpecT]) -> tuple[str, ...]:
+        """Return the backups of a lost database that this namespace may restore under its name, the newest first."""
 
     async def delete(
         self, target: Target[SpecT], observed: Observed[SpecT] | None, policy: Policy, fence: Fence

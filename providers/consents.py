@@ -16,12 +16,12 @@ from providers.plan import Scene
 
 ADOPT = "adopt"
 Entry = tuple[str, str]
-_BEGINNINGS = frozenset({"recreate", "restoreFrom"})
+_BEGINNINGS = frozenset({"recreate", "restoreFrom", "restore"})
 
 
 def used_by_create(entries: Iterable[Entry]) -> tuple[Entry, ...]:
-    """Return what the intent of a create uses up: from then on nothing is remembered as lost."""
-    return tuple(entry for entry in entries if entry[0] == "recreate")
+    """Return what the intent of a create uses up: from then on the act itself is on record."""
+    return tuple(entry for entry in entries if entry[0] in {"recreate", "restore"})
 
 
 def used_now(scene: Scene[Any], entries: Iterable[Entry]) -> tuple[Entry, ...]:

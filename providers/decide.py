@@ -30,6 +30,7 @@ SOON = timedelta(seconds=5)
 SLOW = timedelta(minutes=1)
 # So long an orphan waits to have its tags written at an account that is out of reach.
 _TAGS_TRIED = timedelta(minutes=5)
+_MOST_BACKUPS = 5
 # What says that nobody will let us in again by waiting; a cloud that is merely out of reach is not among them.
 _SHUT_OUT = frozenset(
     {"CredentialsMissing", "CredentialsInvalid", "CredentialsForbidden", "ProviderConfigNotFound", "NotAllowed"}
@@ -85,6 +86,8 @@ def _absent(scene: Scene[SpecT]) -> Plan:  # noqa: PLR0911 - each return is a ro
         return Rest("Paused", desired.lifecycle.paused)
     if lost and bounds.stateful:
         return _lost(scene, lost)
+    if scene.marks.restoring:
+        return _restore_goes_on(scene)
     if desired.observe_only:
         return Wait("ResourcePending", "there is no such database yet, and the policy Observe makes none", SLOW)
     if bounds.takeover:
@@ -112,15 +115,70 @@ def _lost(scene: Scene[SpecT], lost: str) -> Plan:
         return Wait(
             "CloudUnreachable", "the database was not found; looking again before believing it", left, quiet=True
         )
+    # Where both were agreed to, the data go first, and a backup that is not there is never an empty database.
+    asked = scene.desired.consent.of("restore")
+    if asked and not scene.desired.observe_only:
+        return _restored(scene, lost, asked)
     if scene.desired.consent.to("recreate", lost) and not scene.desired.observe_only:
         return Create(instead_of=lost)
-    backup = f"the newest backup is {scene.bounds.backup}" if scene.bounds.backup else "no backup of it is known"
-    return Refuse(
-        "DatabaseLost",
+    return Refuse("DatabaseLost", f"{_lost_text(scene, lost)}{_ways_on(scene, lost)}")
+
+
+def _restored(scene: Scene[SpecT], lost: str, asked: tuple[str, ...]) -> Plan:
+    """Restore a lost database from the backup that the platform named, if it is one of its own."""
+    bounds = scene.bounds
+    if bounds.takeover:
+        return Rest("AwaitingTakeover", bounds.takeover)
+    if bounds.refusal is not None:
+        return Refuse(*bounds.refusal)
+    if bounds.backups is None:
+        return Wait("CloudUnreachable", "the backups of the lost database cannot be listed; looking again", SLOW)
+    if len(asked) > 1:
+        text = f"the consent names several backups ({', '.join(asked)[:300]}); leave one. "
+    elif asked[0] not in bounds.backups:
+        text = f"{asked[0][:300]} is no backup of it that this namespace may have. "
+    else:
+        return Create(instead_of=lost, restore=asked[0])
+    return Refuse("DatabaseLost", f"{text}{_lost_text(scene, lost)}{_ways_on(scene, lost)}")
+
+
+def _restore_goes_on(scene: Scene[SpecT]) -> Plan:
+    """Restore on, from the backup that was begun with or from one that was agreed to since; make nothing empty."""
+    marks, desired = scene.marks, scene.desired
+    if desired.observe_only:
+        return Wait("ResourcePending", "there is no such database yet, and the policy Observe makes none", SLOW)
+    if scene.bounds.takeover:
+        return Rest("AwaitingTakeover", scene.bounds.takeover)
+    if scene.bounds.refusal is not None:
+        return Refuse(*scene.bounds.refusal)
+    if desired.consent.to("recreate", marks.lost):
+        return Create(instead_of=marks.lost)
+    asked = desired.consent.of("restore")
+    backup = asked[0] if len(asked) == 1 and asked[0] in (scene.bounds.backups or ()) else marks.restoring
+    return Create(restore=backup)
+
+
+def _lost_text(scene: Scene[SpecT], lost: str) -> str:
+    known = scene.bounds.backups
+    if known:
+        more = f" and {len(known) - _MOST_BACKUPS} more" if len(known) > _MOST_BACKUPS else ""
+        backup = f"its backups, the newest first: {', '.join(known[:_MOST_BACKUPS])}{more}"
+    else:
+        backup = f"the newest backup is {scene.bounds.backup}" if scene.bounds.backup else "no backup of it is known"
+    return (
         f"database {scene.marks.external_name} (incarnation {lost}) is gone and was not deleted by Fairlead; {backup};"
-        " nothing is made in its place. Restore it under its name; or, to start with an empty one:"
-        f" {scene.desired.consent_command(f'recreate={lost}')}{scene.desired.consent.again('recreate', lost)}",
+        " nothing is made in its place."
     )
+
+
+def _ways_on(scene: Scene[SpecT], lost: str) -> str:
+    desired, known = scene.desired, scene.bounds.backups
+    restore = " Restore it under its name"
+    if known:
+        again = desired.consent.again("restore", known[0])
+        restore = f" To have it restored: {desired.consent_command(f'restore={known[0]}')}{again}"
+    empty = desired.consent_command(f"recreate={lost}")
+    return f"{restore}; or, to start with an empty one: {empty}{desired.consent.again('recreate', lost)}"
 
 
 def _present(  # noqa: PLR0911 - each return is a row of the table
@@ -155,6 +213,8 @@ def _present(  # noqa: PLR0911 - each return is a row of the table
 def _busy(scene: Scene[SpecT], observed: Observed[SpecT]) -> Plan:
     """Wait; what was never Ready is being made, and what nobody can use meanwhile is not Ready."""
     state = f" ({observed.state})" if observed.state else ""
+    if scene.marks.restoring:
+        return Wait("Restoring", f"the database is being restored from {scene.marks.restoring}{state}", SOON)
     if not scene.marks.incarnation and scene.bounds.eventual:
         return Wait("Creating", f"the database is being made{state}", SOON)
     reason = "CloudBusy" if observed.usable else "Updating"

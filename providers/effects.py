@@ -31,10 +31,12 @@ from providers.plan import (
     Update,
     Wait,
 )
+from providers.reading import INCARNATION, status_of
 from providers.snapshot import Snapshot
 from providers.writing import Writing, account_of, observed_of
 from runtime.errors import Blocked, Failure, Terminal, Transient
 from runtime.kube import Kube
+from runtime.objects import annotations_of
 
 
 class Effects(Generic[SpecT, ConfigT]):
@@ -76,13 +78,15 @@ class Effects(Generic[SpecT, ConfigT]):
             step = Introduce(snapshot.target.active or snapshot.logins[0], _current(snapshot))
         snapshot = with_password(snapshot, step)
         with limiter.reserved(snapshot.obj, account, snapshot.namespace):
-            await self.writing.mark(snapshot, out, incarnation="")
+            # What was lost stays on record until the restored one is seen, so that a lost status begins nothing empty.
+            await self.writing.mark(snapshot, out, incarnation=_recorded(snapshot) if plan.restore else "")
         fence = await self.writing.intend(snapshot, plan, out)
         credential = await self._delivering.pending(snapshot, out)
-        out.events.append(Said("Normal", "CreateRequested", f"creating database {snapshot.target.name}"))
-        target = replace(snapshot.target, active=credential.username)
+        how = f"restoring database {snapshot.target.name} from {plan.restore}" if plan.restore else ""
+        out.events.append(Said("Normal", "CreateRequested", how or f"creating database {snapshot.target.name}"))
+        target = replace(snapshot.target, active=credential.username, restore=plan.restore)
         out.operation = await account.cloud.create(target, credential, fence)
-        if self._provider.slow and self._provider.born_with_login(target.spec):
+        if self._provider.slow and not plan.restore and self._provider.born_with_login(target.spec):
             out.sent = credential.password
         if self._provider.slow or out.operation is not None:
             # It takes its time; the password is proven and the incarnation known once it is done.
@@ -152,6 +156,10 @@ class Effects(Generic[SpecT, ConfigT]):
 
     async def _see(self, snapshot: Snapshot[SpecT], out: Outcome[SpecT]) -> None:
         out.fresh = await account_of(snapshot).cloud.observe(snapshot.target)
+
+
+def _recorded(snapshot: Snapshot[SpecT]) -> str:
+    return annotations_of(snapshot.obj).get(INCARNATION) or status_of(snapshot.obj).get("incarnation", "")
 
 
 def _current(snapshot: Snapshot[SpecT]) -> str:

@@ -86,7 +86,7 @@ class Gatherer(Generic[SpecT, ConfigT]):
                 bounds, observation = await self._kept(account, target, marks, observation, bounds)
         if bounds.predecessors and isinstance(observation, Absent):
             target, observation = await self._named_predecessor(desired, bounds, account, target, observation)
-        if isinstance(observation, Absent) and not marks.incarnation:
+        if isinstance(observation, Absent) and not marks.incarnation and not marks.restoring:
             bounds = self._named_by_rule(target, self._by_rule(obj, envelope, identity), bounds)
         marks = replace(marks, absent_since=self._absence(obj, observation, now))
         scene = self._scene(Scene(desired, observation, marks, bounds, now), envelope, target)
@@ -109,6 +109,7 @@ class Gatherer(Generic[SpecT, ConfigT]):
             active=status.get("connection", {}).get("username", ""),
             retiring=status.get("rotation", {}).get("retiring", ""),
             incarnation=marks.incarnation,
+            restore=marks.restoring,
             leaving=deleting(obj),
             agreed=reading.consent_of(obj).of("restoreFrom"),
         )
@@ -247,7 +248,12 @@ class Gatherer(Generic[SpecT, ConfigT]):
                 return replace(bounds, window_open=self._provider.window_open(observed, self._settings.now()))
             case Absent() if marks.incarnation and self._provider.stateful and not target.leaving:
                 with suppress(Failure):
+                    bounds = replace(bounds, backups=await account.cloud.restorable(target))
+                with suppress(Failure):
                     return replace(bounds, backup=await account.cloud.backup_of(target))
+            case Absent() if marks.restoring and not target.leaving:
+                with suppress(Failure):
+                    return replace(bounds, backups=await account.cloud.restorable(target))
         return bounds
 
     async def _kept(
@@ -298,7 +304,7 @@ class Gatherer(Generic[SpecT, ConfigT]):
         self, account: Account[SpecT, ConfigT], desired: Desired[SpecT], marks: Marks, bounds: Bounds
     ) -> Bounds:
         """Search for predecessors before a first create only: afterwards the marks say what is ours."""
-        if marks.incarnation:
+        if marks.incarnation or marks.restoring:
             return bounds
         try:
             return replace(bounds, predecessors=await account.cloud.find(desired.owner))

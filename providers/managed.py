@@ -190,8 +190,9 @@ class Converged:
 class Marks:
     """What we remember of a resource across crashes; annotations and status, either counts.
 
-    `applied_keys`, in status alone, are the keys that the spec set in maps which others write as well: without it they
-    are left where they are.
+    `restoring` is the backup from which the incarnation `lost` is being restored, in status alone: until the restored
+    one is seen, no incarnation counts. `applied_keys`, in status alone, are the keys that the spec set in maps which
+    others write as well: without it they are left where they are.
     """
 
     external_name: str = ""
@@ -199,6 +200,8 @@ class Marks:
     account: str = ""
     converged: Converged | None = None
     absent_since: datetime | None = None
+    restoring: str = ""
+    lost: str = ""
     applied_keys: Keys = field(default_factory=dict)
 
 

@@ -80,10 +80,11 @@ class Desired(Generic[SpecT]):
 
     def consent_command(self, *entries: str) -> str:
         """Return the command that agrees to these entries (`<path>=<value>`) beside those that are there already."""
-        present = tuple(f"{path}={value}" for path, value in self.consent.values)
+        paths = {entry.partition("=")[0] for entry in entries}
+        present = tuple(f"{path}={value}" for path, value in self.consent.values if path not in paths & {"restore"})
         others = any(path != "adopt" for path, _ in self.consent.used)
         value = ",".join(dict.fromkeys((*present, *entries)))
-        return kubectl.annotate(self.address, CONSENT, value, overwrites=bool(present) or others)
+        return kubectl.annotate(self.address, CONSENT, value, overwrites=bool(self.consent.values) or others)
 
     def adopt_command(self, incarnation: str) -> str:
         """Return the command that has a database taken over."""
@@ -96,7 +97,8 @@ class Bounds:
     """What others allow: the ProviderConfig, the account, the clock's windows.
 
     Each text is empty when there is nothing to object, else the sentence for people. `eventual`: what was just made may
-    not be seen at once. `stateful`: nothing is made in the place of what was lost.
+    not be seen at once. `stateful`: nothing is made in the place of what was lost. `backups` are those that a lost one
+    may be restored from, the newest first, None where they could not be listed.
     """
 
     not_allowed: str = ""
@@ -109,6 +111,7 @@ class Bounds:
     window_open: bool = False
     predecessors: tuple[Found, ...] = ()
     backup: str = ""
+    backups: tuple[str, ...] | None = None
     grace: timedelta = timedelta(seconds=60)
     intent_until: datetime | None = None
     intent_unknown: str = ""
@@ -159,9 +162,13 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class Create:
-    """Make the database; `instead_of` names a lost incarnation that a person gave up."""
+    """Make the database; `instead_of` names a lost incarnation, `restore` the backup that it begins with.
+
+    Without such a backup the lost one was given up by a person.
+    """
 
     instead_of: str = ""
+    restore: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,7 @@ EPHEMERAL = PREFIX + "ephemeral"
 APPLIED_KEYS = "appliedKeys"
 MADE_AT = "madeAt"
 USED_CONSENTS = "usedConsents"
+RESTORING = "restoring"
 
 INTENT_FORMAT = 1
 MOST_CONSENTS = 50
@@ -125,9 +126,13 @@ def marks_of(obj: Object, *, absent_since: datetime | None) -> Marks:
     """Read the marks; annotations and status each suffice, as either may be lost."""
     annotations, status = annotations_of(obj), status_of(obj)
     known = status.get("converged")
+    incarnation = annotations.get(INCARNATION) or status.get("incarnation", "")
+    restoring = restoring_of(obj)
     return Marks(
         external_name=annotations.get(EXTERNAL_NAME) or status.get("externalName", ""),
-        incarnation=annotations.get(INCARNATION) or status.get("incarnation", ""),
+        incarnation="" if restoring else incarnation,
+        restoring=restoring,
+        lost=str((status.get(RESTORING) or {}).get("lost", "")) if restoring else "",
         account=annotations.get(ACCOUNT) or status.get("account", ""),
         converged=None
         if not known
@@ -140,6 +145,13 @@ def marks_of(obj: Object, *, absent_since: datetime | None) -> Marks:
         absent_since=absent_since,
         applied_keys={path: tuple(keys) for path, keys in (status.get(APPLIED_KEYS) or {}).items()},
     )
+
+
+def restoring_of(obj: Object) -> str:
+    """Return the backup from which a lost database is being restored, empty once it is recorded or was given up."""
+    restoring = status_of(obj).get(RESTORING) or {}
+    recorded = annotations_of(obj).get(INCARNATION) or status_of(obj).get("incarnation", "")
+    return str(restoring.get("backup", "")) if recorded in {"", restoring.get("lost", "")} else ""
 
 
 def consent_of(obj: Object) -> Consent:

@@ -21,7 +21,7 @@ class Kind(Enum):
 _NOT_READY = frozenset({"Creating", "Updating", "Restoring", "Deleting", "ResourcePending"})
 _AS_KNOWN = frozenset({
     "CloudUnreachable", "Throttled", "CloudBusy", "QuotaExceeded", "Rotating", "PendingChangesInTheWay",
-    "InternalError",
+    "InternalError", "RequestFailed",
 })  # fmt: skip
 _MISSING = frozenset(
     {"SecretNotFound", "ReferenceNotFound", "ProviderConfigNotFound", "NotAllowed", "CredentialsMissing"}

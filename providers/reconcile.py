@@ -15,6 +15,7 @@ from providers.cloud import ConfigT, Credential, Provider
 from providers.credentials import SecretsDenied
 from providers.decide import decide
 from providers.effects import Effects
+from providers.failures import Failures, cause_of, is_told, status_of_failure
 from providers.gather import Gatherer
 from providers.identity import identity_of
 from providers.looks import Looks
@@ -31,6 +32,7 @@ from providers.snapshot import Snapshot, differences, unknown_of
 from runtime.conditions import find
 from runtime.errors import Blocked, Failure, Invalid, NamespaceTerminating, Terminal
 from runtime.events import EventRecorder
+from runtime.in_time import in_time
 from runtime.kube import Kube
 from runtime.objects import Key, Object, deleting, key_of
 from runtime.results import SETTLED, Result
@@ -63,11 +65,24 @@ class Reconciler(Generic[SpecT, ConfigT]):
         self._events = around.events
         self._gatherer = around.gatherer
         self._effects = around.effects
+        self._failures = Failures()
         self._looks = Looks()
         self._repeats = Repeats(settings, provider.slow)
 
     async def __call__(self, key: Key) -> Result:
-        """Make one pass over one resource."""
+        """Make one pass over one resource; raises the Failure or ApiError that says when the next one is to be."""
+        try:
+            result = await in_time(self._pass(key), self._settings.pass_limit)
+        except Exception as error:  # whatever ends a pass is said on its resource, and goes on
+            await self._tell_failure(key, error)
+            raise
+        self._failures.forget(key)
+        if isinstance(result, Failure):
+            raise result
+        return result
+
+    async def _pass(self, key: Key) -> Result | Failure:
+        """Make one pass; return when the next one is to be, or the failure, which was reported, that says so."""
         obj = self._store.get(key)
         if obj is None:
             self._forget(key)
@@ -97,6 +112,17 @@ class Reconciler(Generic[SpecT, ConfigT]):
             return SETTLED
         return await self._publish(snapshot, plan, outcome, failure)
 
+    async def _tell_failure(self, key: Key, error: Exception) -> None:
+        """Say on the resource that its passes fail, as far as it can be written."""
+        why, obj = cause_of(error, self._failures.add(key)), self._store.get(key)
+        if why is None or obj is None:
+            return
+        outcome: Outcome[SpecT] = Outcome(obj, None)
+        try:
+            await self._write(outcome, status_of_failure(obj, why, self._settings.now()))
+        except Exception as second:  # noqa: BLE001 - the first error goes on, and says more
+            _log.warning("a failure is not told on its resource", key=str(key), error=type(second).__name__)
+
     async def _decided(self, obj: Object) -> tuple[Snapshot[SpecT], Plan]:
         snapshot = await self._gatherer.gather(obj)
         plan = decide(snapshot.scene)
@@ -116,6 +142,9 @@ class Reconciler(Generic[SpecT, ConfigT]):
 
     def _is_quiet(self, key: Key, snapshot: Snapshot[SpecT], plan: Wait) -> bool:
         """Say nothing of what is over in a moment: a wait that changes nothing, the first two failed looks."""
+        if is_told(snapshot.obj):
+            # The first good pass takes back that passes fail.
+            return False
         if plan.quiet:
             return True
         if kind_of(plan.reason) is not Kind.AS_KNOWN:
@@ -159,12 +188,14 @@ class Reconciler(Generic[SpecT, ConfigT]):
 
     async def _publish(
         self, snapshot: Snapshot[SpecT], plan: Plan, outcome: Outcome[SpecT], failure: Failure | None
-    ) -> Result:
+    ) -> Result | Failure:
         now, adopted, again = self._settings.now(), isinstance(plan, Adopt), None
         if failure is None:
             snapshot, plan = self._after(snapshot, plan, outcome)
             await self._prove(snapshot, outcome)
-            verdict = verdict_of(snapshot, plan)
+            observed, key = snapshot.observed, key_of(snapshot.obj)
+            busy_for = self._looks.busy_for(key, observed.state, now) if observed and isinstance(plan, Wait) else None
+            verdict = verdict_of(snapshot, plan, busy_for=busy_for)
         else:
             again = self._repeats.refused(snapshot, plan, failure)
             unknown = unknown_of(failure)
@@ -291,15 +322,14 @@ class Reconciler(Generic[SpecT, ConfigT]):
 
     def _forget(self, key: Key) -> None:
         self._gatherer.forget(key)
+        self._failures.forget(key)
         self._looks.forget(key)
         self._repeats.forget(key)
 
 
-def _after_failure(failure: Failure, status: Object, now: datetime) -> Result:
-    """Return when to look again after what a report has said; raises the failure where its class says when."""
-    if isinstance(failure, SecretsDenied):
-        return Result(look_again({"status": status}, now))
-    raise failure
+def _after_failure(failure: Failure, status: Object, now: datetime) -> Result | Failure:
+    """Return when to look again after what a report has said; the failure itself where its class says when."""
+    return Result(look_again({"status": status}, now)) if isinstance(failure, SecretsDenied) else failure
 
 
 @dataclass(frozen=True, slots=True)

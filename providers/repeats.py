@@ -167,8 +167,8 @@ def _work(snapshot: Snapshot[Any], plan: Plan) -> str:
     match plan:
         case Update(changes=changes):
             calls = [repr(change) for change in changes]
-        case Create():
-            calls = ["create"]
+        case Create(restore=backup):
+            calls = [f"create {backup}"]
         case _:
             calls = [f"{call.kind} {call.target}" for call in calls_of(snapshot, plan)]
     return digest([*calls, state, snapshot.scene.desired.spec_hash, asked, config])

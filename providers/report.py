@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from providers import consents, reading
 from providers.identity import CA, credentials_key
 from providers.managed import Change, Phase, Present, describe, digest, shared_keys
 from providers.outcome import Outcome
-from providers.passwords import Await, Kept, Login, Missing, keyed_hash, unproven_text
+from providers.passwords import Await, Keep, Kept, Login, Missing, keyed_hash, unproven_text
 from providers.plan import Create, Plan, Refuse, Rest, Settled, Update, Wait
 from providers.reading import status_of
 from providers.reasons import BY_STATE, UNUSABLE, Kind, deadline_of, kind_of
@@ -40,8 +40,14 @@ class Verdict:
     unusable: bool = False
 
 
-def verdict_of(snapshot: Snapshot[Any], plan: Plan) -> Verdict:
-    """Reduce a plan and the password's trouble to the one reason that counts most."""
+def verdict_of(snapshot: Snapshot[Any], plan: Plan, *, busy_for: timedelta | None = None) -> Verdict:
+    """Reduce a plan and the password's trouble to the one reason that counts most.
+
+    `busy_for` tells for how long the cloud has been at work in its present state, where that is known.
+    """
+    if isinstance(plan, Wait) and plan.reason == "CloudBusy" and _nothing_waits(snapshot, busy_for):
+        # A backup, the cloud's own maintenance: users are not concerned, and there is nothing to wait for.
+        plan = Settled()
     if _is_login_dead(snapshot) and not (isinstance(plan, Refuse) and plan.reason in UNUSABLE):
         return Verdict("PasswordUnknown", _login_refused(snapshot), unusable=True)
     return _of_plan(snapshot, plan)
@@ -57,8 +63,9 @@ def _of_plan(snapshot: Snapshot[Any], plan: Plan) -> Verdict:  # noqa: PLR0911 -
             | Wait(reason=reason, message=message, held=held)
         ):
             return Verdict(reason, message, held)
-        case Create():
-            return Verdict("Creating", f"the {snapshot.noun} is being made")
+        case Create(restore=backup):
+            how = ("Restoring", f"restored from {backup}") if backup else ("Creating", "made")
+            return Verdict(how[0], f"the {snapshot.noun} is being {how[1]}")
         case Update(held=Rest() | Refuse() | Wait() as held):
             return Verdict(held.reason, held.message, held.held)
         case Update(changes=changes):
@@ -77,6 +84,18 @@ def _of_plan(snapshot: Snapshot[Any], plan: Plan) -> Verdict:  # noqa: PLR0911 -
             )
         case _:
             return Verdict()
+
+
+def _nothing_waits(snapshot: Snapshot[Any], busy_for: timedelta | None) -> bool:
+    """Tell whether a database at which the cloud is at work, within its time, is usable and as it was asked for."""
+    observed, scene = snapshot.observed, snapshot.scene
+    if observed is None or observed.phase is not Phase.BUSY or not observed.usable:
+        return False
+    if busy_for is None or busy_for >= observed.deadline:
+        return False
+    known = scene.marks.converged
+    is_kept = known is not None and known.spec_hash == scene.desired.spec_hash
+    return is_kept and not scene.changes and not observed.pending and isinstance(snapshot.step, Keep)
 
 
 def _is_login_dead(snapshot: Snapshot[Any]) -> bool:
@@ -144,6 +163,7 @@ def status_after(
         reading.APPLIED_KEYS: _applied_keys(snapshot, verdict, old),
         reading.MADE_AT: old.get(reading.MADE_AT),
         reading.USED_CONSENTS: _used_consents(snapshot, obj),
+        reading.RESTORING: old.get(reading.RESTORING) if reading.restoring_of(obj) else None,
         "rotation": _remembered(snapshot, outcome, settings, now),
         "operation": _operation(snapshot, outcome, old),
         "resolved": dict(snapshot.resolved),

@@ -18,7 +18,7 @@ class Settings:
 
     `process` names it in intents, `namespace` is its own. `call_budget` bounds when the calls of an intent may start,
     `skew` is what clocks may differ by. `takeover` says why nothing may be changed after the cluster was restored.
-    `settle` is how long a slow cloud may show nothing of a change that it accepted.
+    `settle` is how long a slow cloud may show nothing of a change that it accepted, `pass_limit` how long a pass takes.
     `endpoints` are the hosts that a ProviderConfig may name instead of the cloud's own.
     """
 
@@ -36,4 +36,5 @@ class Settings:
     settle: timedelta = timedelta(seconds=60)
     sweep: timedelta = timedelta(seconds=30)
     resync: timedelta = timedelta(minutes=10)
+    pass_limit: timedelta = timedelta(seconds=100)
     now: Callable[[], datetime] = utc_now

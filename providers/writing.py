@@ -93,11 +93,20 @@ class Writing(Generic[SpecT, ConfigT]):
             coming = coming_hash(settings.hash_key, snapshot.step.username, snapshot.step.password)
             status["rotation"] = {**(status.get("rotation") or {}), "coming": coming}
         if isinstance(plan, Create):
-            # A lost one was given up: what is made now must not be taken for a replacement of it after a crash.
-            status.pop("incarnation", None)
+            marks = reading.marks_of(out.obj, absent_since=None)
+            status.pop(reading.RESTORING, None)
+            if plan.restore:
+                # Whatever becomes of the consent: after a crash the restore goes on, and nothing empty is made.
+                status[reading.RESTORING] = {"backup": plan.restore, "lost": marks.incarnation or marks.lost}
+            else:
+                # It was given up: what is made now must not be taken for a replacement of it after a crash.
+                status.pop("incarnation", None)
             used = consents.used_by_create(reading.consents_given(out.obj))
             status |= {reading.USED_CONSENTS: reading.written_consents(out.obj, used)} if used else {}
-            status |= {reading.MADE_AT: timestamp(settings.now())} if self._provider.stateful else {}
+            status.pop(reading.MADE_AT, None)
+            # What is restored holds data from its first moment on.
+            is_new = self._provider.stateful and not plan.restore
+            status |= {reading.MADE_AT: timestamp(settings.now())} if is_new else {}
         operations = [*patch_tests(out.obj), {"op": "add", "path": "/status", "value": status}]
         applied = await self._kube.json_patch(
             self._provider.resource, key, operations, manager=f"{settings.manager}/status", subresource="status"

@@ -67,6 +67,11 @@ def restored(spec: RDSInstanceParameters) -> bool:
     return spec.restore_from is not None
 
 
+def with_data(target: Target[RDSInstanceParameters]) -> bool:
+    """Tell whether the instance begins with data: another's, or its own from before it was lost."""
+    return restored(target.spec) or bool(target.restore)
+
+
 def refuse_database(target: Target[RDSInstanceParameters], database: str, code: str) -> None:
     """Refuse a database that the source of a restore did not have; `code` is the SQLSTATE that a login was answered.
 

@@ -148,6 +148,11 @@ class Dataless(Generic[SpecT]):
         del target
         return ""
 
+    async def restorable(self, target: Target[SpecT]) -> tuple[str, ...]:
+        """Return that there are none."""
+        del target
+        return ()
+
     async def poll(self, operation: Operation) -> bool:
         """Tell that it has ended: what changes a group has happened when it is answered."""
         del operation

@@ -43,6 +43,8 @@ class RdsInstances:
         self._listed: tuple[float, list[Listed]] = (float("-inf"), [])
         self._owners: dict[str, Owner] = {}
         self._unreachable: dict[tuple[str, int, str], float] = {}
+        # Names of final snapshots that RDS refused, as another instance's snapshot has them.
+        self._taken: set[str] = set()
         # A hundred births at once search one list, not each its own.
         self._searching = asyncio.Lock()
 
@@ -222,6 +224,10 @@ class RdsInstances:
         ready.sort(key=lambda one: str(one.get("SnapshotCreateTime", "")))
         return str(ready[-1]["DBSnapshotIdentifier"]) if ready else ""
 
+    async def restorable(self, target: Where) -> tuple[str, ...]:
+        """Return the snapshots, and automated backups by their DbiResourceId, that a lost instance may begin with."""
+        return await sources.own_backups(self._account, target)
+
     async def _snapshots(self, name: str, incarnation: str) -> list[dict[str, Any]]:
         found = self._account.pages(
             "describe_db_snapshots", f"list the snapshots of {name}", "DBSnapshots", DBInstanceIdentifier=name
@@ -265,11 +271,14 @@ class RdsInstances:
                 observed, fence, DBInstanceIdentifier=observed.name, CopyTagsToSnapshot=True, ApplyImmediately=False
             )
         for name in names:
+            if name in self._taken and await self._is_taken(name):
+                continue
             final = {**parameters, "SkipFinalSnapshot": False, "FinalDBSnapshotIdentifier": name}
             # The snapshot of another instance may have the name: no list of this one's snapshots shows it.
             try:
                 await self._account.call("delete_db_instance", f"delete instance {observed.name}", fence=fence, **final)
             except AlreadyThere:
+                self._taken.add(name)
                 continue
             except Blocked as refusal:
                 if refusal.reason == "CloudBusy" and states.advice(observed.state):
@@ -278,10 +287,21 @@ class RdsInstances:
             return
         raise Blocked("BackupImpossible", taken_by_others(observed.name, names))
 
+    async def _is_taken(self, snapshot: str) -> bool:
+        """Look whether a snapshot that had the name is still there: RDS is asked to write only once it is gone."""
+        try:
+            await self._account.call(
+                "describe_db_snapshots", f"look at snapshot {snapshot}", DBSnapshotIdentifier=snapshot
+            )
+        except NotThere:
+            self._taken.discard(snapshot)
+            return False
+        return True
+
     @staticmethod
     def _holds_nothing(target: Where, observed: Seen) -> bool:
         """Tell whether an instance failed before anybody was given a login to it."""
-        return observed.state in states.NEVER_WORKED and not target.incarnation and not birth.restored(target.spec)
+        return observed.state in states.NEVER_WORKED and not target.incarnation and not birth.with_data(target)
 
     async def _unprotect(self, target: Where, observed: Seen, fence: Fence) -> None:
         if target.spec.deletion_protection is not False:

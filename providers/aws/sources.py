@@ -33,7 +33,7 @@ async def resolved(account: AwsAccount, target: Where) -> Where:
         Blocked: `ReferenceNotFound`: there is no such source, or nothing is kept of the claim.
         Terminal: `AdoptionRefused`: it is another namespace's, or nobody's. `InvalidValue`: its login is another one.
     """
-    source = target.spec.restore_from
+    source = _own(target.restore) if target.restore else target.spec.restore_from
     if source is None:
         return target
     if source.point_in_time is not None and source.point_in_time.source_claim is not None:
@@ -46,6 +46,25 @@ async def resolved(account: AwsAccount, target: Where) -> Where:
         raise Terminal("AdoptionRefused", _refused(target.owner, found))
     _same_login(target.spec, found)
     return replace(target, spec=msgspec.structs.replace(target.spec, restore_from=source))
+
+
+def _own(backup: str) -> RestoreFrom:
+    """Return the source that a backup's name stands for: a DbiResourceId begins with `db-` and is in capitals."""
+    if backup.startswith("db-") and backup[3:].isupper():
+        return RestoreFrom(point_in_time=PointInTime(source_dbi_resource_id=backup))
+    return RestoreFrom(db_snapshot_identifier=backup)
+
+
+async def own_backups(account: AwsAccount, target: Where) -> tuple[str, ...]:
+    """Return by name what is kept of this very resource and may be restored in its namespace, the newest first.
+
+    That it is of this resource is said by its owner's tags, and that it is of this namespace by their uid.
+    """
+    snapshots = account.pages("describe_db_snapshots", "list the snapshots", "DBSnapshots")
+    kept: list[tuple[str, Answer]] = [(_taken(one), one) async for one in snapshots if one.get("Status") == "available"]
+    kept += [(_ends(one), one) async for one in _backups(account)]
+    own = [(when, _id_of(one)) for when, one in kept if target.owner.owns(_owner_of(one)) and _may_have(target, one)]
+    return tuple(name for _, name in sorted(own, reverse=True))
 
 
 def _same_login(spec: RDSInstanceParameters, found: Answer) -> None:

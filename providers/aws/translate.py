@@ -55,7 +55,7 @@ def observed(answer: Answer, tags: Mapping[str, str], target: Where) -> Observed
         at_provider=_at_provider(answer),
         state=status,
         advice=states.advice(status),
-        deadline=states.deadline(status, restored=birth.restored(target.spec)),
+        deadline=states.deadline(status, restored=birth.with_data(target)),
         usable=states.usable(status),
         pending=tuple(sorted(facts.pending)),
         password_pending="MasterUserPassword" in waiting or status == states.RESETTING,

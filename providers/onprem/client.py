@@ -230,6 +230,11 @@ class OnPremCloud:
             rows = await session.rows(catalog.RETIRED, {**tags_of(target.owner), "database": target.name})
         return str(rows[0][0]) if rows else ""
 
+    async def restorable(self, target: Where) -> tuple[str, ...]:
+        """Return that there are none: those of a server that somebody else runs are not known."""
+        del target
+        return ()
+
     async def delete(self, target: Where, observed: Seen | None, policy: Policy, fence: Fence) -> Operation | None:
         """Retire or drop, with a row that names this very database."""
         if observed is not None:

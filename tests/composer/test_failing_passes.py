@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
 import pytest
 
-from composer import names
+from composer import claims, names
 from composer.act import Actor
 from composer.choose import Revision
 from composer.claims import ClaimReconciler, Tools
@@ -17,7 +18,7 @@ from composer.models import CompositionSpec
 from composer.prepare import Prepared
 from composer.view import Known, View
 from runtime.cache import Cache, Informer
-from runtime.errors import ApiError, Failure, NotLeading, Unavailable
+from runtime.errors import ApiError, Failure, NotLeading, Transient, Unavailable
 from runtime.events import EventRecorder
 from runtime.objects import Key, Object, Resource
 from tests.composer.factories import CLAIMS, DATABASE, IDENTITY, child, claim, desired, entry, live, rendered, view
@@ -73,6 +74,7 @@ class _World:
     of: Object
     broken: Exception | None = None
     unread: Exception | None = None
+    hangs: str | None = None
 
     def __post_init__(self) -> None:
         self.kube = _Kube()
@@ -81,6 +83,8 @@ class _World:
 
     async def gather(self, key: Key, *, more_kinds: Any) -> View:
         del key, more_kinds
+        if self.hangs == "gather":
+            await asyncio.Event().wait()
         if self.unread:
             raise self.unread
         return view(self.known, of=self.now)
@@ -111,6 +115,8 @@ class _World:
         return ("Orphan",)
 
     async def prepare(self, seen: View) -> Prepared:
+        if self.hangs == "prepare":
+            await asyncio.Event().wait()
         if self.broken:
             raise self.broken
         of = {"apiVersion": CLAIMS.api_version, "kind": CLAIMS.kind}
@@ -128,6 +134,7 @@ class _World:
             "events": EventRecorder(self.kube, controller="c", instance="i"),
             "now": lambda: AT,
             "monotonic": lambda: 0.0,
+            "pass_limit": timedelta(seconds=100) if self.hangs is None else timedelta(milliseconds=20),
         }
         return ClaimReconciler(Tools(**tools))
 
@@ -248,3 +255,20 @@ async def test_a_process_that_leads_no_more_tells_nothing() -> None:
         await _fail(reconciler, NotLeading)
 
     assert world.kube.statuses == []
+
+
+@pytest.mark.parametrize("where", ["prepare", "gather"])
+async def test_a_pass_that_never_ends_is_told_from_the_third_one_on(
+    monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    monkeypatch.setattr(claims, "_READ_AGAIN", timedelta(milliseconds=20))
+    world = _World(WORKS, _claim(), hangs=where)
+    reconciler = world.reconciler()
+
+    for _ in range(4):
+        await _fail(reconciler, Transient)
+
+    assert world.told()["Reconciling"] == "True RequestFailed"
+    assert world.told()["Ready"] == "True Available"
+    assert "the pass took longer than 0.02 seconds" in str(world.now["status"]["conditions"])
+    assert len(world.kube.statuses) <= 2

@@ -88,12 +88,45 @@ async def test_what_waited_for_something_else_before_has_all_its_time() -> None:
     await ready(world)
     world.annotate(paused="true")
     await _last(world, timedelta(hours=3))
+    world.ask(size=99)
     world.annotate(paused="false")
     cloud.state = "copying"
     await _last(world, timedelta(hours=23))
     assert (world.reason(), _stalled(world), world.reason("Ready")) == ("CloudBusy", False, "Available")
     await _last(world, timedelta(hours=2))
     assert _stalled(world)
+
+
+async def test_work_of_the_cloud_for_which_nothing_waits_is_told_once_it_takes_longer_than_its_state_may() -> None:
+    cloud = Stateful()
+    world = world_of(cloud)
+    await ready(world)
+    cloud.state = "copying"
+    await _last(world, timedelta(hours=23))
+    assert (world.reason(), world.reason("Reconciling"), world.reason("Ready")) == ("InSync", "", "Available")
+    await _last(world, timedelta(hours=2))
+    assert (world.reason(), world.reason("Reconciling"), world.reason("Ready")) == (
+        "CloudBusy", "CloudBusy", "Available",
+    )  # fmt: skip
+    cloud.state = "fine"
+    await world.settle()
+    assert world.reason() == "InSync"
+
+
+@pytest.mark.parametrize("what", ["an edit", "a rotation", "a change that waits"])
+async def test_work_of_the_cloud_is_told_where_something_waits_for_its_end(what: str) -> None:
+    cloud = Stateful()
+    world = world_of(cloud)
+    await ready(world)
+    cloud.state = "copying"
+    if what == "a rotation":
+        world.ask(passwordRotation={"token": "2"})
+    elif what == "an edit":
+        world.ask(size=99)
+    else:
+        next(iter(cloud.toys.values())).size = 99
+    await _last(world, timedelta(minutes=5))
+    assert (world.reason(), world.reason("Ready")) == ("CloudBusy", "Available")
 
 
 async def test_a_final_backup_may_take_a_day() -> None:

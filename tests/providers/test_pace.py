@@ -84,6 +84,7 @@ async def test_what_a_busy_cloud_said_is_not_counted_as_a_failure() -> None:
     world = world_of(cloud)
     await ready(world)
     (toy,) = cloud.toys.values()
+    world.ask(size=99)
     for _ in range(20):
         toy.busy = 10
         await _pass(world)

@@ -64,6 +64,7 @@ class ToyCloud:
     leaving: set[str] = field(default_factory=set)
     account: str = "account-1"
     lists: int = 0
+    own_backups: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def _fails(self, call: str, *, done: bool) -> None:
         for fault in tuple(self.faults):
@@ -101,7 +102,7 @@ class ToyCloud:
     async def create(self, target: Target[ToyParameters], credential: Credential, fence: Fence) -> Operation | None:
         fence.check()
         self._fails("create", done=False)
-        self.calls.append("create")
+        self.calls.append(f"restore {target.restore}" if target.restore else "create")
         if target.name not in self.toys:
             toy = Toy(f"incarnation-{next(self.numbers)}", target.owner, target.spec.size, busy=self.slow)
             toy.passwords[credential.username] = credential.password
@@ -171,6 +172,10 @@ class ToyCloud:
     async def backup_of(self, target: Target[ToyParameters]) -> str:
         self._fails("backup_of", done=False)
         return f"backup-of-{target.name}" if f"backup {target.name}" in self.calls else ""
+
+    async def restorable(self, target: Target[ToyParameters]) -> tuple[str, ...]:
+        self._fails("restorable", done=False)
+        return self.own_backups.get(target.name, ())
 
     async def delete(
         self,

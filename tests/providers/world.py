@@ -20,7 +20,7 @@ from runtime.kube import Kube, Selection
 from runtime.objects import NAMESPACES, SECRETS, Key, Object, Resource, dumps, key_of
 from runtime.results import Result
 from runtime.store import Listing
-from tests.providers.toy import CONFIGS, START, TOYS, ToyCloud, provider_of
+from tests.providers.toy import START, ToyCloud, provider_of
 
 
 class MemoryKube:
@@ -132,27 +132,36 @@ class World:
             "home", process, "fairlead-toy", "fairlead.dev/provider-toy", b"key", now=lambda: self.now,
             grace=timedelta(seconds=60),
         )  # fmt: skip
-        provider = provider or provider_of(cloud)
+        provider = self.provider = provider or provider_of(cloud)
         accounts = self.accounts = Accounts(provider, self.cache, "fairlead-toy")
         gatherer: Gatherer[Any, Any] = Gatherer(provider, port, accounts, settings, self.cache)
-        self.store = self.cache.informer(TOYS).store
+        self.store = self.cache.informer(provider.resource).store
         writing: Writing[Any, Any] = Writing(provider, port, settings, self.store, lambda: lambda _budget: True)
         effects: Effects[Any, Any] = Effects(provider, port, writing)
         self.events = EventRecorder(port, controller="toy", instance=process)
         around: Around[Any, Any] = Around(self.store, self.events, gatherer, effects)
         self.reconcile = Reconciler(provider, port, accounts, settings, around)
         if not self.kube.objects:
-            self.kube.put(CONFIGS, {
+            self.kube.put(provider.config_resource, {
                 "metadata": {"name": "default", "generation": 1},
-                "spec": {"allowedNamespaces": {"selector": {}}},
+                "spec": {"allowedNamespaces": {"selector": {}}, **self.config()},
             })  # fmt: skip
             self.kube.put(NAMESPACES, {"metadata": {"name": "team"}})
+
+    def config(self) -> Object:
+        """Return what the ProviderConfig's spec says beside whom it is for."""
+        return {}
+
+    def parameters(self, spec: Object) -> Object:
+        """Take out of what a person asks for what belongs to `forProvider`, and return it."""
+        tags = {"tags": spec.pop("tags")} if "tags" in spec else {}
+        return {"size": spec.pop("size", 10), **tags}
 
     def feed(self) -> None:
         """Let every store see what the API server holds."""
         watched = (
-            (TOYS, Selection()),
-            (CONFIGS, Selection()),
+            (self.provider.resource, Selection()),
+            (self.provider.config_resource, Selection()),
             (NAMESPACES, Selection(metadata_only=True)),
             (SECRETS, Selection(namespace="fairlead-toy")),
         )
@@ -166,31 +175,29 @@ class World:
 
     def ask(self, name: str = "db", **spec: Any) -> Object:
         """Create or edit a resource as a person does."""
-        known = self.kube.objects.get(("toys", Key("team", name)))
+        known, resource = self.get(name), self.provider.resource
         meta: Object = deepcopy(known["metadata"]) if known else {"name": name, "namespace": "team", "generation": 0}
         meta["generation"] += 1
-        body: Object = {"apiVersion": "toy.example.org/v1", "kind": "Toy", "metadata": meta}
-        size = spec.pop("size", 10)
-        tags = {"tags": spec.pop("tags")} if "tags" in spec else {}
-        body["spec"] = {"forProvider": {"size": size, **tags}, "deletionPolicy": "Delete", **spec}
+        body: Object = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": meta}
+        body["spec"] = {"forProvider": self.parameters(spec), "deletionPolicy": "Delete", **spec}
         if known and "status" in known:
             body["status"] = deepcopy(known["status"])
-        return self.kube.put(TOYS, body)
+        return self.kube.put(resource, body)
 
     def annotate(self, name: str = "db", **annotations: str) -> None:
-        obj = deepcopy(self.kube.objects["toys", Key("team", name)])
+        obj = deepcopy(self.get(name) or {})
         obj["metadata"].setdefault("annotations", {}).update(
             {f"fairlead.dev/{key}": value for key, value in annotations.items()}
         )
-        self.kube.put(TOYS, obj)
+        self.kube.put(self.provider.resource, obj)
 
     def delete(self, name: str = "db") -> None:
-        obj = deepcopy(self.kube.objects["toys", Key("team", name)])
+        obj = deepcopy(self.get(name) or {})
         obj["metadata"]["deletionTimestamp"] = "2026-11-21T12:00:00Z"
-        self.kube.put(TOYS, obj)
+        self.kube.put(self.provider.resource, obj)
 
     def get(self, name: str = "db") -> Object | None:
-        return self.kube.objects.get(("toys", Key("team", name)))
+        return self.kube.objects.get((self.provider.resource.plural, Key("team", name)))
 
     def reason(self, kind: str = "Synced", name: str = "db") -> str:
         obj = self.get(name) or {}

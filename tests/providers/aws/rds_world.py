@@ -1,0 +1,99 @@
+"""The generic reconciler between an API server in memory and a simulated RDS, over RDS's wire, by one clock."""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+from devcloud.aws.server import Served
+from providers.aws import PROVIDER
+from providers.cloud import Provider, Rate
+from runtime.objects import SECRETS, Key, Object
+from tests.providers.paced import Paced
+from tests.providers.toy import ToyCloud
+from tests.providers.world import World
+from tests.support.rds_control import control
+
+SPEC: Object = {"dbInstanceClass": "db.t4g.micro", "allocatedStorage": 20, "masterUsername": "app"}
+# Nothing waits for a budget: the clock that is moved on is not that of budgets.
+_RATE = Rate(reads_per_second=100_000, writes_per_second=100_000)
+
+
+def provider(kind: Provider[Any, Any] = PROVIDER) -> Provider[Any, Any]:
+    """Return a kind of AWS's without a bound on its calls; one that is beside is connected as the first is."""
+    return replace(kind, rate=_RATE, beside=(), endpoint_of=lambda _config: "")
+
+
+class RdsWorld(World):
+    """One kind of AWS's in namespace `team`, at a simulated RDS."""
+
+    def __init__(self, served: Served, *, kind: Provider[Any, Any] = PROVIDER, spec: Object | None = None) -> None:
+        self.served, self.spec = served, SPEC if spec is None else spec
+        super().__init__(ToyCloud(), provider=provider(kind))
+        self.kube.put(SECRETS, {
+            "metadata": {"name": "keys", "namespace": "fairlead-toy"},
+            "data": {name: base64.b64encode(value.encode()).decode() for name, value in self.keys.items()},
+        })  # fmt: skip
+
+    @property
+    def keys(self) -> dict[str, str]:
+        """The access key of the account's first user, as a Secret holds it."""
+        key, secret = self.served.credentials
+        return {"aws_access_key_id": key, "aws_secret_access_key": secret}
+
+    def config(self) -> Object:
+        """Return the account, its region and its keys."""
+        credentials = {"source": "Secret", "secretRef": {"name": "keys"}}
+        return {"region": "eu-west-1", "endpoint": self.served.url, "credentials": credentials}
+
+    def parameters(self, spec: Object) -> Object:
+        """Return the fields of `forProvider`: those of the world, changed by what is asked for as `parameters`."""
+        return {**self.spec, **spec.pop("parameters", {})}
+
+    @property
+    def external_name(self) -> str:
+        """The name of what was made in the cloud."""
+        return str((self.get() or {})["metadata"]["annotations"]["fairlead.dev/external-name"])
+
+    @property
+    def secret(self) -> dict[str, str]:
+        """The credentials Secret."""
+        stored = self.kube.objects[SECRETS.plural, Key("team", "db-credentials")]["data"]
+        return {name: base64.b64decode(text).decode() for name, text in stored.items()}
+
+    def steer(self, **what: Any) -> None:
+        """Have something happen to the instance behind the API's back."""
+        control(self.served, "POST", f"instances/{self.external_name}", what)
+
+    def refuse(self, action: str, code: str, message: str = "It is refused.") -> None:
+        """Have every call of an action refused from now on."""
+        fault = {"action": action, "code": code, "message": message, "times": None}
+        control(self.served, "POST", "faults", fault)
+
+    def heal(self) -> None:
+        """Take away all faults."""
+        control(self.served, "DELETE", "faults")
+
+
+class RdsPaced(Paced):
+    """Moves the simulated RDS's clock along; `calls` are counted from the last `forget` on."""
+
+    def __init__(self, world: RdsWorld, name: str = "db") -> None:
+        super().__init__(world, name)
+        self.rds = world.served
+
+    def move_on(self, by: timedelta) -> None:
+        """Let time pass at RDS, too."""
+        super().move_on(by)
+        control(self.rds, "POST", "clock", {"advance_s": max(by.total_seconds(), 0.0)})
+
+    def forget(self) -> None:
+        """Count from here on."""
+        control(self.rds, "DELETE", "audit")
+
+    def calls(self, action: str = "") -> int:
+        """Return how many calls of an action RDS got; of none that change something."""
+        log = control(self.rds, "GET", "audit?since=0")
+        return sum(one["mutating"] if not action else one["action"] == action for one in log)

@@ -1,0 +1,269 @@
+"""Slow changes, outages and refusals of RDS, over its wire, by a clock that is moved on instead of waited for."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+import pytest
+
+from devcloud.aws.server import Options, Served, running
+from providers.aws import parameter_groups, subnet_groups
+from providers.aws.account import connect
+from providers.aws.config import ProviderConfigSpec
+from providers.cloud import Provider
+from runtime.objects import Object
+from tests.providers.aws.rds_world import RdsPaced, RdsWorld
+from tests.providers.paced import texts
+from tests.support.rds_control import control
+
+pytestmark = pytest.mark.rds
+POLICY: Object = {"deletionPolicy": "Snapshot", "maintenance": {"apply": "Immediate"}}
+HOUR = timedelta(hours=1)
+CALM = {"Ready=True Available", "Synced=True InSync"}
+LARGER: Object = {"parameters": {"dbInstanceClass": "db.t4g.large"}, **POLICY}
+
+
+@pytest.fixture
+def simulator() -> Iterator[Served]:
+    # Its clock stands still by itself, and is moved on with the world's.
+    with running(Options(speed=0.0)) as served:
+        yield served
+
+
+async def _ready(served: Served) -> tuple[RdsWorld, RdsPaced]:
+    world = RdsWorld(served)
+    paced = RdsPaced(world)
+    world.ask(**POLICY)
+    await paced.settle()
+    # The first backup is over as well.
+    await paced.until(world.now + HOUR)
+    await paced.settle()
+    paced.forget()
+    return world, paced
+
+
+async def test_a_class_change_of_thirty_minutes_crashes_no_pass_and_is_sent_once(simulator: Served) -> None:
+    world, paced = await _ready(simulator)
+    since, began = len(paced.conditions), world.now
+    world.ask(**LARGER)
+    paced.wake()
+    while not paced.calls("ModifyDBInstance"):
+        await paced.step()
+    # The steps of a class change take 270 s of themselves.
+    control(simulator, "POST", "clock", {"durations": 30 * 60 / 270})
+    await paced.settle(most=1000)
+
+    assert timedelta(minutes=30) <= world.now - began < timedelta(minutes=40)
+    assert paced.crashes == 0
+    assert paced.calls("ModifyDBInstance") == 1
+    assert paced.told(since) == CALM | {"Synced=False CloudBusy", "Reconciling=True CloudBusy"}
+    assert (world.get() or {})["status"]["atProvider"]["dbInstanceClass"] == "db.t4g.large"
+
+
+async def test_an_outage_of_three_hours_crashes_no_pass_is_told_once_and_ends_by_itself(simulator: Served) -> None:
+    world, paced = await _ready(simulator)
+    since, passes, writes = len(paced.conditions), paced.passes, len(world.kube.writes)
+    world.refuse("*", "InternalFailure", "The request processing has failed because of an unknown error.")
+    await paced.until(world.now + 3 * HOUR)
+
+    assert paced.crashes == 0
+    assert paced.passes - passes <= 200
+    # Reconciling, and after ten minutes of it Stalled.
+    assert len(world.kube.writes) - writes == 2
+    reasons = {f"{kind} CloudUnreachable" for kind in ("Synced=False", "Reconciling=True", "Stalled=True")}
+    assert paced.told(since) == CALM | reasons
+
+    world.heal()
+    healed = len(paced.conditions)
+    await paced.until(world.now + timedelta(minutes=2))
+    assert paced.told(healed) == CALM
+    assert (paced.crashes, paced.calls()) == (0, 0)
+
+
+async def test_sixty_blips_an_hour_apart_crash_no_pass_and_are_never_told(simulator: Served) -> None:
+    world, paced = await _ready(simulator)
+    since, writes = len(paced.conditions), len(world.kube.writes)
+    for _ in range(60):
+        world.refuse("*", "InternalFailure")
+        paced.wake()
+        await paced.step()
+        world.heal()
+        await paced.until(world.now + HOUR)
+
+    assert paced.crashes == 0
+    assert paced.told(since) == CALM
+    # What is written is the state that RDS shows: the backups of three nights, each as it begins and ends.
+    assert len(world.kube.writes) - writes <= 6
+    assert paced.calls() == 0
+
+
+@pytest.mark.parametrize(
+    "state",
+    ["stopped", "storage-full", "inaccessible-encryption-credentials", "incompatible-parameters", "failed"],
+)
+async def test_a_final_snapshot_that_a_state_does_not_allow_is_asked_for_at_most_twenty_times_an_hour(
+    simulator: Served, state: str
+) -> None:
+    world, paced = await _ready(simulator)
+    world.steer(status=state)
+    world.delete()
+    paced.wake()
+    await _refused_for_an_hour(world, paced, "DeleteDBInstance", "BackupImpossible")
+    assert "deletion policy Delete or Orphan" in " ".join(texts(world.get()))
+
+
+@pytest.mark.parametrize("others", [1, 5])
+async def test_a_final_snapshots_name_that_anothers_has_costs_at_most_twenty_calls_an_hour(
+    simulator: Served, others: int
+) -> None:
+    world, paced = await _ready(simulator)
+    incarnation = (world.get() or {})["metadata"]["annotations"]["fairlead.dev/incarnation"]
+    stem = f"fl-final-{world.external_name}-{hashlib.sha256(incarnation.encode()).hexdigest()[:8]}"
+    names = [stem, *(f"{stem}-{number}" for number in range(2, others + 1))]
+    async with connect(msgspec.convert(world.config(), ProviderConfigSpec), {"keys": world.keys}) as account:
+        # An instance of somebody else, and its snapshots.
+        await account.call("create_db_instance", "make it", DBInstanceIdentifier="theirs", Engine="postgres",
+                           DBInstanceClass="db.t4g.micro", AllocatedStorage=20, MasterUsername="app",
+                           MasterUserPassword="Sufficient-1")  # fmt: skip
+        paced.move_on(HOUR)
+        for name in names:
+            await account.call(
+                "create_db_snapshot", "take it", DBSnapshotIdentifier=name, DBInstanceIdentifier="theirs"
+            )
+            paced.move_on(HOUR)
+        world.delete()
+        paced.wake()
+        if others == len(names) == 1:
+            await paced.settle()
+            assert (world.get(), paced.calls("DeleteDBInstance"), paced.crashes) == (None, 2, 0)
+            return
+        await _refused_for_an_hour(world, paced, "DeleteDBInstance", "BackupImpossible")
+
+        await account.call("delete_db_snapshot", "make room", DBSnapshotIdentifier=stem)
+        await paced.until(world.now + HOUR)
+        assert (world.get(), paced.crashes) == (None, 0)
+
+
+REFUSALS_OF_CHANGES = {
+    "a state that allows none": ("InvalidDBInstanceState", "CloudBusy"),
+    "storage at work": ("InvalidParameterCombination", "InvalidValue"),
+    "a value": ("InvalidParameterValue", "InvalidValue"),
+    "a class that is sold out": ("InsufficientDBInstanceCapacity", "QuotaExceeded"),
+    "a quota": ("StorageQuotaExceeded", "QuotaExceeded"),
+    "a right": ("AccessDenied", "AccessDenied"),
+    "a key": ("KMSKeyNotAccessibleFault", "AccessDenied"),
+    "what is not there": ("DBSubnetGroupNotFoundFault", "ReferenceNotFound"),
+    "a code that nobody knows": ("SomethingNew", "CloudUnreachable"),
+}
+
+
+@pytest.mark.parametrize("refusal", REFUSALS_OF_CHANGES)
+async def test_a_change_that_is_refused_is_sent_at_most_twenty_times_an_hour(simulator: Served, refusal: str) -> None:
+    world, paced = await _ready(simulator)
+    code, reason = REFUSALS_OF_CHANGES[refusal]
+    world.refuse("ModifyDBInstance", code)
+    world.ask(**LARGER)
+    paced.wake()
+    await _refused_for_an_hour(world, paced, "ModifyDBInstance", reason)
+
+    world.heal()
+    world.annotate(**{"reconcile-requested-at": "now"})
+    paced.wake()
+    await paced.settle()
+    assert (world.get() or {})["status"]["atProvider"]["dbInstanceClass"] == "db.t4g.large"
+
+
+@pytest.mark.parametrize("refusal", REFUSALS_OF_CHANGES)
+async def test_a_birth_that_is_refused_is_asked_for_at_most_twenty_times_an_hour(
+    simulator: Served, refusal: str
+) -> None:
+    world = RdsWorld(simulator)
+    paced = RdsPaced(world)
+    code, reason = REFUSALS_OF_CHANGES[refusal]
+    world.refuse("CreateDBInstance", code)
+    world.ask(**POLICY)
+    await _refused_for_an_hour(world, paced, "CreateDBInstance", reason)
+
+    world.heal()
+    world.annotate(**{"reconcile-requested-at": "now"})
+    paced.wake()
+    await paced.settle()
+
+
+@pytest.mark.parametrize("code", ["InvalidDBInstanceState", "InvalidParameterValue", "AccessDenied", "SomethingNew"])
+async def test_a_password_that_is_refused_is_sent_at_most_twenty_times_an_hour(simulator: Served, code: str) -> None:
+    world, paced = await _ready(simulator)
+    world.refuse("ModifyDBInstance", code, "The parameter MasterUserPassword is refused.")
+    world.ask(passwordRotation={"token": "2"}, **POLICY)
+    paced.wake()
+    await _refused_for_an_hour(world, paced, "ModifyDBInstance", "")
+    assert world.secret["current"]
+
+
+@pytest.mark.parametrize("code", ["AccessDenied", "SnapshotQuotaExceeded", "InvalidDBInstanceState", "SomethingNew"])
+async def test_a_deletion_that_is_refused_is_asked_for_at_most_twenty_times_an_hour(
+    simulator: Served, code: str
+) -> None:
+    world, paced = await _ready(simulator)
+    world.refuse("DeleteDBInstance", code)
+    world.delete()
+    paced.wake()
+    await _refused_for_an_hour(world, paced, "DeleteDBInstance", "")
+
+    world.heal()
+    world.annotate(**{"reconcile-requested-at": "now"})
+    paced.wake()
+    await paced.settle()
+    assert world.get() is None
+
+
+SUBNETS = ["subnet-0a1b2c3d4e5f6000a", "subnet-0a1b2c3d4e5f6000b"]
+GROUPS: dict[str, tuple[Provider[Any, Any], Object, str]] = {
+    "DeleteDBParameterGroup": (
+        parameter_groups.KIND, {"dbParameterGroupFamily": "postgres16"}, "InvalidDBParameterGroupState"
+    ),
+    "DeleteDBSubnetGroup": (subnet_groups.KIND, {"subnetIds": SUBNETS}, "InvalidDBSubnetGroupStateFault"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("action", GROUPS)
+async def test_a_group_that_is_in_use_is_asked_away_at_most_twenty_times_an_hour(
+    simulator: Served, action: str
+) -> None:
+    kind, spec, code = GROUPS[action]
+    world = RdsWorld(simulator, kind=kind, spec=spec)
+    paced = RdsPaced(world)
+    world.ask()
+    await paced.settle()
+    paced.forget()
+    world.refuse(action, code, "It is in use.")
+    world.delete()
+    paced.wake()
+    await _refused_for_an_hour(world, paced, action, "")
+
+    world.heal()
+    await paced.until(world.now + HOUR)
+    assert world.get() is None
+
+
+async def _refused_for_an_hour(world: RdsWorld, paced: RdsPaced, action: str, reason: str) -> None:
+    """Let an hour pass in which an action is refused: few calls, few words, no crash, the same text each time."""
+    since = len(paced.conditions)
+    await paced.until(world.now + HOUR)
+    said = {json.dumps(texts(world.get()))}
+    versions = len(world.kube.writes)
+    await paced.until(world.now + HOUR)
+    said.add(json.dumps(texts(world.get())))
+
+    assert paced.crashes == 0
+    # Of two hours, each with its own.
+    assert paced.calls(action) <= 40
+    assert len(world.kube.writes) - versions <= 3 * 20
+    assert len(said) == 1
+    if reason:
+        assert f"Synced=False {reason}" in paced.told(since)
