@@ -392,7 +392,7 @@ def psql(
 
     Args:
         reference: A claim's name, or KIND/NAME.
-        arguments: What follows `--` goes to psql.
+        arguments: What follows `--` goes to psql. What `-c`, `-f` and `-l` print on a terminal is shown as text alone.
         namespace: Its namespace. Default: the current context's.
         server: Which API server.
     """

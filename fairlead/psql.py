@@ -2,22 +2,31 @@
 
 The password reaches psql by a file of mode 0600 in a folder of mode 0700 that goes when psql ends (libpq, "The
 Password File"); it is never in an argument, an environment variable or a message.
+
+What a script's psql (`-c`, `-f`, `-l`, or commands from a pipe) prints on a terminal is shown without what a terminal
+would obey: rows, notices and errors hold the text of whoever writes to the database. Into a file or a pipe it goes
+unchanged, and an interactive psql has the terminal to itself.
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
+import codecs
+import getopt
 import importlib.util
 import os
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO, TextIO
 
 from fairlead.cluster import connected, current_namespace, existing, split_reference
 from fairlead.discovery import Discovery
@@ -25,6 +34,18 @@ from fairlead.exits import CommandError, Exit
 from fairlead.server import USUAL, Server
 from runtime.errors import Forbidden, NotFound
 from runtime.objects import SECRETS, Key, Object
+from runtime.text import readable
+
+# psql's own options (src/bin/psql/startup.c of PostgreSQL 18); those of a script make it end by itself.
+_SHORT = "aAbc:d:eEf:F:h:HlL:no:p:P:qR:sStT:U:v:VwWxXz?01"
+_LONG = (
+    *("echo-all", "no-align", "command=", "dbname=", "echo-queries", "echo-errors", "echo-hidden", "file=", "csv"),
+    *("field-separator=", "field-separator-zero", "host=", "html", "list", "log-file=", "no-readline", "help"),
+    *("single-transaction", "output=", "port=", "pset=", "quiet", "record-separator=", "record-separator-zero"),
+    *("single-step", "single-line", "tuples-only", "table-attr=", "username=", "set=", "variable=", "version"),
+    *("no-password", "password", "expanded", "no-psqlrc"),
+)
+_OF_SCRIPTS = frozenset({"-c", "--command", "-f", "--file", "-l", "--list"})
 
 _NEEDED = ("host", "port", "database", "username", "password")
 
@@ -108,9 +129,44 @@ def run(login: Login, arguments: Sequence[str]) -> int:
         # Ctrl-C is psql's: it cancels the query that runs, and we must outlive it to remove the files.
         before = signal.signal(signal.SIGINT, lambda *_: None)
         try:
+            if is_script(arguments, is_typed=sys.stdin.isatty()) and (sys.stdout.isatty() or sys.stderr.isatty()):
+                return _run_shown(command, environment)
             return subprocess.run(command, env=environment, check=False).returncode  # noqa: S603 - the person's own
         finally:
             signal.signal(signal.SIGINT, before)
+
+
+def is_script(arguments: Sequence[str], *, is_typed: bool) -> bool:
+    """Return whether psql with these arguments ends by itself; `is_typed`: its input is a person's keyboard."""
+    try:
+        options, _ = getopt.gnu_getopt(list(arguments), _SHORT, list(_LONG))
+    except getopt.GetoptError:
+        # psql refuses it and says why.
+        return True
+    return not is_typed or any(name in _OF_SCRIPTS for name, _ in options)
+
+
+def _run_shown(command: Sequence[str], environment: Mapping[str, str]) -> int:
+    """Run psql, and print what it prints as text alone; what goes to no terminal is left to it."""
+    columns = {"COLUMNS": str(shutil.get_terminal_size().columns)}
+    pipes = [subprocess.PIPE if stream.isatty() else None for stream in (sys.stdout, sys.stderr)]
+    with subprocess.Popen(  # noqa: S603 - the person's own
+        command, env={**columns, **environment}, stdout=pipes[0], stderr=pipes[1]
+    ) as process:
+        streams = ((process.stdout, sys.stdout), (process.stderr, sys.stderr))
+        copies = [threading.Thread(target=_copy, args=(source, sink)) for source, sink in streams if source is not None]
+        for copy in copies:
+            copy.start()
+        for copy in copies:
+            copy.join()
+        return process.wait()
+
+
+def _copy(source: IO[bytes], sink: TextIO) -> None:
+    decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+    while part := os.read(source.fileno(), 65_536):
+        sink.write(readable(decoder.decode(part), lines=True))
+        sink.flush()
 
 
 def capture(login: Login, arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:

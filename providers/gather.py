@@ -78,6 +78,7 @@ class Gatherer(Generic[SpecT, ConfigT]):
         desired = self._desired(obj, envelope, target, lifecycle)
         intent = reading.intent_of(obj)
         account, observation = await self._observe(obj, envelope, target, lifecycle)
+        marks, target = _with_recorded(obj, observation, marks, target)
         bounds = await self._bounds(obj, envelope, account, desired, intent)
         bounds = replace(bounds, refusal=bounds.refusal or resolved.missing)
         if account is not None and not account.changed:
@@ -361,6 +362,21 @@ class Gatherer(Generic[SpecT, ConfigT]):
                 return replace(scene, changes=changes, observed_hash=digest(observed.spec))
             case _:
                 return scene
+
+
+def _with_recorded(
+    obj: Object, observation: Observation[SpecT], marks: Marks, target: Target[SpecT]
+) -> tuple[Marks, Target[SpecT]]:
+    """Add what the cloud remembers of a database that is gone: annotations and status may have been lost with a backup.
+
+    What a person gave up already is not remembered: the create that this allowed may have been cut off.
+    """
+    if not isinstance(observation, Absent) or not observation.recorded:
+        return marks, target
+    if ("recreate", observation.recorded) in reading.used_consents(obj):
+        return marks, target
+    known = observation.recorded
+    return replace(marks, incarnation=known, external_name=target.name), replace(target, incarnation=known)
 
 
 def _is_the_same(target: Target[SpecT], marks: Marks, seen: Present[SpecT] | Absent) -> bool:

@@ -149,11 +149,13 @@ class Absent:
     """The cloud said, by its typed answer, that no such database exists.
 
     `remains` tells that an interrupted create or delete of ours left something else behind; `renamed` is the name under
-    which the database lives on, where somebody gave it another one: then it is not gone.
+    which the database lives on, where somebody gave it another one: then it is not gone. `recorded` is the incarnation
+    of a finished database of this owner that the cloud itself remembers, where the resource records another or none.
     """
 
     remains: bool = False
     renamed: str = ""
+    recorded: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,10 +29,14 @@ from runtime.controller import Controller, ControllerSettings, Source
 from runtime.errors import Failure, NotFound
 from runtime.kube import Kube, Selection
 from runtime.objects import CONFIG_MAPS, NAMESPACES, Key, Object, Resource, key_of, uid_of
-from runtime.queue import Priority
+from runtime.queue import Priority, QueueSettings
+from runtime.ready import Grouping
 from runtime.serve import Build, ProcessContext
+from runtime.store import Store
 
 _SYSTEM = "fairlead-system"
+# One ProviderConfig has half of them at most; each waits nearly all the time for a server or a cloud.
+_WORKERS = 32
 _INSTALLATION = Key(_SYSTEM, "fairlead-installation")
 BY_NAMESPACE = "namespace"
 BY_REFERENCE = "reference"
@@ -159,7 +163,7 @@ def _kind(
     controller = Controller(
         provider.resource.plural,
         Reconciler(provider, kube, accounts, settings, around),
-        settings=ControllerSettings(resync=settings.resync, slow_poll=min(settings.resync, timedelta(minutes=5))),
+        settings=controller_settings(resources.store, settings.resync),
     )
 
     def wake(key: Key) -> None:
@@ -179,6 +183,23 @@ def _kind(
         referring = _referring(resources, reference.resource)
         controller.source(Source(cache.informer(reference.resource), keys=referring, urgent=_never, echoes=True))
     return _Kind(resources, gatherer.limiter, controller, sweeper)
+
+
+def controller_settings(resources: Store, resync: timedelta) -> ControllerSettings:
+    """Return how the resources of a kind are reconciled; `resources` has the index BY_CONFIG.
+
+    At most half of the workers are in passes of one ProviderConfig: a server that hangs delays its own resources.
+    """
+
+    def config_name(key: Key) -> str:
+        return next(iter(resources.indexed(BY_CONFIG, key)), "")
+
+    return ControllerSettings(
+        workers=_WORKERS,
+        resync=resync,
+        slow_poll=min(resync, timedelta(minutes=5)),
+        queue=QueueSettings(grouping=Grouping(config_name, _WORKERS // 2)),
+    )
 
 
 def _connect(

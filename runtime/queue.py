@@ -2,7 +2,8 @@
 
 Guarantees: a key is never given to two workers; an add while it is worked on makes it run again afterwards; adds of one
 key merge into one (the earliest time, the highest priority); priorities first, yet no class starves; within a priority
-the namespaces take turns; a key that runs too often is slowed down alone.
+the namespaces take turns; a key that runs too often is slowed down alone; of a group no more keys run at once than it
+may.
 
 `QueueState` is pure, the time is passed in (seconds of a monotonic clock); `WorkQueue` waits on it.
 """
@@ -13,12 +14,10 @@ import asyncio
 import heapq
 import random
 import time
-from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import IntEnum
-from itertools import chain
 from typing import Final, NamedTuple
 
 import msgspec
@@ -26,6 +25,7 @@ import msgspec
 from runtime import metrics
 from runtime.backoff import Backoff, Chance
 from runtime.objects import Key
+from runtime.ready import Grouping, ReadyKeys
 
 _SLACK: Final = 1_000
 
@@ -47,6 +47,7 @@ class QueueSettings:
     interval: timedelta = timedelta(seconds=1)
     # Every so many takes the least urgent class is served first, so that none starves.
     turn: int = 8
+    grouping: Grouping | None = None
 
 
 class Wait(msgspec.Struct, frozen=True, gc=False):
@@ -67,44 +68,6 @@ class Taken(NamedTuple):
     waited_seconds: float
 
 
-class _Ready:
-    """Due keys of one priority; namespaces take turns, keys of one namespace in their order."""
-
-    def __init__(self) -> None:
-        self._namespaces: OrderedDict[str, OrderedDict[Key, None]] = OrderedDict()
-        self._count = 0
-
-    def __len__(self) -> int:
-        return self._count
-
-    def __iter__(self) -> Iterator[Key]:
-        return chain.from_iterable(self._namespaces.values())
-
-    def put(self, key: Key) -> None:
-        keys = self._namespaces.setdefault(key.namespace, OrderedDict())
-        self._count += key not in keys
-        keys[key] = None
-
-    def take(self) -> Key:
-        namespace, keys = next(iter(self._namespaces.items()))
-        key, _ = keys.popitem(last=False)
-        self._count -= 1
-        if keys:
-            self._namespaces.move_to_end(namespace)
-        else:
-            del self._namespaces[namespace]
-        return key
-
-    def discard(self, key: Key) -> None:
-        keys = self._namespaces.get(key.namespace)
-        if keys is None or key not in keys:
-            return
-        del keys[key]
-        self._count -= 1
-        if not keys:
-            del self._namespaces[key.namespace]
-
-
 class _Allowance(msgspec.Struct, frozen=True, gc=False):
     """Passes a key may still make at once, as of `at`."""
 
@@ -119,16 +82,15 @@ class QueueState:
         self._settings = settings
         self._chance = chance
         self._waits: dict[Key, Wait] = {}
-        self._ready = tuple(_Ready() for _ in Priority)
+        self._ready = ReadyKeys(len(Priority), settings.grouping)
         self._heap: list[tuple[float, int, Key]] = []
         self._pushes = 0
-        self._running: set[Key] = set()
         self._failures: dict[Key, int] = {}
         self._allowances: dict[Key, _Allowance] = {}
         self._takes = 0
 
     def __len__(self) -> int:
-        return sum(map(len, self._ready))
+        return len(self._ready)
 
     @property
     def delayed(self) -> int:
@@ -137,7 +99,7 @@ class QueueState:
 
     def oldest(self, now: float) -> float:
         """Return for how many seconds the longest waiting of the due keys has been due."""
-        return now - min((self._waits[key].due for ready in self._ready for key in ready), default=now)
+        return now - min((self._waits[key].due for key in self._ready), default=now)
 
     def add(self, key: Key, wait: Wait, now: float) -> None:
         """Ask for a pass of `key`; merges with what is asked for already."""
@@ -145,22 +107,20 @@ class QueueState:
         self._place(key, asked.merged(wait) if asked else wait, now)
 
     def take(self, now: float) -> Taken | None:
-        """Give the next key to a worker, None when none is due; `done` must follow."""
+        """Give the next key to a worker, None when none is due that may run; `done` must follow."""
         self._ripen(now)
         self._takes += 1
         fair = self._takes % self._settings.turn == 0
-        for ready in reversed(self._ready) if fair else self._ready:
-            if ready:
-                key = ready.take()
-                due = self._waits.pop(key).due
-                self._running.add(key)
-                self._spend(key, now)
-                return Taken(key, max(0.0, now - due))
-        return None
+        key = self._ready.take(reversed(Priority) if fair else Priority)
+        if key is None:
+            return None
+        due = self._waits.pop(key).due
+        self._spend(key, now)
+        return Taken(key, max(0.0, now - due))
 
     def done(self, key: Key, now: float) -> None:
         """End the pass of `key`; what was asked for meanwhile is due from now on."""
-        self._running.discard(key)
+        self._ready.done(key)
         asked = self._waits.get(key)
         if asked:
             self._place(key, asked, now)
@@ -185,14 +145,13 @@ class QueueState:
         return self._heap[0][0] if self._heap else None
 
     def _place(self, key: Key, wait: Wait, now: float) -> None:
-        for ready in self._ready:
-            ready.discard(key)
+        self._ready.discard(key)
         self._waits[key] = wait
-        if key in self._running:
+        if self._ready.is_running(key):
             return
         due = max(wait.due, self._allowed_from(key, now))
         if due <= now:
-            self._ready[wait.priority].put(key)
+            self._ready.put(key, wait.priority)
         else:
             self._waits[key] = Wait(due, wait.priority)
             self._pushes += 1
@@ -202,7 +161,7 @@ class QueueState:
     def _ripen(self, now: float) -> None:
         while (due := self.next_due()) is not None and due <= now:
             _, _, key = heapq.heappop(self._heap)
-            self._ready[self._waits[key].priority].put(key)
+            self._ready.put(key, self._waits[key].priority)
 
     def _sweep(self) -> None:
         """Rebuild the heap when most of it is out of date: a busy key leaves an entry behind with each pass."""
@@ -212,7 +171,7 @@ class QueueState:
 
     def _valid(self, due: float, _: int, key: Key) -> bool:
         wait = self._waits.get(key)
-        return wait is not None and wait.due == due and key not in self._running
+        return wait is not None and wait.due == due and not self._ready.is_running(key)
 
     def _spend(self, key: Key, now: float) -> None:
         self._allowances[key] = _Allowance(self._refilled(key, now).left - 1, now)

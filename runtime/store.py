@@ -120,6 +120,14 @@ class Store:
         record = self._record(key)
         return record.generation if record else None
 
+    def indexed(self, name: str, key: Key) -> tuple[str, ...]:
+        """Return the values under which index `name` has the key, without decoding the object; none when it is absent.
+
+        Raises ValueError for an index that was never asked for.
+        """
+        record = self._record(key)
+        return record.indexed[tuple(self.indexes).index(name)] if record else ()
+
     def keys(self) -> Iterator[Key]:
         """Walk all keys; the store must not change meanwhile."""
         yield from (key for key in self._content.records if key not in self._dead or self._record(key))

@@ -19,7 +19,7 @@ from providers.onprem import catalog, removal
 from providers.onprem.administrator import admin_login
 from providers.onprem.adoption import take_ownership
 from providers.onprem.facts import Facts, Inside, Row, broken_rules, kept_rights
-from providers.onprem.incarnations import oid_of, random_of
+from providers.onprem.incarnations import finished_before, oid_of, random_of
 from providers.onprem.models import PostgresDatabaseParameters, ProviderConfigSpec
 from providers.onprem.objections import objection
 from providers.onprem.refusals import Refusals
@@ -68,7 +68,8 @@ class OnPremCloud:
         facts = await self._facts(target)
         if facts.database is None:
             remains = facts.row is not None and target.owner.owns(_owner(facts))
-            return Absent(remains, facts.renamed if remains or facts.row is None else "")
+            recorded = finished_before(facts.row, target.incarnation) if remains else ""
+            return Absent(remains, facts.renamed if remains or facts.row is None else "", recorded)
         database = facts.database
         if database.allows:
             facts = msgspec.structs.replace(facts, inside=await self._inside(target))

@@ -20,6 +20,14 @@ def incarnation_of(oid: str, row: Row | None, recorded: str) -> str:
     return recorded if row is None and oid_of(recorded) == oid else oid
 
 
+def finished_before(row: Row | None, recorded: str) -> str:
+    """Return the incarnation of the finished database that the row describes, empty where that is recorded already."""
+    if row is None or row.state != "ready" or row.oid is None:
+        return ""
+    known = incarnation_of(row.oid, row, "")
+    return "" if recorded in {known, *earlier_ids(known)} else known
+
+
 def earlier_ids(incarnation: str) -> tuple[str, ...]:
     """Return under what else this very database may be recorded: the bare oid."""
     oid = oid_of(incarnation)

@@ -141,7 +141,7 @@ async def end_sessions(session: Session, logins: tuple[str, ...], fence: Fence) 
         await session.change(f"GRANT {quoted(login)} TO CURRENT_USER WITH INHERIT FALSE, SET TRUE", fence)
         await session.change(f"SET ROLE {quoted(login)}", fence)
         try:
-            await session.rows(catalog.TERMINATE, {"login": login})
+            await session.change(catalog.TERMINATE, fence, {"login": login})
         finally:
             await session.rows("RESET ROLE")
 

@@ -36,7 +36,8 @@ _CONNECT_SECONDS = 5
 _ANSWER_SECONDS = 20
 # How libpq begins to say that `require_auth` is not met; it ships without translations.
 _OTHER_METHOD = 'authentication method requirement "scram-sha-256" failed'
-# As many as a controller has workers, so that a statement that waits holds up nobody else; few stay open after that.
+# As many as passes of one ProviderConfig run at once, so that a statement that waits holds up nobody else; few stay
+# open after that.
 _AT_ONCE = 16
 _KEPT = 4
 # How long nobody dials again a server that gave no answer; then one does, and the others are told at once meanwhile.

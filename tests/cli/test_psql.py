@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import base64
 import os
+import pty
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from fairlead.exits import CommandError
-from fairlead.psql import Login, capture, environment_of, find_psql, login_in, run
+from fairlead.psql import Login, capture, environment_of, find_psql, is_script, login_in, run
 
 PASSWORD = "pa:ss\\word"
 LOGIN = Login("127.9.0.1", "5432", "orders_x", "orders_x_a", PASSWORD, "verify-full", "-----CA-----\n")
@@ -108,6 +111,89 @@ def test_psql_on_the_terminal_answers_with_its_own_code(
 
     assert run(LOGIN, ["--list"]) == 2
     assert capfd.readouterr().out == "orders_x_a: --list\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "is_typed", "is_a_script"),
+    [
+        ([], True, False),
+        ([], False, True),
+        (["-Atc", "select 1"], True, True),
+        (["--command=select 1"], True, True),
+        (["-f", "file.sql"], True, True),
+        (["--list"], True, True),
+        (["-F", "c", "-v", "name=-c"], True, False),
+        (["-h", "local", "--set", "x=--list"], True, False),
+        (["orders", "-c", "select 1"], True, True),
+        (["--nothing-like-it"], True, True),
+    ],
+)
+def test_what_psql_does_without_a_person(arguments: list[str], is_typed: bool, is_a_script: bool) -> None:  # noqa: FBT001 - columns of the table
+    assert is_script(arguments, is_typed=is_typed) == is_a_script
+
+
+_FORGED = "row\x1b[2J\x1b]0;owned\x07\u202e\u009b1m end\n"
+_PRINTS = f"""#!/bin/sh
+printf '%s' '{_FORGED}'
+printf '%s' 'NOTICE: {_FORGED}' >&2
+"""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["-c", "select 1"], b"row[2J]0;owned1m end\r\nNOTICE: row[2J]0;owned1m end\r\n"),
+        ([], _FORGED.replace("\n", "\r\n").encode() + b"NOTICE: " + _FORGED.replace("\n", "\r\n").encode()),
+    ],
+    ids=["a script", "a person"],
+)
+def test_a_terminal_gets_the_text_of_a_scripts_rows_and_notices(
+    tmp_path: Path, arguments: list[str], expected: bytes
+) -> None:
+    (tmp_path / "psql").write_text(_PRINTS)
+    (tmp_path / "psql").chmod(0o755)
+    login = "Login('h', '5432', 'd', 'u', 'p', 'require', '')"
+    code = f"from fairlead.psql import Login, run; raise SystemExit(run({login}, {arguments!r}))"
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-c", code],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        env={**os.environ, "FAIRLEAD_POSTGRES": str(tmp_path), "PYTHONUTF8": "1"},
+    ) as process:
+        os.close(theirs)
+        shown = _until_the_end(ours)
+
+    assert process.returncode == 0
+    # Two streams, in any order.
+    assert sorted(shown.replace(b"NOTICE", b"\nNOTICE").split(b"\n")) == sorted(
+        expected.replace(b"NOTICE", b"\nNOTICE").split(b"\n")
+    )
+
+
+def _until_the_end(terminal: int) -> bytes:
+    content = b""
+    try:
+        while part := os.read(terminal, 65_536):
+            content += part
+    except OSError:
+        # The last writer is gone (tty_ioctl(4): reads fail with EIO).
+        pass
+    finally:
+        os.close(terminal)
+    return content
+
+
+def test_what_goes_into_a_file_is_unchanged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "psql").write_text(_PRINTS)
+    (tmp_path / "psql").chmod(0o755)
+    monkeypatch.setenv("FAIRLEAD_POSTGRES", str(tmp_path))
+
+    assert run(LOGIN, ["-c", "select 1"]) == 0
+    assert capfd.readouterr().out == _FORGED
 
 
 def test_a_folder_without_psql_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

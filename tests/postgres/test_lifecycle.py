@@ -138,7 +138,9 @@ async def test_a_database_that_somebody_renamed_is_absent_and_found_again(
     before = (await present(cloud, where)).observed.incarnation
 
     await onprem_server.server.execute(f'ALTER DATABASE "{where.name}" RENAME TO "{where.hash}_old"')
-    assert await cloud.observe(where) == Absent(remains=True, renamed=f"{where.hash}_old")
+    known = replace(where, incarnation=before)
+    assert await cloud.observe(known) == Absent(remains=True, renamed=f"{where.hash}_old")
+    assert await cloud.observe(where) == Absent(remains=True, renamed=f"{where.hash}_old", recorded=before)
     assert await cloud.backup_of(where) == f"{where.hash}_old"
     for policy in (Policy.DELETE, Policy.SNAPSHOT):
         with pytest.raises(Blocked, match=f"it is called {where.hash}_old now; rename it back, or drop it") as refusal:
@@ -167,6 +169,20 @@ async def test_a_renamed_database_whose_row_was_lost_is_no_lost_database(
     assert await cloud.observe(where) == Absent()
     await onprem_server.server.execute(f'ALTER DATABASE "{where.hash}_old" RENAME TO "{where.name}"')
     assert (await present(cloud, known)).observed.incarnation == known.incarnation
+
+
+async def test_the_server_remembers_a_finished_database_that_is_gone(
+    cloud: OnPremCloud, onprem_server: OnPremServer, target: Make
+) -> None:
+    where = target()
+    await cloud.create(where, credential(where), FENCE)
+    incarnation = (await present(cloud, where)).observed.incarnation
+    await onprem_server.server.execute(f'DROP DATABASE "{where.name}"')
+
+    assert await cloud.observe(where) == Absent(remains=True, recorded=incarnation)
+    assert await cloud.observe(replace(where, incarnation="9-another")) == Absent(remains=True, recorded=incarnation)
+    for recorded in (incarnation, oid_of(incarnation)):
+        assert await cloud.observe(replace(where, incarnation=recorded)) == Absent(remains=True)
 
 
 async def test_an_incarnation_is_more_than_the_oid(

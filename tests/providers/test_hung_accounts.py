@@ -1,18 +1,25 @@
-"""An account that hangs takes one worker: who comes while it is dialled again is told what failed before."""
+"""An account that hangs delays its own resources: dials take one worker, and all its passes half of them at most."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 import pytest
 
+from providers.bounds import BY_CONFIG, config_of
+from providers.cloud import Target
+from providers.managed import Absent, Present
+from providers.process import controller_settings
+from runtime.controller import Controller
 from runtime.errors import Transient
-from tests.providers.toy import ToyCloud, ToyConfig, provider_of
+from runtime.objects import Key
+from tests.providers.toy import CONFIGS, ToyCloud, ToyConfig, ToyParameters, provider_of
 from tests.providers.world import World
+from tests.support.waiting import eventually
 
 
 async def test_nobody_waits_for_somebody_elses_second_dial(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -44,3 +51,51 @@ async def test_nobody_waits_for_somebody_elses_second_dial(monkeypatch: pytest.M
     hangs.set()
     with pytest.raises(Transient):
         await dialling
+
+
+HUNG_SIZE = 13
+
+
+@dataclass
+class HungCloud(ToyCloud):
+    """Never answers about toys of one size."""
+
+    asked: int = 0
+    hangs: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def observe(self, target: Target[ToyParameters]) -> Present[ToyParameters] | Absent:
+        if target.spec.size == HUNG_SIZE:
+            self.asked += 1
+            await self.hangs.wait()
+        return await super().observe(target)
+
+
+async def test_a_server_that_hangs_leaves_half_of_the_workers_to_others() -> None:
+    cloud = HungCloud()
+    world = World(cloud)
+    world.kube.put(CONFIGS, {"metadata": {"name": "hung"}, "spec": {"allowedNamespaces": {"selector": {}}}})
+    hung = [f"hung-{number}" for number in range(50)]
+    for name in hung:
+        world.ask(name, size=HUNG_SIZE, providerConfigRef={"name": "hung"})
+    world.ask("healthy")
+    world.store.add_index(BY_CONFIG, config_of)
+    world.feed()
+    settings = controller_settings(world.store, timedelta(minutes=10))
+    controller = Controller("toys", world.reconcile, settings=settings)
+    working = asyncio.create_task(controller.run())
+    try:
+        for name in (*hung, "healthy"):
+            controller.enqueue(Key("team", name))
+
+        async def is_ready() -> bool:
+            await asyncio.sleep(0)
+            return world.reason("Ready", name="healthy") == "Available"
+
+        await eventually(is_ready, "the resource on the other server is Ready", limit_s=10)
+
+        assert cloud.asked <= settings.workers // 2
+        assert [name for name in hung if world.reason(name=name)] == []
+    finally:
+        cloud.hangs.set()
+        working.cancel()
+        await asyncio.wait((working,))

@@ -1,6 +1,7 @@
 """The queue against an oracle of its own: a plain list of wishes, searched from end to end."""
 
-from dataclasses import dataclass, field
+from collections import Counter
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 import pytest
@@ -10,9 +11,12 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from runtime.backoff import Backoff
 from runtime.objects import Key
 from runtime.queue import Priority, QueueSettings, QueueState, Wait
+from runtime.ready import Grouping
 
 KEYS = [Key(namespace, name) for namespace in ("a", "b", "c") for name in ("x", "y")]
 UNBRAKED = QueueSettings(burst=1_000_000)
+# Six keys in two groups, of which each may run two.
+GROUPED = replace(UNBRAKED, grouping=Grouping(lambda key: key.name, 2))
 
 
 def no_chance() -> float:
@@ -29,6 +33,7 @@ class Wish:
 class Oracle:
     """What must be true of any queue: which keys may be given out at a time."""
 
+    settings: QueueSettings = UNBRAKED
     now: float = 0.0
     wishes: dict[Key, list[Wish]] = field(default_factory=dict)
     running: set[Key] = field(default_factory=set)
@@ -40,12 +45,22 @@ class Oracle:
                 ready[key] = min(wish.priority for wish in wishes)
         return ready
 
+    def allowed(self) -> dict[Key, Priority]:
+        """Return the due keys of groups that run fewer keys than they may."""
+        grouping = self.settings.grouping
+        if grouping is None:
+            return self.due()
+        sizes = Counter(grouping.group_of(key) for key in self.running)
+        return {key: each for key, each in self.due().items() if sizes[grouping.group_of(key)] < grouping.limit}
+
 
 class QueueMachine(RuleBasedStateMachine):
+    settings = UNBRAKED
+
     def __init__(self) -> None:
         super().__init__()
-        self.queue = QueueState(UNBRAKED, no_chance)
-        self.oracle = Oracle()
+        self.queue = QueueState(self.settings, no_chance)
+        self.oracle = Oracle(self.settings)
         self.takes = 0
 
     @rule(key=st.sampled_from(KEYS), priority=st.sampled_from(list(Priority)), after=st.sampled_from([0, 0, 1, 5, 60]))
@@ -67,7 +82,7 @@ class QueueMachine(RuleBasedStateMachine):
 
     @rule()
     def take(self) -> None:
-        due = self.oracle.due()
+        due = self.oracle.allowed()
         taken = self.queue.take(self.oracle.now)
         self.takes += 1
         if taken is None:
@@ -111,11 +126,17 @@ class QueueMachine(RuleBasedStateMachine):
         given = set()
         while taken := self.queue.take(self.oracle.now):
             given.add(taken.key)
+            self.queue.done(taken.key, self.oracle.now)
 
         assert given == expected
 
 
+class GroupedMachine(QueueMachine):
+    settings = GROUPED
+
+
 TestQueueAgainstItsOracle = QueueMachine.TestCase
+TestGroupedQueueAgainstItsOracle = GroupedMachine.TestCase
 
 
 def test_an_add_during_a_pass_runs_again_after_it() -> None:
@@ -142,6 +163,44 @@ def test_namespaces_take_turns() -> None:
     taken = [queue.take(0), queue.take(0)]
 
     assert [each.key.namespace for each in taken if each] == ["loud", "quiet"]
+
+
+def test_a_group_that_may_run_no_more_is_overtaken() -> None:
+    settings = replace(UNBRAKED, grouping=Grouping(lambda key: key.name.partition("-")[0], 2))
+    queue = QueueState(settings, no_chance)
+    for number in range(50):
+        queue.add(Key("a", f"hung-{number}"), Wait(0, Priority.URGENT), 0)
+    queue.add(Key("a", "works-0"), Wait(0, Priority.RESYNC), 0)
+    taken = [each.key.name for _ in range(9) if (each := queue.take(0))]
+
+    assert taken == ["hung-0", "hung-1", "works-0"]
+    assert len(queue) == 48
+    queue.done(Key("a", "hung-1"), 1)
+    # What is due when several may run: the group that runs the fewest.
+    queue.done(Key("a", "works-0"), 1)
+    queue.add(Key("a", "works-1"), Wait(1, Priority.URGENT), 1)
+    taken = [each.key.name for _ in range(9) if (each := queue.take(1))]
+    assert taken == ["works-1", "hung-2"]
+
+
+def test_groups_that_all_have_more_than_they_may_run_take_turns() -> None:
+    settings = replace(UNBRAKED, grouping=Grouping(lambda key: key.namespace, 2))
+    queue = QueueState(settings, no_chance)
+    for namespace in "abc":
+        for number in range(10):
+            queue.add(Key(namespace, f"n{number}"), Wait(0, Priority.NORMAL), 0)
+    running = [each.key for _ in range(4) if (each := queue.take(0))]
+    served = Counter(key.namespace for key in running)
+    while running:
+        queue.done(running.pop(0), 0)
+        taken = queue.take(0)
+        if taken is not None:
+            running.append(taken.key)
+            served[taken.key.namespace] += 1
+            counts = [served[namespace] for namespace in "abc"]
+            assert max(counts) - min(counts) <= 2
+
+    assert served == Counter(a=10, b=10, c=10)
 
 
 def test_keys_of_one_namespace_keep_their_order() -> None:

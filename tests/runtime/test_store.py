@@ -137,6 +137,7 @@ class StoreMachine(RuleBasedStateMachine):
             expected = sorted(key for key, obj in objects.items() if by_colour(obj) == (colour,))
 
             assert list(self.store.by_index("colour", colour)) == expected
+            assert all(self.store.indexed("colour", key) == (colour,) for key in expected)
 
     @invariant()
     def the_changes_alone_tell_the_watched_state(self) -> None:
@@ -274,6 +275,8 @@ def test_an_index_added_late_knows_what_is_stored() -> None:
     store.add_index("colour", by_colour)
 
     assert store.by_index("colour", "red") == (Key("ns", "a"),)
+    assert store.indexed("colour", Key("ns", "a")) == ("red",)
+    assert store.indexed("colour", Key("ns", "gone")) == ()
 
 
 def test_an_object_that_an_index_cannot_read_is_stored_all_the_same() -> None:

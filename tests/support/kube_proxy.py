@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import re
 import ssl
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +24,7 @@ from devcloud.paths import write_private
 from tests.support.gate import Effect, Gate, SeveredError
 
 Note = Callable[[str, str, bytes], None]
+Lag = Callable[[str], Awaitable[None]]
 _HOST = "127.0.0.1"
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
 _PATH = re.compile(
@@ -41,6 +42,10 @@ class _Reply:
     body: bytes
 
 
+async def _no_lag(_path: str) -> None:
+    return
+
+
 class Relay:
     """One process's way to a server; `name` tells what a request (method, path, body) would change, if anything."""
 
@@ -52,12 +57,14 @@ class Relay:
         *,
         name: Callable[[str, str, bytes], Effect | None],
         note: Note = lambda *_: None,
+        lag: Lag = _no_lag,
     ) -> None:
         self._upstream = upstream
         self._session = session
         self._gate = gate
         self._name = name
         self._note = note
+        self._lag = lag
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
         """Relay one request."""
@@ -96,6 +103,7 @@ class Relay:
                 response = web.StreamResponse(status=upstream.status, headers=_kept(upstream.headers.items()))
                 await response.prepare(request)
                 async for chunk in upstream.content.iter_any():
+                    await self._lag(request.path_qs)
                     await response.write(chunk)
                 await response.write_eof()
                 return response
@@ -134,7 +142,7 @@ def _cut(request: web.Request) -> web.StreamResponse:
 
 @asynccontextmanager
 async def kube_proxy(
-    folder: Path, kubeconfig: Path, gate: Gate, *, note: Note = lambda *_: None
+    folder: Path, kubeconfig: Path, gate: Gate, *, note: Note = lambda *_: None, lag: Lag = _no_lag
 ) -> AsyncIterator[Path]:
     """Run a proxy before the API server of a kubeconfig; yield a kubeconfig that goes through it.
 
@@ -143,6 +151,7 @@ async def kube_proxy(
         kubeconfig: Whose credential the process has, written by devcloud.
         gate: What the requests pass.
         note: Called with method, path and body of each request that changes something, before it is sent on.
+        lag: Awaited with path and query before each part of an answer to a reading request is passed on.
     """
     document = await asyncio.to_thread(_document, kubeconfig)
     cluster = document["clusters"][0]["cluster"]
@@ -155,7 +164,9 @@ async def kube_proxy(
     connector = aiohttp.TCPConnector(ssl=client_context, limit=0)
     timeout = aiohttp.ClientTimeout(total=None)
     async with aiohttp.ClientSession(connector=connector, auto_decompress=False, timeout=timeout) as session:
-        proxy = Relay(cluster["server"], session, gate, name=lambda method, path, _: effect_of(method, path), note=note)
+        proxy = Relay(
+            cluster["server"], session, gate, name=lambda method, path, _: effect_of(method, path), note=note, lag=lag
+        )
         application = web.Application(client_max_size=64 * 2**20)
         application.router.add_route("*", "/{path:.*}", proxy.answer)
         runner = web.AppRunner(application, handler_cancellation=True, access_log=None, shutdown_timeout=1.0)

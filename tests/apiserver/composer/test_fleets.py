@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
 import pytest
@@ -244,6 +245,61 @@ async def test_a_developers_reason_that_the_revision_itself_brings_halts_it(comp
 
         assert "UnsupportedPolicy" in condition(halted, "Stalled")["message"]
         assert (await _rollout(composing, await _revision(composing, name)))["updated"] == 1
+        for each in CLAIMS:
+            await composing.delete(CLAIM, namespace, each)
+
+
+def _place(identity: str, revision: str) -> str:
+    return hashlib.sha256(f"{identity}\0{revision}".encode()).hexdigest()[:16]
+
+
+async def _holders(system: System, namespace: str, value: str) -> list[str]:
+    """Return the claims whose child holds a value."""
+    found = {each: await system.children(namespace, each) for each in CLAIMS}
+    return [each for each, children in found.items() if [child["data"]["value"] for child in children] == [value]]
+
+
+async def _until_held_by(system: System, namespace: str, value: str, *, count: int) -> list[str]:
+    async def holds() -> list[str]:
+        found = await _holders(system, namespace, value)
+        return found if len(found) == count else []
+
+    return await eventually(holds, f"{count} claims have {value!r}")
+
+
+async def _roll_out_to_others_than(system: System, namespace: str, paused: JsonObject, rules: JsonObject) -> None:
+    """Publish revisions until one is with a first claim, and the paused claim's place comes later."""
+    identity = paused["status"]["identity"]
+    for number in range(12):
+        await _change(system, composition(f"{namespace}-c", _config(f"newer-{number}"), rollout=rules))
+        await _until_held_by(system, namespace, f"newer-{number}", count=1)
+        newer = await _revision(system, f"{namespace}-c")
+        if _place(identity, newer) > (await _rollout(system, newer))["through"]:
+            return
+    raise AssertionError("the paused claim was among the first of every revision")
+
+
+async def test_a_claim_that_was_paused_on_a_reverted_revision_leaves_it_although_a_newer_one_is_under_way(
+    composing: System, namespace: str
+) -> None:
+    rules = {"onFailure": "Rollback", "progressDeadlineSeconds": 4, "soakSeconds": 600}
+    two, one = {"waves": ["2", "100%"], **rules}, {"waves": ["1", "100%"], **rules}
+    async with composing.composition(composition(f"{namespace}-c", _config("first"), rollout=two)) as name:
+        await _claims(composing, namespace, name, *CLAIMS)
+        await _change(composing, composition(name, _config("bad", readyWhen="{{ false }}"), rollout=two))
+        kept, _ = await _until_held_by(composing, namespace, "bad", count=2)
+        await _annotate(composing, namespace, kept, **{_PAUSED: "true"})
+        await composing.until(COMPOSITION, "", name, _is_halted)
+        assert await _until_held_by(composing, namespace, "bad", count=1) == [kept]
+        paused = await composing.until(CLAIM, namespace, kept, in_trouble("Paused"))
+        await _roll_out_to_others_than(composing, namespace, paused, one)
+
+        await _annotate(composing, namespace, kept, **{_PAUSED: None})
+
+        async def left_it() -> bool:
+            return kept in await _holders(composing, namespace, "first")
+
+        await eventually(left_it, "the claim has the last revision that was well")
         for each in CLAIMS:
             await composing.delete(CLAIM, namespace, each)
 

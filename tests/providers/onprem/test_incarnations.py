@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from providers.onprem.facts import Row
-from providers.onprem.incarnations import earlier_ids, incarnation_of, oid_of, random_of
+from providers.onprem.incarnations import earlier_ids, finished_before, incarnation_of, oid_of, random_of
 
 
 def row(oid: str | None = "16405", *, random: str = "ab12", state: str = "ready") -> Row:
@@ -36,3 +36,24 @@ def test_an_incarnation_was_once_the_oid_alone() -> None:
     assert earlier_ids("16405") == ()
     assert (oid_of("16405-ab12"), random_of("16405-ab12")) == ("16405", "ab12")
     assert (oid_of("16405"), random_of("16405"), oid_of("")) == ("16405", "", "")
+
+
+@pytest.mark.parametrize(
+    ("owner", "recorded", "is_"),
+    [
+        pytest.param(row(), "", "16405-ab12", id="nothing is recorded"),
+        pytest.param(row(), "16405-cd34", "16405-ab12", id="a former one is recorded"),
+        pytest.param(row(), "16405-ab12", "", id="it is recorded"),
+        pytest.param(row(), "16405", "", id="it was recorded before the random was kept"),
+        pytest.param(row(random=""), "", "16405", id="a row without a random"),
+        pytest.param(row(state="creating"), "", "", id="it was never finished"),
+        pytest.param(row(None), "", "", id="a row without an oid"),
+        *(
+            pytest.param(row(state=state), "", "", id=state)
+            for state in ("released", "retiring", "retired", "dropping")
+        ),
+        pytest.param(None, "", "", id="no row"),
+    ],
+)
+def test_what_a_row_says_of_a_database_that_is_gone(owner: Row | None, recorded: str, is_: str) -> None:
+    assert finished_before(owner, recorded) == is_

@@ -1,0 +1,246 @@
+"""What a claim used once, was refused once, or never heard of again holds neither its edits nor its end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from tests.apiserver.composer.conftest import WATCHED
+from tests.support.api import JsonObject
+from tests.support.gate import Answer, Effect, Gate, SeveredError
+from tests.support.kinds import (
+    CLAIM,
+    CLUSTER_ROLE,
+    COMPOSITION,
+    CONFIG_MAP,
+    CRD,
+    claim,
+    composition,
+    condition,
+    in_trouble,
+    is_ready,
+)
+from tests.support.kube_proxy import kube_proxy
+from tests.support.second_api import SecondApi
+from tests.support.system import COMPOSER, System
+from tests.support.waiting import eventually
+
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
+
+_REVIEW = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+_UP = {"type": "Ready", "status": "True", "reason": "Up", "message": "up"}
+_FLAGS = ("--no-elect", "--resync", "5", "--claim-namespaces", WATCHED)
+
+
+@asynccontextmanager
+async def _composer_away(system: System) -> AsyncIterator[None]:
+    """Have no composer for the length of a block."""
+    for program in system.started:
+        if program.is_running:
+            await program.kill9()
+    try:
+        yield
+    finally:
+        await system.start_composer(*_FLAGS)
+
+
+def _settings(value: str, *, name: str = "settings", **fields: Any) -> JsonObject:
+    template = {"apiVersion": "v1", "kind": "ConfigMap", "data": {"value": value}}
+    return {"name": name, "template": template, **fields}
+
+
+# A refused write
+
+
+async def test_a_child_that_refuses_an_edit_is_made_anew_once_it_is_deleted(composing: System, namespace: str) -> None:
+    fixed = _settings("{{ claim.spec.size }}")
+    fixed["template"]["immutable"] = True
+    async with composing.composition(composition(f"{namespace}-c", fixed)) as name:
+        await composing.create(CLAIM, claim(namespace, "refused", compositionRef={"name": name}))
+        await composing.until(CLAIM, namespace, "refused", is_ready)
+        (child,) = await composing.children(namespace, "refused")
+
+        await composing.edit(CLAIM, namespace, "refused", {"spec": {"size": "medium"}})
+        await composing.until(CLAIM, namespace, "refused", in_trouble("InvalidValue"))
+        await composing.api.delete(CONFIG_MAP.path(namespace, child["metadata"]["name"]))
+
+        await composing.until(CLAIM, namespace, "refused", is_ready)
+        (made,) = await composing.children(namespace, "refused")
+        assert made["data"] == {"value": "medium"}
+        assert made["metadata"]["uid"] != child["metadata"]["uid"]
+        await composing.delete(CLAIM, namespace, "refused")
+
+
+# A kind of another operator
+
+
+@asynccontextmanager
+async def _node_claim(system: System, namespace: str, *, stateful: str, **spec: Any) -> AsyncIterator[SecondApi]:
+    """Have a Composition of a ConfigMap and a node of another operator's kind."""
+    api, name = SecondApi(f"{namespace}.example.org"), f"{namespace}-c"
+    crd = api.node_crd(composable="true")
+    crd["metadata"]["labels"]["fairlead.dev/stateful"] = stateful
+    await system.apply(CLUSTER_ROLE, api.role())
+    await system.apply(CRD, api.cache_crd())
+    await system.apply(CRD, crd)
+    for kind in (api.cache, api.node):
+        await system.api.until_served(kind.path())
+    await system.create(COMPOSITION, api.composition(name, appliesTo={}, **spec))
+    await system.until(COMPOSITION, "", name, is_ready)
+    yield api
+    await system.api.delete(COMPOSITION.path("", name))
+
+
+async def _comes_up(system: System, api: SecondApi, namespace: str) -> JsonObject:
+    """Let the operator say that the node is up; return the claim once it is Ready."""
+
+    async def there() -> JsonObject | None:
+        return next(iter(await system.api.items(api.node.path(namespace))), None)
+
+    node = await eventually(there, "the node is made")
+    path = api.node.path(namespace, node["metadata"]["name"], "status")
+    await system.api.merge(path, {"status": {"conditions": [_UP]}})
+    return await system.until(api.cache, namespace, "orders", is_ready)
+
+
+async def _let_list_nodes(system: System, api: SecondApi, *, allowed: bool) -> None:
+    role = api.role()
+    if not allowed:
+        role["rules"] = [rule for rule in role["rules"] if rule["resources"] != ["nodes"]]
+    await system.apply(CLUSTER_ROLE, role)
+    asked = {"verb": "list", "group": api.group, "resource": "nodes"}
+    review = {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SubjectAccessReview",
+        "spec": {"user": COMPOSER, "resourceAttributes": asked},
+    }
+
+    async def is_heeded() -> bool:
+        return bool((await system.api.create(_REVIEW, review))["status"]["allowed"]) == allowed
+
+    await eventually(is_heeded, "the authorizer knows the role")
+
+
+async def test_a_claim_that_used_a_kind_once_which_nobody_may_list_any_more_is_edited_and_deleted(
+    composing: System, namespace: str
+) -> None:
+    async with _node_claim(composing, namespace, stateful="false") as api:
+        path = api.cache.path(namespace, "orders")
+        await composing.create(api.cache, api.cache.new(namespace, "orders", spec={"memoryMB": 64}))
+        await _comes_up(composing, api, namespace)
+        settings, _ = api.composition("any")["spec"]["resources"]
+        await composing.api.merge(COMPOSITION.path("", f"{namespace}-c"), {"spec": {"resources": [settings]}})
+        await composing.until(api.cache, namespace, "orders", is_ready)
+        (node,) = await composing.api.items(api.node.path(namespace)) or (None,)
+        if node is not None:
+            await composing.api.until_gone(api.node.path(namespace, node["metadata"]["name"]))
+
+        async with _composer_away(composing):
+            # As an earlier version left it: the kinds of a claim were never taken from its record again.
+            kinds = f"ConfigMap,Node.{api.group}"
+            await composing.api.merge(path, {"metadata": {"annotations": {"fairlead.dev/kinds": kinds}}})
+            await _let_list_nodes(composing, api, allowed=False)
+        await composing.edit(api.cache, namespace, "orders", {"spec": {"memoryMB": 96}})
+
+        await composing.until(api.cache, namespace, "orders", is_ready)
+        (child,) = [
+            one
+            for one in await composing.api.items(CONFIG_MAP.path(namespace))
+            if "fairlead.dev/claim" in one["metadata"].get("labels", {})
+        ]
+        assert child["data"] == {"maxmemory": "96mb"}
+        await composing.delete(api.cache, namespace, "orders")
+
+
+async def test_a_claim_waits_for_a_kind_that_nobody_may_list_while_it_has_a_child_of_it(
+    composing: System, namespace: str
+) -> None:
+    async with _node_claim(composing, namespace, stateful="true", deletionPolicies=["Orphan", "Delete"]) as api:
+        spec = {"memoryMB": 64, "deletionPolicy": "Delete"}
+        await composing.create(api.cache, api.cache.new(namespace, "orders", spec=spec))
+        await _comes_up(composing, api, namespace)
+        async with _composer_away(composing):
+            await _let_list_nodes(composing, api, allowed=False)
+        await composing.api.delete(api.cache.path(namespace, "orders"))
+
+        def is_held(obj: JsonObject) -> bool:
+            return "deletionTimestamp" in obj["metadata"] and in_trouble("KindNotAllowed")(obj)
+
+        held = await composing.until(api.cache, namespace, "orders", is_held)
+        assert f"Node.{api.group} cannot be listed" in condition(held, "Synced")["message"]
+        assert len(await composing.api.items(api.node.path(namespace))) == 1
+
+        await _let_list_nodes(composing, api, allowed=True)
+        await composing.api.until_gone(api.cache.path(namespace, "orders"))
+        assert await composing.api.items(api.node.path(namespace)) == []
+
+
+class _LostAnswers(Gate):
+    """Passes everything on, and loses the answer to each request of one kind; `meanwhile` runs before the first."""
+
+    def __init__(self, text: str, meanwhile: Callable[[], Awaitable[None]]) -> None:
+        super().__init__()
+        self._text = text
+        self._meanwhile = meanwhile
+        self.lost = 0
+
+    async def carry(
+        self, effect: Effect, send: Callable[[], Awaitable[Answer]], deliver: Callable[[Answer], Awaitable[None]]
+    ) -> None:
+        if effect.text != self._text:
+            await super().carry(effect, send, deliver)
+            return
+        await send()
+        self.lost += 1
+        if self.lost == 1:
+            await self._meanwhile()
+        raise SeveredError
+
+
+@pytest.mark.parametrize("deleted", ["before the answer is lost", "after the claim has said so"])
+async def test_a_child_whose_create_had_no_answer_goes_with_its_claim(
+    composing: System, namespace: str, deleted: str
+) -> None:
+    system, seen = composing, asyncio.Event()
+    async with _node_claim(system, namespace, stateful="true", deletionPolicies=["Orphan", "Delete"]) as api:
+        path = api.cache.path(namespace, "orders")
+
+        async def meanwhile() -> None:
+            if deleted == "before the answer is lost":
+                await system.api.delete(path)
+
+        async def lag(asked: str) -> None:
+            if "/nodes?" in asked and "watch=" in asked:
+                await seen.wait()
+
+        gate = _LostAnswers("POST nodes", meanwhile)
+        direct = await system.plane.service_account_kubeconfig("fairlead-system", "fairlead-composer")
+        async with _composer_away(system), kube_proxy(system.plane.folder, direct, gate, lag=lag) as through:
+            program = await system.start_composer(*_FLAGS, "--kubeconfig", str(through), name="behind")
+            spec = {"memoryMB": 64, "deletionPolicy": "Delete"}
+            await system.create(api.cache, api.cache.new(namespace, "orders", spec=spec))
+
+            async def answer_is_lost() -> bool:
+                return gate.lost > 0
+
+            await eventually(answer_is_lost, "a create had no answer")
+            if deleted == "after the claim has said so":
+                await system.until(api.cache, namespace, "orders", lambda obj: bool(condition(obj, "Ready")))
+                await system.api.delete(path)
+
+            async def either_goes() -> bool:
+                nodes = await system.api.items(api.node.path(namespace))
+                is_going = not nodes or "deletionTimestamp" in nodes[0]["metadata"]
+                return is_going or await system.api.find(path) is None
+
+            await eventually(either_goes, "the child is being deleted, or the claim is gone")
+            seen.set()
+            await system.api.until_gone(path)
+            left = await system.api.items(api.node.path(namespace))
+            await program.kill9()
+
+        assert left == []
