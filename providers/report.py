@@ -13,7 +13,7 @@ from providers.outcome import Outcome
 from providers.passwords import Await, Kept, Login, Missing, keyed_hash, unproven_text
 from providers.plan import Create, Plan, Refuse, Rest, Settled, Update, Wait
 from providers.reading import status_of
-from providers.reasons import BY_STATE, UNUSABLE, Kind, deadline_of, kind_of
+from providers.reasons import BY_STATE, CUT_OFF, UNUSABLE, Kind, deadline_of, kind_of
 from providers.secret_check import still_coming
 from providers.settings import Settings
 from providers.snapshot import Snapshot, proven_versions
@@ -171,8 +171,8 @@ def _conditions(snapshot: Snapshot[Any], outcome: Outcome[Any], verdict: Verdict
     if not _is_repeated(find(obj, "Reconciling"), verdict):
         # The deadline is each state's own: the next one begins anew.
         old = [condition for condition in old if condition.get("type") != "Reconciling"]
-    works = _works(snapshot, outcome) and reason in _ASIDE
-    found = [_ready(obj, verdict, Kind.FINE if works and not verdict.unusable else kind, generation)]
+    ready = _ready(obj, verdict, Kind.FINE if _is_usable(snapshot, outcome, verdict) else kind, generation)
+    found = [_still_cut_off(snapshot, ready, verdict)]
     if kind is Kind.FINE:
         found.append(Condition("Synced", "True", "InSync", "the database is as it was asked for", generation))
         return merge(old, found, now)
@@ -183,6 +183,30 @@ def _conditions(snapshot: Snapshot[Any], outcome: Outcome[Any], verdict: Verdict
     elif kind not in {Kind.RESTING, Kind.TEARDOWN}:
         found.append(Condition("Reconciling", "True", reason, message, generation))
     return merge(old, found, now)
+
+
+def _is_usable(snapshot: Snapshot[Any], outcome: Outcome[Any], verdict: Verdict) -> bool:
+    """Tell whether the database can be used although something is left to do.
+
+    What an outage of the server took away is given back with the first look that finds the database usable.
+    """
+    if verdict.unusable or verdict.reason in UNUSABLE or not _works(snapshot, outcome):
+        return False
+    return verdict.reason in _ASIDE or (_was_cut_off(outcome.obj) and bool(snapshot.scene.marks.incarnation))
+
+
+def _was_cut_off(obj: Object) -> bool:
+    ready = find(obj, "Ready")
+    return ready is not None and ready["status"] == "False" and ready["reason"] == CUT_OFF
+
+
+def _still_cut_off(snapshot: Snapshot[Any], ready: Condition, verdict: Verdict) -> Condition:
+    """Keep what is said of an outage until the database is seen again, so that the next look can take it back."""
+    known = find(snapshot.obj, "Ready")
+    is_unseen = snapshot.observed is None and kind_of(verdict.reason) is Kind.AS_KNOWN
+    if known is None or not is_unseen or not _was_cut_off(snapshot.obj):
+        return ready
+    return Condition("Ready", "False", CUT_OFF, known["message"], ready.observed_generation)
 
 
 def _works(snapshot: Snapshot[Any], outcome: Outcome[Any]) -> bool:
