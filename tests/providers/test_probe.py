@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -91,7 +92,7 @@ async def test_the_server_of_a_config_that_nobody_uses_is_not_probed() -> None:
     assert server.probes == 0
 
 
-async def _ready_and_then_away(world: World, **spec: object) -> None:
+async def _ready_and_then_away(world: World, **spec: Any) -> None:
     world.ask()
     await world.settle()
     assert ready_of(world) == ("True", "Available")

@@ -9,7 +9,7 @@ from typing import Any
 import psycopg
 from botocore.exceptions import ClientError
 
-from tests.support.api import ApiError
+from tests.support.api import ApiError, JsonObject
 from tests.support.kinds import CLAIM
 from tests.support.walk_acts import (
     CHILD_DELETED,
@@ -18,6 +18,7 @@ from tests.support.walk_acts import (
     ROTATE,
     Act,
     Walker,
+    any_edit_withdrawn,
     child_edited,
 )
 from tests.support.walk_aws import AwsWorld
@@ -102,6 +103,22 @@ async def _password_by_sql(walker: Walker, dice: random.Random) -> str:
     return ""
 
 
+_EDITS: tuple[JsonObject, ...] = (
+    {"size": "medium"},
+    {"size": "xlarge"},
+    {"parameters": {"work_mem": "123kB"}},
+    {"parameters": {"no_such_parameter": "1"}},
+    {"version": "17"},
+    {"version": "18"},
+    {"extensions": ["no_such_extension"]},
+    {"highAvailability": True},
+    {"backup": {"retentionDays": 9}},
+    {"network": {"public": True}},
+    {"storageGiB": 50},
+)
+"""Edits of a claim: some are carried out, some are refused, some wait for a window or a consent."""
+
+ANY_EDIT_WITHDRAWN_AWS = any_edit_withdrawn(_EDITS)
 ACTS_AWS = (
     Act("retention edited", _retention),
     Act("parameters edited", _parameters),

@@ -6,6 +6,7 @@ import abc
 import asyncio
 import contextlib
 import hashlib
+import tempfile
 import urllib.parse
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -225,8 +226,7 @@ async def behind_one_line(
     await line.start()
     kubeconfigs = {}
     for name, account in {COMPOSER: ("fairlead-system", "fairlead-composer"), **provider}.items():
-        folder = system.folder / f"walk-{name}"
-        folder.mkdir(mode=0o700)
+        folder = Path(tempfile.mkdtemp(prefix=f"walk-{name}-", dir=system.folder))
         kubeconfigs[name] = through(await system.plane.service_account_kubeconfig(*account), line.port, folder)
     try:
         yield line, kubeconfigs
