@@ -125,7 +125,7 @@ async def _publish(publisher: Publisher, view: View, want: Wanted, bound: Connec
     known_hash = bound.hash if bound.secret == want.key.name else ""
     publication = await publisher.publish(want, known_hash=known_hash, asked=view.is_asked, told=_is_told(view))
     if publication.problem:
-        return Connected(bound.secret, bound.hash, causes=(publication.problem,))
+        return Connected(bound.secret, bound.hash, causes=(publication.problem,), again=publication.again)
     if bound.secret != want.key.name and is_name(bound.secret):
         former = Key(want.key.namespace, bound.secret)
         await publisher.disown(former, view.identity.uid, keep=False, collected_with="")

@@ -16,6 +16,7 @@ from runtime.kube import Kube
 from runtime.objects import CONFIG_MAPS, SECRETS, Key, Object, key_of, metadata, uid_of, version_of
 
 VERIFY_EVERY = timedelta(minutes=10)
+_SOONEST_S = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,7 @@ class Publisher:
         self._resync = resync.total_seconds()
         self._verified: dict[Key, tuple[str, float]] = {}
         self._looked: dict[Key, float] = {}
+        self._incomplete: dict[Key, float] = {}
         self._written: dict[Key, str] = {}
         self._wants: dict[Key, Wanted] = {}
         self._readers: dict[Key, set[Key]] = {}
@@ -62,12 +64,18 @@ class Publisher:
         self._note(want)
         values = await self._values(want)
         if isinstance(values, Cause):
-            return Publication(problem=values)
+            return Publication(problem=values, again=self._look_again(want.key))
+        self._incomplete.pop(want.key, None)
         fresh = connection.secret_object(want, connection.entries(want, values))
         publication = await self._store(want, fresh, is_first=not known_hash and not told)
         if publication.problem is None:
             self._verified[want.key] = (want.hash, self._monotonic())
         return publication
+
+    def _look_again(self, key: Key) -> timedelta:
+        """Return when to look again for what a Secret is made of: what a provider puts back, no watch tells of."""
+        waited = self._monotonic() - self._incomplete.setdefault(key, self._monotonic())
+        return timedelta(seconds=min(max(_SOONEST_S, waited), self._resync))
 
     async def look(self, key: Key, identity: str, *, asked: bool) -> Cause | None:
         """Return why a Secret that was published cannot be used, None where it is there; one request a resync at most.
@@ -116,6 +124,7 @@ class Publisher:
         """Know nothing of a connection Secret any more."""
         self._verified.pop(key, None)
         self._looked.pop(key, None)
+        self._incomplete.pop(key, None)
         self._written.pop(key, None)
         want = self._wants.pop(key, None)
         if want and self._by_claim.get(want.claim) == key:

@@ -332,3 +332,18 @@ def test_the_secret_is_looked_at_in_time_whatever_else_a_claim_waits_for(
     connected = Connected("orders-connection", "hash", again=pause(secret_s))
 
     assert connected.next_look(Result(pause(asked_s))) == Result(pause(next_s))
+
+
+def test_what_is_missing_is_looked_for_again_soon_and_ever_more_rarely() -> None:
+    async def scene() -> list[float]:
+        at, looks = _Scene(), list[float]()
+        while at.now < TEN_MINUTES:
+            publication = await at.publish(_wanted("nowhere"))
+            assert publication.again is not None
+            looks.append(at.now)
+            at.now += publication.again.total_seconds()
+        at.kube.put(SECRETS, "nowhere", namespace="shop", data=_encoded(password="back"))
+        assert (await at.publish(_wanted("nowhere"))).changed
+        return looks
+
+    assert run(scene()) == [0, 2, 4, 8, 16, 32, 64, 128, 256, 512]
