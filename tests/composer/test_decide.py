@@ -22,10 +22,9 @@ from composer.decide import (
 )
 from composer.hashes import live_hash, sent_hash
 from composer.inventory import Entry, Resting
-from composer.kinds import KindFacts
 from composer.render import Rendered, Waiting
 from composer.view import Known, View
-from runtime.objects import Object, Resource
+from runtime.objects import Object
 from tests.composer.factories import (
     DATABASE,
     NOW,
@@ -148,28 +147,6 @@ def test_a_wanted_child_that_somebody_deleted(case: Dying) -> None:
     else:
         assert isinstance(step, Annotate)
         assert step.annotations == {names.TEARDOWN: case.expected}
-
-
-@pytest.mark.parametrize(("spoken", "word"), [("", {names.TEARDOWN: "child-uid/Detach"}), ("child-uid/Detach", {})])
-def test_a_pause_that_has_ended_ends_for_a_child_that_somebody_deleted_meanwhile(
-    spoken: str, word: dict[str, str]
-) -> None:
-    dying = annotated(live(MARKED, deleted=True), paused="true", **({"teardown": spoken} if spoken else {}))
-
-    step = _one(view(Known(entry(marks=MARKS), dying, DATABASE)), rendered(child(WANTED, ready=False)))
-
-    assert isinstance(step, Annotate)
-    assert step.annotations == {names.PAUSED: None, **word}
-
-
-def test_a_pause_that_has_ended_ends_for_a_child_that_is_not_wanted_any_more() -> None:
-    groups = KindFacts(Resource("aws.fairlead.dev", "v1", "DBParameterGroup", "dbparametergroups"), stateful=False)
-    dying = annotated(live(desired("group", groups), deleted=True), paused="true", teardown="child-uid/Delete")
-    known = Known(entry("group", groups), dying, groups)
-
-    steps = decide(view(Known(_sent(WANTED, LIVE), LIVE, DATABASE), known), rendered(child(WANTED)), now=NOW).steps
-
-    assert [step.annotations for step in steps if isinstance(step, Annotate)] == [{names.PAUSED: None}]
 
 
 def test_a_word_on_a_living_child_is_taken_back() -> None:
