@@ -18,20 +18,28 @@ def setting(name: str, usual: int) -> int:
     return int(os.environ.get(f"FAIRLEAD_{name}", usual))
 
 
-SIZE = Size(claims=setting("WALK_CLAIMS", 30), rounds=setting("WALK_ROUNDS", 10), only=setting("WALK_ONLY", 0))
-_FIRST = setting("WALK_SEED", 1)
+def size(claims: int) -> Size:
+    """Return how large a batch is; `claims` go side by side unless the environment says otherwise."""
+    return Size(claims=setting("WALK_CLAIMS", claims), rounds=setting("WALK_ROUNDS", 10), only=setting("WALK_ONLY", 0))
 
 
-def seeds(name: str, usual: int) -> range:
+def seeds(name: str, usual: int, of: Size) -> range:
     """Return the seeds of the batches that make so many walks; `name` is the setting of their number."""
-    return range(_FIRST, _FIRST + -(-setting(name, usual) // SIZE.claims))
+    first = setting("WALK_SEED", 1)
+    return range(first, first + -(-setting(name, usual) // of.claims))
 
 
-def proven(report: Report, file: str, test: str, name: str) -> None:
+def settings_of(report: Report, name: str, of: Size) -> str:
+    """Return the environment that makes one batch of walks again."""
+    size_ = f"FAIRLEAD_WALK_CLAIMS={of.claims} FAIRLEAD_WALK_ROUNDS={of.rounds}"
+    return f"FAIRLEAD_WALK_SEED={report.seed} FAIRLEAD_{name}={of.claims} {size_}"
+
+
+def proven(report: Report, file: str, test: str, settings: str = "") -> None:
     """Print a batch's figures; raises AssertionError with the command that makes it again where something is wrong."""
-    settings = f"FAIRLEAD_WALK_SEED={report.seed} FAIRLEAD_{name}={SIZE.claims} FAIRLEAD_WALK_CLAIMS={SIZE.claims}"
-    command = f".venv/bin/pytest -s -o faulthandler_timeout=0 {file} -k {test}"
-    one = "one walk alone: FAIRLEAD_WALK_ONLY=<digits of its claim's name> before it"
-    said = replace(report, again=f"{settings} FAIRLEAD_WALK_ROUNDS={SIZE.rounds} {command} ({one})")
+    command = f"{settings} .venv/bin/pytest -s -o faulthandler_timeout=0 {file} -k '{test}'".strip()
+    said = replace(
+        report, again=f"{command} (one walk alone: FAIRLEAD_WALK_ONLY=<digits of the claim's name> before it)"
+    )
     print(said)  # noqa: T201 - the figures are the result
     assert not report.wrong, str(said)

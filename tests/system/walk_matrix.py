@@ -16,10 +16,11 @@ from tests.support.walk import walk_batch
 from tests.support.walk_acts import ANY_EDIT_WITHDRAWN
 from tests.support.walk_events import NOTHING
 from tests.support.walk_onprem import OnPremWorld, onprem_world
-from tests.support.walk_settings import SIZE, proven, seeds, setting
+from tests.support.walk_settings import proven, seeds, setting, settings_of, size
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
 
+_SIZE = size(claims=60)
 _FILE = "tests/system/walk_matrix.py"
 
 
@@ -29,16 +30,16 @@ async def world(system: System) -> AsyncIterator[OnPremWorld]:
         yield made
 
 
-@pytest.mark.parametrize("seed", seeds("WALKS", 300))
+@pytest.mark.parametrize("seed", seeds("WALKS", 300, _SIZE))
 async def test_what_a_claim_says_is_true_all_along_its_walk(world: OnPremWorld, seed: int) -> None:
     await world.start()
-    report = await walk_batch(world, seed, SIZE, say=print)
-    proven(report, _FILE, "its_walk", "WALKS")
+    report = await walk_batch(world, seed, _SIZE, say=print)
+    proven(report, _FILE, "its_walk", settings_of(report, "WALKS", _SIZE))
 
 
 @pytest.mark.parametrize("seed", [1_000, 1_001])
 async def test_any_edit_is_taken_back_by_typing_the_former_text(world: OnPremWorld, seed: int) -> None:
     await world.start()
-    size = replace(SIZE, claims=setting("WALK_EDITS", 200) // 2, rounds=1)
-    report = await walk_batch(world, seed, size, acts=(ANY_EDIT_WITHDRAWN,), events=(NOTHING,), say=print)
-    proven(report, _FILE, "former_text", "WALK_EDITS")
+    many = replace(_SIZE, claims=setting("WALK_EDITS", 200) // 2, rounds=1)
+    report = await walk_batch(world, seed, many, acts=(ANY_EDIT_WITHDRAWN,), events=(NOTHING,), say=print)
+    proven(report, _FILE, f"former_text and {seed}")

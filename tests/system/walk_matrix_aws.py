@@ -16,10 +16,11 @@ from tests.support.walk import walk_batch
 from tests.support.walk_acts_aws import ACTS_AWS, ANY_EDIT_WITHDRAWN_AWS
 from tests.support.walk_aws import EVENTS_AWS, AwsWorld, aws_world
 from tests.support.walk_events import NOTHING
-from tests.support.walk_settings import SIZE, proven, seeds, setting
+from tests.support.walk_settings import proven, seeds, setting, settings_of, size
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.rds]
 
+_SIZE = size(claims=30)
 _FILE = "tests/system/walk_matrix_aws.py"
 _EDITS_OF_EACH = 8
 
@@ -30,16 +31,16 @@ async def world(aws: Aws) -> AsyncIterator[AwsWorld]:
         yield made
 
 
-@pytest.mark.parametrize("seed", seeds("WALKS_AWS", 30))
+@pytest.mark.parametrize("seed", seeds("WALKS_AWS", 30, _SIZE))
 async def test_what_a_claim_on_aws_says_is_true_all_along_its_walk(world: AwsWorld, seed: int) -> None:
     await world.start()
-    report = await walk_batch(world, seed, SIZE, acts=ACTS_AWS, events=EVENTS_AWS, say=print)
-    proven(report, _FILE, "its_walk", "WALKS_AWS")
+    report = await walk_batch(world, seed, _SIZE, acts=ACTS_AWS, events=EVENTS_AWS, say=print)
+    proven(report, _FILE, "its_walk", settings_of(report, "WALKS_AWS", _SIZE))
 
 
 @pytest.mark.parametrize("seed", [1_000])
 async def test_any_edit_on_aws_is_taken_back_by_typing_the_former_text(world: AwsWorld, seed: int) -> None:
     await world.start()
-    size = replace(SIZE, claims=setting("WALK_EDITS", 200) // _EDITS_OF_EACH, rounds=_EDITS_OF_EACH)
-    report = await walk_batch(world, seed, size, acts=(ANY_EDIT_WITHDRAWN_AWS,), events=(NOTHING,), say=print)
-    proven(report, _FILE, "former_text", "WALK_EDITS")
+    many = replace(_SIZE, claims=setting("WALK_EDITS", 200) // _EDITS_OF_EACH, rounds=_EDITS_OF_EACH)
+    report = await walk_batch(world, seed, many, acts=(ANY_EDIT_WITHDRAWN_AWS,), events=(NOTHING,), say=print)
+    proven(report, _FILE, f"former_text and {seed}")
