@@ -148,5 +148,6 @@ def _halves(pairs: list[tuple[Walker, Act]]) -> tuple[list[tuple[Walker, Act]], 
 
 async def _act(oracle: Oracle, number: int, walker: Walker, act: Act) -> None:
     await take_back(walker)
+    oracle.expect(walker.name, unseen=bool(act.unseen))
     said = await act.do(walker, random.Random(f"{walker.seed} {number}"))  # noqa: S311 - as above
     oracle.note(walker.name, f"{number}: {act.name} {said}")

@@ -62,10 +62,12 @@ class Act:
     Attributes:
         name: For reports.
         do: Does it; returns a word for the report.
+        unseen: Why nobody can know of it before the next resync; empty where it shows at once.
     """
 
     name: str
     do: Callable[[Walker, random.Random], Awaitable[str]]
+    unseen: str = ""
 
 
 async def take_back(walker: Walker) -> None:

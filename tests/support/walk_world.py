@@ -63,6 +63,7 @@ class World(abc.ABC):
         programs: What runs now.
         labels: Of the namespaces whose claims come here.
         cut: Whether the line to the API server is cut.
+        resync_s: After what time the provider looks at everything again.
         ended: How many processes ended by themselves.
     """
 
@@ -72,6 +73,7 @@ class World(abc.ABC):
     programs: dict[str, Program] = field(default_factory=dict)
     labels: dict[str, str] = field(default_factory=dict)
     cut: bool = False
+    resync_s: float = 5.0
     ended: int = 0
     _starting: asyncio.Lock = field(default_factory=asyncio.Lock)
 

@@ -57,6 +57,15 @@ async def test_what_lasts_is_a_disagreement(looks: list[tuple[float, str]], disa
     assert len(ledger.disagreements()) == disagreements
 
 
+async def test_what_nobody_can_know_before_a_resync_is_given_its_time() -> None:
+    ledger = Ledger(15.0)
+    for now in (0.0, 24.0):
+        ledger.judge("orders", Sample("", "True", "x", "", settled=False), now, "round 1", 10.0)
+    assert ledger.disagreements() == []
+    ledger.judge("orders", Sample("", "True", "x", "", settled=False), 26.0, "round 1", 10.0)
+    assert len(ledger.disagreements()) == 1
+
+
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def world(system: System) -> AsyncIterator[OnPremWorld]:
     async with onprem_world(system) as made:

@@ -20,7 +20,7 @@ from tests.support.walk_settings import proven, seeds, setting, settings_of, siz
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.rds]
 
-_SIZE = size(claims=30)
+_SIZE = size(claims=15)
 _FILE = "tests/system/walk_matrix_aws.py"
 _EDITS_OF_EACH = 8
 
