@@ -51,7 +51,7 @@ replay: .venv/.synced ## make recorded exchanges with real clouds again (RECORDI
 faults: .venv/.synced ## kill -9 around every side effect, ten ways to lose things, 300 random walks of claims
 	@$(BIN)/python -m devcloud.controlplane
 	@$(BIN)/pytest -q -s -o faulthandler_timeout=0 tests/system/fault_matrix.py tests/security/loss_matrix.py \
-		tests/system/walk_matrix.py
+		tests/system/walk_matrix.py tests/system/walk_matrix_aws.py
 
 e2e: .venv/.synced ## what an application in Java sees (needs Debian's default-jre-headless and libpostgresql-jdbc-java)
 	@command -v java >/dev/null || { \

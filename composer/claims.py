@@ -11,7 +11,7 @@ import structlog
 
 from composer import names
 from composer.act import Actor, annotation_patch
-from composer.connect import connect, denied
+from composer.connect import connect, denied, lost_secret, with_unusable
 from composer.decide import decide, mirrored_pause, speaks
 from composer.ending import teardown_status
 from composer.failures import Failures, cause_of, causes_of_errors
@@ -32,7 +32,6 @@ from composer.outcomes import (
     notes_of,
     raise_first,
     told_by,
-    with_broken,
 )
 from composer.pace import Pace
 from composer.pause import NOBODY, Pauser, paused_status, pauser
@@ -184,7 +183,8 @@ class ClaimReconciler:
     async def _paused(self, view: View) -> _End:
         outcomes = await self._tools.actor.act(view, mirrored_pause(view))
         now = self._tools.now()
-        await self._write(view, paused_status(view, await self._who_paused(view), now))
+        lost = await lost_secret(self._tools.publisher, view)
+        await self._write(view, paused_status(view, await self._who_paused(view), now, lost))
         end = pause_end(view.annotations)
         return _End(Result(requeue_after=max(end - now, timedelta(seconds=1))) if end else SETTLED, outcomes)
 
@@ -242,14 +242,14 @@ class ClaimReconciler:
             deletion_policy=effective_policy(view, prepared.spec.deletion_policies),
             secret=connected.secret,
             connection_hash=connected.hash,
-            published=bool(connected.secret) or not rendered.connection,
+            published=connected.is_usable or not rendered.connection,
         )
         result = await self._publish(view, findings, (*notes_of(outcomes), *connected.notes))
         if connected.is_denied:
             return _End(Result(look_again(view.claim, self._tools.now())), outcomes)
         if marks_moved(view, plan):
             return _End(_AT_ONCE, outcomes)
-        return _End(result if result.requeue_after is not None else Result(connected.again), outcomes)
+        return _End(connected.next_look(result), outcomes)
 
     async def _mark_claim(self, view: View, prepared: Prepared) -> View | Cause:
         """Record finalizer, identity, choice and kinds, before anything is created."""
@@ -347,7 +347,7 @@ class ClaimReconciler:
 
     async def _publish(self, view: View, findings: Findings, notes: Iterable[Note]) -> Result:
         """Write the status when it differs, say what happened, and tell when to look again."""
-        findings = with_broken(view, findings)
+        findings = await with_unusable(self._tools.publisher, view, findings)
         first = gravest(findings.causes)
         waited = self._pace.held(view.key, first.reason if first else "", self._tools.monotonic())
         findings = replace(findings, waited=waited)

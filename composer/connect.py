@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
 from composer import names
 from composer.connection import Origin, Secretly, Wanted, lacking, misnamed, of_contract, of_foreign, published, wanted
-from composer.outcomes import Note, live_of
+from composer.outcomes import Note, live_of, with_broken
 from composer.prepare import Prepared
 from composer.reasons import Cause, cause
+from composer.report import Findings
 from composer.secrets import Publisher
 from composer.teardown import effective_policy
 from composer.view import View
 from runtime import secret_rights
 from runtime.errors import Forbidden
 from runtime.objects import Key, Object, is_name
+from runtime.results import Result
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +27,8 @@ class Connected:
     """The Secret and what it was made from, both empty until it was complete once; what stands in the way.
 
     `is_denied`: the namespace does not let us use its Secrets. `again`: when the Secret is to be looked at next; None
-    where that is left to the resync.
+    where that is left to the resync. `is_seen`: it is as it should be; `is_lost`: the one that the claim names is gone,
+    or not the claim's any more.
     """
 
     secret: str
@@ -34,12 +37,53 @@ class Connected:
     notes: tuple[Note, ...] = ()
     is_denied: bool = False
     again: timedelta | None = None
+    is_seen: bool = False
+    is_lost: bool = False
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether the claim has a connection Secret that is not known to be lost."""
+        return bool(self.secret) and not self.is_lost
+
+    def next_look(self, result: Result) -> Result:
+        """Return when to make the next pass: for the Secret, or for what else asked for one, whichever is sooner."""
+        asked = [after for after in (result.requeue_after, self.again) if after is not None]
+        return Result(min(asked, default=None))
 
 
-async def connect(  # noqa: PLR0911 - one return for each thing that may be missing
+async def connect(publisher: Publisher, view: View, prepared: Prepared) -> Connected:
+    """Publish the connection Secret where the child has published its own. Raises ApiError.
+
+    Where it cannot be published in this pass, it is asked whether the one that the claim names is there.
+    """
+    connected = await _connected(publisher, view, prepared)
+    lost = None if connected.is_seen else await lost_secret(publisher, view)
+    if lost is None:
+        return connected
+    return replace(connected, causes=tuple(dict.fromkeys((*connected.causes, lost))), is_lost=True)
+
+
+async def lost_secret(publisher: Publisher, view: View) -> Cause | None:
+    """Return why the connection Secret that a claim names cannot be used; None where it can, or nobody may look."""
+    name = (view.status.get("binding") or {}).get("name", "")
+    if not is_name(name):
+        return None
+    try:
+        return await publisher.look(Key(view.key.namespace, name), view.identity.uid, asked=view.is_asked)
+    except Forbidden:
+        return None
+
+
+async def with_unusable(publisher: Publisher, view: View, found: Findings) -> Findings:
+    """Add what is unusable to the findings of a pass that could not see to it: children, and the connection Secret."""
+    found = with_broken(view, found)
+    lost = await lost_secret(publisher, view) if found.rendered is None else None
+    return replace(found, causes=(*found.causes, lost), published=False) if lost else found
+
+
+async def _connected(  # noqa: PLR0911 - one return for each thing that may be missing
     publisher: Publisher, view: View, prepared: Prepared
 ) -> Connected:
-    """Publish the connection Secret where the child has published its own. Raises ApiError."""
     name = (view.status.get("binding") or {}).get("name", "")
     bound = Connected(name, str(view.status.get("connectionHash") or "") if name else "")
     rendered, declared = prepared.rendered, prepared.rendered.connection
@@ -81,14 +125,14 @@ async def _publish(publisher: Publisher, view: View, want: Wanted, bound: Connec
     known_hash = bound.hash if bound.secret == want.key.name else ""
     publication = await publisher.publish(want, known_hash=known_hash, asked=view.is_asked, told=_is_told(view))
     if publication.problem:
-        return Connected(bound.secret, bound.hash, causes=(publication.problem,))
+        return Connected(bound.secret, bound.hash, causes=(publication.problem,), again=publication.again)
     note = Note("ConnectionPublished", f"Secret {want.key.name} holds the credentials")
     notes = (note,) if publication.changed else ()
     if bound.secret != want.key.name and is_name(bound.secret):
         former = Key(want.key.namespace, bound.secret)
         if await publisher.disown(former, view.identity.uid, keep=False, collected_with=""):
             notes = (*notes, _moved(bound.secret, want.key.name))
-    return Connected(want.key.name, want.hash, notes=notes, again=publication.again)
+    return Connected(want.key.name, want.hash, notes=notes, again=publication.again, is_seen=True)
 
 
 def _moved(former: str, present: str) -> Note:

@@ -247,10 +247,13 @@ def _rebirth(view: View, mine: Known, facts: KindFacts, live: Object) -> Step | 
     if view.namespace_deleting or view.kind_deleting:
         return Keep(msgspec.structs.replace(entry, marks=marks or entry.marks))
     if facts.managed:
-        detach = names.word(uid_of(live), "Detach")
-        if marks != entry.marks or annotations_of(live).get(names.TEARDOWN) == detach:
+        if marks != entry.marks:
             return Keep(msgspec.structs.replace(entry, marks=marks or entry.marks))
-        return Annotate(entry, facts, live, {names.TEARDOWN: detach})
+        # A provider that still obeys the pause of before would wait for ever.
+        said, detach = copied_pause(view, live), names.word(uid_of(live), "Detach")
+        if annotations_of(live).get(names.TEARDOWN) != detach:
+            said[names.TEARDOWN] = detach
+        return Annotate(entry, facts, live, said) if said else Keep(entry)
     held = taken_away(view, mine)
     if held is not None:
         return held
@@ -330,7 +333,8 @@ def _prune(view: View, each: Known, *, needed: bool) -> Iterator[Step]:
     entry = with_word(entry, live, verdict) if spoken else entry
     policy = policy_with(live, verdict) if each.facts.managed and entry.stateful else ""
     if deleting(live) and annotations_of(live).get(names.TEARDOWN, "") == spoken and not policy:
-        yield Keep(entry)
+        lifted = copied_pause(view, live) if each.facts.managed else {}
+        yield Annotate(entry, each.facts, live, lifted) if lifted else Keep(entry)
         return
     yield Remove(entry, each.facts, live, spoken, "not in the composition any more", policy)
 

@@ -9,7 +9,8 @@ from datetime import datetime
 from composer import names
 from composer.outcomes import of_broken
 from composer.readiness import broken
-from composer.report import echo
+from composer.reasons import Cause
+from composer.report import as_before, echo
 from composer.view import View
 from runtime.conditions import Condition, find, merge
 from runtime.objects import Object, annotations_of, generation_of
@@ -44,10 +45,11 @@ def _setters(claim: Object) -> Iterator[Pauser]:
             yield Pauser(str(each.get("manager", ""))[:64], str(each.get("time", "")))
 
 
-def paused_status(view: View, by: Pauser, now: datetime) -> Object:
+def paused_status(view: View, by: Pauser, now: datetime, lost: Cause | None = None) -> Object:
     """Compute the status of a paused claim: neither Reconciling nor Stalled, and Ready as last known.
 
-    What is known to be unusable takes Ready away.
+    What is known to be unusable takes Ready away, a connection Secret that was deleted (`lost`) too; it is given back
+    when all can be used again.
     """
     generation = generation_of(view.claim)
     why = annotations_of(view.claim).get(names.PAUSED_REASON, "no reason given")
@@ -59,8 +61,11 @@ def paused_status(view: View, by: Pauser, now: datetime) -> Object:
     ready = find(view.claim, "Ready")
     conditions = [Condition("Synced", "False", "Paused", text, generation)]
     unusable = broken(view, None)
-    if ready and ready["status"] == "True" and unusable:
-        said = of_broken(view, unusable[0])
+    said = of_broken(view, unusable[0]) if unusable else lost
+    known = None if said else as_before(view, None)
+    if known:
+        conditions.append(known)
+    elif said and ready:
         conditions.append(Condition("Ready", "False", said.reason, said.message, generation))
     elif ready:
         known = ready.get("observedGeneration", generation)

@@ -29,6 +29,24 @@ def broken(view: View, rendered: Rendered | None, judged: Collection[str] = ()) 
     )
 
 
+def is_served(view: View, rendered: Rendered | None, judged: Collection[str] = ()) -> bool:
+    """Tell whether the claim was ready once and all that it uses says that it is ready now.
+
+    Of children without a condition Ready nothing is concluded. Arguments as of `broken`.
+    """
+    ready = {child.place: child for child in rendered.children} if rendered else {}
+    used = [each for each in view.known if _is_used(view, each, rendered)]
+    is_bound = bool((view.status.get("binding") or {}).get("name"))
+    return is_bound and bool(used) and all(_is_ready(each, ready.get(each.entry.place), judged) for each in used)
+
+
+def _is_ready(each: Known, child: Child | None, judged: Collection[str]) -> bool:
+    live = each.live
+    if live is None or deleting(live) or not is_true(live, "Ready"):
+        return False
+    return child is None or child.resource not in judged or child.ready
+
+
 def _is_used(view: View, each: Known, rendered: Rendered | None) -> bool:
     if each.entry.outcome == NEVER_READY or each.unseen:
         return False

@@ -76,6 +76,7 @@ _PROGRESS = frozenset(
         "ResourcePending",
         "Restoring",
         "RollingOut",
+        "ServerUnreachable",
         "Updating",
     }
 )

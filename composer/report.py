@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 from composer import inventory, names, operators
 from composer.inventory import Entry
 from composer.models import CompositionChoice
-from composer.readiness import broken
+from composer.readiness import broken, is_served
 from composer.reasons import Cause, Gravity, cause, gravest, gravity
 from composer.render import Rendered
 from composer.rollout import choice_after
@@ -21,6 +21,8 @@ from runtime.objects import Object, deleting, generation_of, key_of, observed_ge
 MISSING_PATIENCE = timedelta(seconds=60)
 PROGRESS_DEADLINE = timedelta(hours=1)
 _UNTOLD = frozenset({"ProviderConfigNotFound", "NotAllowed"})
+LOST_SECRET = frozenset({"SecretNotFound", "SecretNotOwned"})
+"""Why the connection Secret that a claim names cannot be used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,7 @@ class Findings:
 
     `is_early`: the cause is about to pass by itself (a Composition that is being checked), and not worth a write yet.
     `has_rollout`: the revision goes to its claims by waves. `judged`: the resources with a `readyWhen`.
+    `published`: the connection Secret is there, or there is to be none.
     """
 
     causes: tuple[Cause, ...]
@@ -139,17 +142,35 @@ def _ready(view: View, found: Findings) -> Condition:
     first = gravest(found.causes)
     if found.rendered is not None and _all_ready(found):
         return Condition("Ready", "True", "Available", "everything composed is ready", generation)
-    before = find(view.claim, "Ready")
     unusable = broken(view, found.rendered, found.judged)
-    if before and before["status"] == "True" and not unusable:
-        return Condition(
-            "Ready", "True", before["reason"], before["message"], before.get("observedGeneration", generation)
-        )
+    # A Secret that was published once and is not there any more.
+    is_secret_lost = bool(found.secret) and not found.published
+    if not unusable and not is_secret_lost:
+        known = as_before(view, found.rendered, found.judged)
+        if known:
+            return known
     resources = {each.entry.resource for each in unusable}
-    first = gravest(tuple(each for each in found.causes if each.resource in resources)) or first
+    lost = tuple(each for each in found.causes if is_secret_lost and each.reason in LOST_SECRET)
+    first = gravest(tuple(each for each in found.causes if each.resource in resources) or lost) or first
     if first is None:
         return Condition("Ready", "False", "Creating", "not everything is there yet", generation)
     return Condition("Ready", "False", first.reason, first.message, generation)
+
+
+def as_before(view: View, rendered: Rendered | None, judged: Collection[str] = ()) -> Condition | None:
+    """Return Ready=True of a claim that waits for something and can be used meanwhile, by what it had before.
+
+    What an outage took away is given back, to the generation before: whether this one was carried out is not known.
+    """
+    before, generation = find(view.claim, "Ready"), generation_of(view.claim)
+    if before is None:
+        return None
+    if before["status"] == "True":
+        known = before.get("observedGeneration", generation)
+        return Condition("Ready", "True", before["reason"], before["message"], known)
+    if not is_served(view, rendered, judged):
+        return None
+    return Condition("Ready", "True", "Available", "everything composed is ready", max(generation - 1, 1))
 
 
 def _all_ready(found: Findings) -> bool:

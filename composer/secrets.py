@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
@@ -15,6 +16,7 @@ from runtime.kube import Kube
 from runtime.objects import CONFIG_MAPS, SECRETS, Key, Object, key_of, metadata, uid_of, version_of
 
 VERIFY_EVERY = timedelta(minutes=10)
+_SOONEST_S = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,8 @@ class Publisher:
         self._manager = manager
         self._resync = resync.total_seconds()
         self._verified: dict[Key, tuple[str, float]] = {}
+        self._looked: dict[Key, float] = {}
+        self._incomplete: dict[Key, float] = {}
         self._written: dict[Key, str] = {}
         self._wants: dict[Key, Wanted] = {}
         self._readers: dict[Key, set[Key]] = {}
@@ -60,12 +64,37 @@ class Publisher:
         self._note(want)
         values = await self._values(want)
         if isinstance(values, Cause):
-            return Publication(problem=values)
+            return Publication(problem=values, again=self._look_again(want.key))
+        self._incomplete.pop(want.key, None)
         fresh = connection.secret_object(want, connection.entries(want, values))
         publication = await self._store(want, fresh, is_first=not known_hash and not told)
         if publication.problem is None:
             self._verified[want.key] = (want.hash, self._monotonic())
         return publication
+
+    def _look_again(self, key: Key) -> timedelta:
+        """Return when to look again for what a Secret is made of: what a provider puts back, no watch tells of."""
+        waited = self._monotonic() - self._incomplete.setdefault(key, self._monotonic())
+        return timedelta(seconds=min(max(_SOONEST_S, waited), self._resync))
+
+    async def look(self, key: Key, identity: str, *, asked: bool) -> Cause | None:
+        """Return why a Secret that was published cannot be used, None where it is there; one request a resync at most.
+
+        Raises Forbidden.
+        """
+        now, verified = self._monotonic(), self._verified.get(key)
+        seen_at = max(verified[1] if verified else -math.inf, self._looked.get(key, -math.inf))
+        if now - seen_at < min(VERIFY_EVERY.total_seconds(), self._resync) and not asked:
+            return None
+        try:
+            stored = await self._kube.get(SECRETS, key)
+        except NotFound:
+            text = f"the connection Secret {key.name} was deleted; it is written again once the claim is carried out"
+            return cause("SecretNotFound", text)
+        if not connection.is_ours(stored, identity):
+            return _of_stranger(key)
+        self._looked[key] = now
+        return None
 
     async def disown(self, key: Key, identity: str, *, keep: bool, collected_with: str) -> bool:
         """End of a claim: the Secret stays without owner, or goes; one owned by uid `collected_with` goes by itself.
@@ -99,6 +128,8 @@ class Publisher:
     def forget(self, key: Key) -> None:
         """Know nothing of a connection Secret any more."""
         self._verified.pop(key, None)
+        self._looked.pop(key, None)
+        self._incomplete.pop(key, None)
         self._written.pop(key, None)
         want = self._wants.pop(key, None)
         if want and self._by_claim.get(want.claim) == key:
@@ -115,6 +146,7 @@ class Publisher:
         readers = sorted(self._readers.get(change.key, ()))
         for key in readers:
             self._verified.pop(key, None)
+            self._looked.pop(key, None)
         return tuple(self._wants[key].claim for key in readers)
 
     def _note(self, want: Wanted) -> None:
@@ -169,8 +201,7 @@ class Publisher:
 
     async def _update(self, want: Wanted, stored: Object, fresh: Object) -> Publication:
         if not connection.is_ours(stored, want.identity):
-            text = f"Secret {want.key.name} exists and is not this claim's; remove it or set spec.connectionSecretName"
-            return Publication(problem=cause("SecretNotOwned", text))
+            return Publication(problem=_of_stranger(want.key))
         replacement = connection.replacement(stored, fresh)
         if replacement is None:
             return Publication()
@@ -179,6 +210,11 @@ class Publisher:
 
     def _wrote(self, made: Object) -> None:
         self._written[key_of(made)] = version_of(made)
+
+
+def _of_stranger(key: Key) -> Cause:
+    text = f"Secret {key.name} exists and is not this claim's; remove it or set spec.connectionSecretName"
+    return cause("SecretNotOwned", text)
 
 
 def _sources(want: Wanted) -> frozenset[Key]:

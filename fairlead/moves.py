@@ -32,8 +32,8 @@ _BY_MOVE: Mapping[str, str] = {
     "the composer's: is it running?": "AwaitingTeardown",
     _NOBODY: (
         "Creating Updating Restoring Deleting ResourcePending ChildNotReady ConnectionIncomplete RollingOut "
-        "CloudUnreachable Throttled CloudBusy QuotaExceeded Rotating PendingChangesInTheWay InternalError "
-        "RequestFailed"
+        "CloudUnreachable ServerUnreachable Throttled CloudBusy QuotaExceeded Rotating PendingChangesInTheWay "
+        "InternalError RequestFailed"
     ),
 }
 _MOVES: Mapping[str, str] = {reason: move for move, reasons in _BY_MOVE.items() for reason in reasons.split()}

@@ -116,6 +116,13 @@ class Accounts(Generic[SpecT, ConfigT]):
                 entry.connection = await self._open(entry, config, (recorded, *accepted_accounts(config_object)))
             return self._judged(entry.connection, config_object)
 
+    async def probe(self, name: str) -> None:
+        """Try a login at the server of a ProviderConfig, where its account is one; raises Failure."""
+        await self.connect(name)
+        entry, probe = self._entries.get(name), self._provider.probe
+        if probe is not None and entry is not None and entry.connection is not None:
+            await probe(entry.connection.connected)
+
     async def _open(self, entry: _Entry, config: ConfigT, accounts: tuple[str, ...]) -> _Connection:
         if entry.failure is not None and time.monotonic() - entry.failed_at < _AFTER_FAILURE.total_seconds():
             raise entry.failure

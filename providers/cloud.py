@@ -11,7 +11,7 @@ Guarantees that the generic reconciler builds on:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -25,7 +25,7 @@ from providers.managed import Absent, Change, Found, Observed, Present, SpecT
 from providers.passwords import Login
 from providers.plan import Policy
 from providers.reading import Operation
-from runtime.errors import Conflict
+from runtime.errors import Conflict, Transient
 from runtime.objects import Object, Resource
 
 ConfigT = TypeVar("ConfigT", bound=msgspec.Struct)
@@ -33,6 +33,13 @@ ConfigT = TypeVar("ConfigT", bound=msgspec.Struct)
 
 class FenceClosed(Conflict):
     """The time or the leadership under which a call was planned is over: nothing was sent."""
+
+
+class ServerUnreachable(Transient):
+    """The server that holds the databases cannot be reached, so that nobody is known to get in.
+
+    Only a cloud whose account is that server raises it: elsewhere an API may be away while the databases work.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +217,9 @@ class Provider(Generic[SpecT, ConfigT]):
     password, which a restore does not. `references` are fields that name another managed resource, each with
     the field that takes what it resolves to. `shows_passwords` tells whether a version of `login_versions` changes with
     a password that anybody sets; where it does not, logins are proven anew at each resync. A kind that is not
-    `stateful` has no password and no backup, and is made again when it is lost.
+    `stateful` has no password and no backup, and is made again when it is lost. `probe`, where the account is the
+    server that holds the databases, tries a login there with what `connect` yielded and raises ServerUnreachable; it is
+    called every few seconds, once for each ProviderConfig in use.
     """
 
     cloud: str
@@ -238,6 +247,7 @@ class Provider(Generic[SpecT, ConfigT]):
     born_with_login: Callable[[SpecT], bool] = lambda _spec: True
     stateful: bool = True
     shows_passwords: bool = True
+    probe: Callable[[Any], Awaitable[None]] | None = None
 
 
 @dataclass(frozen=True, slots=True)

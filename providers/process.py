@@ -18,6 +18,7 @@ from providers.configs import Beside, ConfigReconciler
 from providers.drift import BY_DRIFT, drifting, watch_age
 from providers.effects import Effects
 from providers.gather import Gatherer
+from providers.probe import Prober
 from providers.reconcile import Around, Reconciler
 from providers.references import referred
 from providers.settings import Settings
@@ -122,6 +123,10 @@ class _Kind:
         """Give one resource a pass."""
         self.controller.enqueue(key, priority=Priority.NORMAL)
 
+    def is_used(self, config: str) -> bool:
+        """Tell whether a resource of this kind uses a ProviderConfig."""
+        return bool(self.resources.store.by_index(BY_CONFIG, config))
+
     def wake_users(self, config: str) -> None:
         """Give every resource of a ProviderConfig a pass."""
         for key in self.resources.store.by_index(BY_CONFIG, config):
@@ -145,7 +150,23 @@ def _controllers(context: ProcessContext, provider: Provider[Any, Any], settings
     _connect(config_controller, [kind.sweeper for kind in kinds], accounts, provider)
     for kind in kinds:
         config_controller.source(Source(kind.resources, keys=_its_config, urgent=_never))
-    return [*(kind.controller for kind in kinds), config_controller, *(kind.sweeper for kind in kinds)]
+    probers = [] if provider.probe is None else [_prober(provider, accounts, kinds, wake_users)]
+    return [*(kind.controller for kind in kinds), config_controller, *(kind.sweeper for kind in kinds), *probers]
+
+
+def _prober(
+    provider: Provider[Any, Any], accounts: Accounts[Any, Any], kinds: list[_Kind], wake: Callable[[str], None]
+) -> Controller:
+    """Return the controller that probes the servers of ProviderConfigs in use; a hung one takes one worker of many."""
+
+    def is_used(config: str) -> bool:
+        return any(kind.is_used(config) for kind in kinds)
+
+    prober = Controller(
+        f"{provider.cloud}-probe", Prober(accounts, is_used, wake), settings=ControllerSettings(workers=32)
+    )
+    prober.source(Source(accounts.configs, keys=_edited(lambda change: (change.key,)), urgent=_never))
+    return prober
 
 
 def _kind(

@@ -12,7 +12,7 @@ from runtime.objects import Key
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 _RAREST = timedelta(hours=6)
 # A server that nobody reaches costs a login's time-out: no more workers than this wait for one at once.
-_MOST_AT_ONCE = 2
+_MOST_AT_ONCE = 4
 
 
 @dataclass(slots=True)

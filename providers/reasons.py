@@ -18,7 +18,10 @@ class Kind(Enum):
     STALLED = "stalled"
 
 
-_NOT_READY = frozenset({"Creating", "Updating", "Restoring", "Deleting", "ResourcePending"})
+CUT_OFF = "ServerUnreachable"
+"""The reason under which Ready is taken away until the database is seen again, and given back then."""
+
+_NOT_READY = frozenset({"Creating", "Updating", "Restoring", "Deleting", "ResourcePending", CUT_OFF})
 _AS_KNOWN = frozenset({
     "CloudUnreachable", "Throttled", "CloudBusy", "QuotaExceeded", "Rotating", "PendingChangesInTheWay",
     "InternalError", "RequestFailed",

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from providers import consents, reading
+from providers.availability import is_usable, still_cut_off
 from providers.identity import CA, credentials_key
 from providers.managed import Change, Phase, Present, describe, digest, shared_keys
 from providers.outcome import Outcome
@@ -23,7 +24,6 @@ from runtime.objects import Object, annotations_of, generation_of, key_of
 MOST_DRIFT = 32
 TOLERATED = "Tolerated"
 # What waits for a window or a consent says nothing against using the database until then.
-_ASIDE = frozenset({"WaitingForWindow", "DriftHeld", "PendingRestart", "TranslatorChanged", "HeldChange"})
 LONGEST_MESSAGE = 1024
 
 
@@ -199,8 +199,9 @@ def _conditions(snapshot: Snapshot[Any], outcome: Outcome[Any], verdict: Verdict
     if not _is_repeated(find(obj, "Reconciling"), verdict):
         # The deadline is each state's own: the next one begins anew.
         old = [condition for condition in old if condition.get("type") != "Reconciling"]
-    works = _works(snapshot, outcome) and reason in _ASIDE
-    found = [_ready(snapshot, obj, verdict, Kind.FINE if works and not verdict.unusable else kind)]
+    usable = not verdict.unusable and is_usable(snapshot, outcome, reason)
+    ready = _ready(snapshot, obj, verdict, Kind.FINE if usable else kind)
+    found = [still_cut_off(snapshot, ready, reason)]
     if kind is Kind.FINE:
         found.append(Condition("Synced", "True", "InSync", f"the {snapshot.noun} is as it was asked for", generation))
         return merge(old, found, now)
@@ -211,13 +212,6 @@ def _conditions(snapshot: Snapshot[Any], outcome: Outcome[Any], verdict: Verdict
     elif kind not in {Kind.RESTING, Kind.TEARDOWN}:
         found.append(Condition("Reconciling", "True", reason, message, generation))
     return merge(old, found, now)
-
-
-def _works(snapshot: Snapshot[Any], outcome: Outcome[Any]) -> bool:
-    """Tell whether the database was seen, usable, with a password that is published."""
-    observed = outcome.fresh.observed if isinstance(outcome.fresh, Present) else snapshot.observed
-    published = outcome.stored is not None and bool(outcome.stored.kept.current)
-    return observed is not None and observed.phase is Phase.READY and observed.usable and published
 
 
 def _is_repeated(condition: Object | None, verdict: Verdict) -> bool:

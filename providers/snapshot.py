@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Generic
 
-from providers.cloud import Account, Provider, Target
+from providers.cloud import Account, Provider, ServerUnreachable, Target
 from providers.envelope import Envelope
 from providers.managed import Change, Keys, Observed, Present, SpecT, Unknown, diff
 from providers.passwords import Keep, Login, PasswordStep, Stored
@@ -87,5 +87,7 @@ def unknown_of(failure: Failure) -> Unknown:
             return Unknown(reason, message)
         case Throttled():
             return Unknown("Throttled", str(failure))
+        case ServerUnreachable():
+            return Unknown("ServerUnreachable", str(failure))
         case _:
             return Unknown("CloudUnreachable", str(failure))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from providers.cloud import Provider, Rate
-from providers.onprem.client import connect
+from providers.onprem.client import OnPremCloud, connect
 from providers.onprem.models import PostgresDatabaseParameters, PostgresDatabaseSpec, ProviderConfigSpec
 from providers.onprem.names import hash_in, names_of
 from providers.onprem.translate import VERSION, guarded, login_versions, target_names
@@ -38,6 +38,7 @@ PROVIDER: Provider[PostgresDatabaseParameters, ProviderConfigSpec] = Provider(
     login_versions=login_versions,
     secrets=_secrets,
     connect=connect,
+    probe=OnPremCloud.probe,
     # Our own server, by a handful of sessions: these bound a stampede, not the daily work.
     rate=Rate(reads_per_second=500, writes_per_second=100),
 )

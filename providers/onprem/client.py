@@ -13,7 +13,7 @@ import psycopg
 from providers.cloud import Credential, Endpoint, Fence, Sweep, Target
 from providers.decide import renamed_text
 from providers.identity import Owner
-from providers.login import Server, try_login
+from providers.login import Server
 from providers.managed import Absent, Change, Found, Observed, Present, diff
 from providers.onprem import catalog, removal
 from providers.onprem.administrator import admin_login
@@ -198,8 +198,11 @@ class OnPremCloud:
         """Try the login over TLS as an application would."""
         if self._config.login_check == "Off":
             return Login.UNKNOWN
-        answer, _ = await try_login(self._sessions.account.server, target.name, credential)
-        return answer
+        return await self._sessions.login(target.name, credential)
+
+    async def probe(self) -> None:
+        """Try a login of the administrator's own. Raises Failure."""
+        await self._sessions.probe()
 
     async def disable(self, target: Where, username: str, fence: Fence) -> None:
         """Switch a former login off, take it out of the owner role and end its sessions."""

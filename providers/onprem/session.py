@@ -18,7 +18,7 @@ from typing import Any
 
 import psycopg
 
-from providers.cloud import Credential, Fence
+from providers.cloud import Credential, Fence, ServerUnreachable
 from providers.login import Server, try_login
 from providers.onprem.errors import failure_of
 from providers.passwords import Login
@@ -44,8 +44,12 @@ _KEPT = 4
 _REMEMBERED_SECONDS = 5.0
 
 
-class Unreached(Transient):
-    """No session came about or answered, for no reason that the server gave."""
+# SQLSTATE of a server that is starting, stopping or in recovery (PostgreSQL manual, appendix A).
+_CANNOT_CONNECT_NOW = "57P03"
+
+
+class Unreached(ServerUnreachable):
+    """No session came about or answered: the server gave no reason, or that it takes no login now."""
 
 
 class _NoAnswerError(psycopg.OperationalError):
@@ -69,26 +73,38 @@ class Session:
     def __init__(self, connection: psycopg.AsyncConnection[Any], answer_s: float) -> None:
         self._connection = connection
         self._answer_s = answer_s
+        # The wait for an answer, and from when on (by the loop's clock) it may be ended early.
+        self._wait: tuple[asyncio.Timeout, float] | None = None
 
     async def rows(self, sql: str, parameters: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]:
         """Run one reading statement."""
-        return await self._run(sql, parameters)
+        return await self._run(sql, parameters, at_least_s=0.0)
 
     async def change(
         self, sql: str, fence: Fence, parameters: Mapping[str, Any] | None = None
     ) -> list[tuple[Any, ...]]:
         """Run one changing statement; the fence is asked at the last moment."""
         fence.check()
-        return await self._run(sql, parameters)
+        return await self._run(sql, parameters, at_least_s=_CONNECT_SECONDS)
 
-    async def _run(self, sql: str, parameters: Mapping[str, Any] | None) -> list[tuple[Any, ...]]:
+    async def _run(self, sql: str, parameters: Mapping[str, Any] | None, *, at_least_s: float) -> list[tuple[Any, ...]]:
         # Bytes, as psycopg's texts must be literals: each name in them was quoted by statements.py.
+        began = asyncio.get_running_loop().time()
         try:
-            async with asyncio.timeout(self._answer_s):
+            async with asyncio.timeout(self._answer_s) as wait:
+                self._wait = wait, began + at_least_s
                 cursor = await self._connection.execute(sql.encode(), parameters)
                 return await cursor.fetchall() if cursor.description else []
         except TimeoutError:
             raise _NoAnswerError("no answer") from None
+        finally:
+            self._wait = None
+
+    def give_up(self) -> None:
+        """End the wait for an answer, as the server is known to give none; a change has its first seconds before."""
+        if self._wait is not None:
+            wait, earliest = self._wait
+            wait.reschedule(max(earliest, asyncio.get_running_loop().time()))
 
     @property
     def broken(self) -> bool:
@@ -153,7 +169,8 @@ async def _why(account: Account, database: str, error: psycopg.Error) -> Failure
         advice = "the server refused it; renew username and password in the administrator's Secret"
         return Terminal("CredentialsInvalid", f"cannot {what}: {advice}")
     failure = failure_of(error, what, code=code, at_home=database == account.database)
-    return Unreached(str(failure)) if isinstance(failure, Transient) and not code else failure
+    is_shut = not code or code == _CANNOT_CONNECT_NOW
+    return Unreached(str(failure)) if isinstance(failure, Transient) and is_shut else failure
 
 
 async def prove(session: Session, identifier: str, host: str) -> None:
@@ -189,6 +206,8 @@ class Sessions:
     _unreached_at: float = 0.0
     _probing: bool = False
     _idle: list[Session] = field(default_factory=list)
+    _lent: set[Session] = field(default_factory=set)
+    _logins: set[asyncio.Timeout] = field(default_factory=set)
     _room: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_AT_ONCE))
 
     @asynccontextmanager
@@ -196,18 +215,21 @@ class Sessions:
         """Lend a session in the administrator's own database; errors come out as Failures that say `what`."""
         async with self._room:
             session = await self._take()
+            self._lent.add(session)
             try:
                 yield session
             except psycopg.Error as error:
                 # Whatever state it was left in, nobody else meets it.
                 await session.close()
-                if isinstance(error, _NoAnswerError):
+                if isinstance(error, _NoAnswerError) and not self._unreached:
                     # The statement or the server: the next dial tells, and takes one worker.
                     self._unreached, self._unreached_at = str(failure_of(error, what)), -math.inf
                 raise failure_of(error, what) from None
             except BaseException:
                 await session.close()
                 raise
+            finally:
+                self._lent.discard(session)
             if len(self._idle) < _KEPT:
                 self._idle.append(session)
             else:
@@ -217,15 +239,55 @@ class Sessions:
     async def inside(self, database: str, what: str) -> AsyncIterator[Session]:
         """Open a session in a tenant's database for a moment."""
         session = await self._open(database)
+        self._lent.add(session)
         try:
             yield session
         except psycopg.Error as error:
             raise failure_of(error, what) from None
         finally:
+            self._lent.discard(session)
             await session.close()
 
+    async def login(self, database: str, credential: Credential) -> Login:
+        """Try an application's login; not known where the server is known to take none."""
+        if self._unreached:
+            return Login.UNKNOWN
+        try:
+            async with asyncio.timeout(None) as wait:
+                self._logins.add(wait)
+                try:
+                    answer, _ = await try_login(self.account.server, database, credential)
+                finally:
+                    self._logins.discard(wait)
+        except TimeoutError:
+            return Login.UNKNOWN
+        return answer
+
+    async def probe(self) -> None:
+        """Log in anew beside all sessions. Raises Failure.
+
+        Of a server that takes no login everybody is told at once until it takes one again, and who waits for its answer
+        waits no longer.
+        """
+        try:
+            session = await self.dial(self.account, self.account.database)
+        except Unreached as failure:
+            self._remember(str(failure))
+            self._give_up()
+            raise
+        self._unreached = ""
+        await session.close()
+
+    def _give_up(self) -> None:
+        for session in self._lent:
+            session.give_up()
+        now = asyncio.get_running_loop().time()
+        for wait in self._logins:
+            wait.reschedule(now)
+
     async def _take(self) -> Session:
-        while self._idle:
+        # While the server is unreached, a session that is still open gets no answer either.
+        while self._idle and not self._unreached:
             session = self._idle.pop()
             if not session.broken:
                 return session

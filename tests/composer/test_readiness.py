@@ -108,6 +108,69 @@ def test_ready_of_a_paused_claim(known: Known, told: str) -> None:
     assert (synced["status"], synced["reason"]) == ("False", "Paused")
 
 
+# After an outage, where nothing is rendered
+
+AWAY = _condition("Ready", "False", "ServerUnreachable")
+AFTER_OUTAGE: dict[str, tuple[Known, bool, str]] = {
+    "the database is back": (_known(READY), True, "True Available"),
+    "the database is back, and the claim was never ready": (_known(READY), False, "False ServerUnreachable"),
+    "the database is still away": (_known({**READY, "conditions": [AWAY]}), True, "False ServerUnreachable"),
+    "the database was lost meanwhile": (_known(LOST), True, "False DatabaseLost"),
+    "the child is gone": (_known(None), True, "False ChildNotReady"),
+    "a kind that does not say that it is ready": (
+        _known({"observedGeneration": 1, "readyReplicas": 1}, WORKLOAD), True, "False ServerUnreachable",
+    ),
+    "nothing that was ever ready is left": (
+        _known(READY, of=entry(outcome=NEVER_READY)), True, "False ServerUnreachable",
+    ),
+}  # fmt: skip
+
+
+def _after_outage(*, is_bound: bool) -> Object:
+    bound = {"binding": {"name": "orders-connection"}} if is_bound else {}
+    return claim(status={"conditions": [AWAY], **bound})
+
+
+@pytest.mark.parametrize(("known", "is_bound", "told"), AFTER_OUTAGE.values(), ids=AFTER_OUTAGE)
+def test_ready_is_given_back_to_a_paused_claim_after_an_outage(known: Known, *, is_bound: bool, told: str) -> None:
+    ready = paused_status(view(known, of=_after_outage(is_bound=is_bound)), NOBODY, AT)["conditions"][0]
+
+    assert f"{ready['status']} {ready['reason']}" == told
+
+
+@pytest.mark.parametrize("known", [_known(READY)])
+def test_ready_is_given_back_to_a_claim_that_stays_as_it_is(known: Known) -> None:
+    seen = view(known, of=_after_outage(is_bound=True))
+
+    assert _ready(seen, Findings((cause("UnsupportedPolicy", "why"),), (known.entry,))) == "True Available"
+
+
+def test_ready_that_is_given_back_does_not_speak_of_a_later_edit() -> None:
+    owner = {**_after_outage(is_bound=True)}
+    owner["metadata"] = {**owner["metadata"], "generation": 3}
+
+    ready = paused_status(view(_known(READY), of=owner), NOBODY, AT)["conditions"][0]
+
+    assert (ready["status"], ready["observedGeneration"]) == ("True", 2)
+
+
+# A connection Secret that is gone
+
+GONE = cause("SecretNotFound", "the connection Secret orders-connection was deleted")
+
+
+@pytest.mark.parametrize("before", [READY_TRUE, AWAY])
+def test_a_claim_without_its_connection_secret_is_not_ready_paused_or_not(before: Object) -> None:
+    owner = claim(status={"conditions": [before], "binding": {"name": "orders-connection"}})
+    known = _known(READY)
+    found = Findings((cause("UnsupportedPolicy", "why"), GONE), (known.entry,), secret="orders-connection")
+
+    paused = paused_status(view(known, of=owner), NOBODY, AT, GONE)["conditions"][0]
+
+    assert (paused["status"], paused["reason"], paused["message"]) == ("False", GONE.reason, GONE.message)
+    assert _ready(view(known, of=owner), replace(found, published=False)) == "False SecretNotFound"
+
+
 # Where it is rendered
 
 PHASE = {"PostgresClusterStatus": "CreateFailed"}

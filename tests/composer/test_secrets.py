@@ -13,7 +13,7 @@ import pytest
 
 from composer import names
 from composer.choose import Revision
-from composer.connect import connect
+from composer.connect import Connected, connect
 from composer.connection import Origin, Secretly, SecretRef, Wanted, wanted
 from composer.models import CompositionSpec
 from composer.outcomes import Note
@@ -24,6 +24,7 @@ from composer.view import Known
 from runtime.changes import Change, ChangeKind
 from runtime.objects import SECRETS, Key, Object, dumps
 from runtime.record import record_of
+from runtime.results import Result
 from tests.composer.factories import DATABASE, child, claim, desired, entry, live, rendered, view
 from tests.runtime.fake_kube import FakeKube
 from tests.runtime.virtual_loop import run
@@ -283,3 +284,72 @@ def test_a_connection_secret_that_keeps_its_name_is_not_deleted() -> None:
         return at.kube.writes
 
     assert [verb for verb, _ in run(scene())] == ["create"]
+
+
+def test_a_published_secret_is_looked_for_once_a_resync_and_its_loss_is_told() -> None:
+    async def scene() -> tuple[list[str], int]:
+        at, told = _Scene(resync=timedelta(seconds=60)), list[str]()
+
+        async def look(*, asked: bool = False) -> None:
+            problem = await at.publisher.look(SECRET, "claim-uid", asked=asked)
+            told.append(problem.reason if problem else "")
+
+        await at.publish(_wanted(), known=False)
+        del at.kube.objects[SECRETS, SECRET]
+        await look()
+        await look(asked=True)
+        at.now += 60
+        await look()
+        await at.publish(_wanted())
+        at.now += 60
+        await look()
+        at.kube.put(SECRETS, SECRET.name, namespace="shop", data=_encoded(password="mine"), type="Opaque")
+        await look()
+        at.now += 60
+        await look()
+        return told, len(at.kube.objects)
+
+    told, _ = run(scene())
+
+    assert told == ["", "SecretNotFound", "SecretNotFound", "", "", "SecretNotOwned"]
+
+
+def test_a_watched_secret_that_is_deleted_is_looked_for_at_once() -> None:
+    async def scene() -> str:
+        at = _Scene()
+        await at.publish(_wanted(), known=False)
+        del at.kube.objects[SECRETS, SECRET]
+        assert at.publisher.concerned(_change(SECRET, None)) == (CLAIM,)
+        problem = await at.publisher.look(SECRET, "claim-uid", asked=False)
+        return problem.reason if problem else ""
+
+    assert run(scene()) == "SecretNotFound"
+
+
+@pytest.mark.parametrize(
+    ("asked_s", "secret_s", "next_s"), [(None, None, None), (None, 5, 5), (60, None, 60), (60, 5, 5), (1, 5, 1)]
+)
+def test_the_secret_is_looked_at_in_time_whatever_else_a_claim_waits_for(
+    asked_s: int | None, secret_s: int | None, next_s: int | None
+) -> None:
+    def pause(seconds: int | None) -> timedelta | None:
+        return None if seconds is None else timedelta(seconds=seconds)
+
+    connected = Connected("orders-connection", "hash", again=pause(secret_s))
+
+    assert connected.next_look(Result(pause(asked_s))) == Result(pause(next_s))
+
+
+def test_what_is_missing_is_looked_for_again_soon_and_ever_more_rarely() -> None:
+    async def scene() -> list[float]:
+        at, looks = _Scene(), list[float]()
+        while at.now < TEN_MINUTES:
+            publication = await at.publish(_wanted("nowhere"))
+            assert publication.again is not None
+            looks.append(at.now)
+            at.now += publication.again.total_seconds()
+        at.kube.put(SECRETS, "nowhere", namespace="shop", data=_encoded(password="back"))
+        assert (await at.publish(_wanted("nowhere"))).changed
+        return looks
+
+    assert run(scene()) == [0, 2, 4, 8, 16, 32, 64, 128, 256, 512]

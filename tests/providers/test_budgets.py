@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from datetime import timedelta
 from typing import Any
@@ -9,7 +10,8 @@ from typing import Any
 import pytest
 
 from providers.budgets import Metered, budget, budgets_of
-from providers.cloud import Cloud, Fence, Rate, Sweep
+from providers.cloud import Cloud, Credential, Fence, Rate, Sweep
+from providers.passwords import Login
 from runtime.errors import Throttled
 
 
@@ -28,6 +30,10 @@ class Busy:
 
     async def disable(self, _target: object, _username: str, _fence: Fence) -> None:
         self.calls.append("disable")
+
+    async def login(self, _target: object, _credential: object) -> Login:
+        self.calls.append("login")
+        return Login.OK
 
 
 def metered(cloud: Busy, **rate: float) -> Metered[Any]:
@@ -51,6 +57,18 @@ async def test_a_pause_holds_reads_and_not_writes() -> None:
     assert time.monotonic() >= paused_until
 
     assert cloud.calls == ["observe_all", "disable", "observe_all"]
+
+
+async def test_a_login_to_a_database_is_no_call_to_the_account() -> None:
+    cloud = Busy()
+    account = metered(cloud, reads_per_second=1, writes_per_second=1)
+    account.reads.pause(timedelta(hours=1))
+    target: Any = None
+
+    async with asyncio.timeout(5):
+        answers = [await account.login(target, Credential("app", "secret")) for _ in range(50)]
+
+    assert set(answers) == {Login.OK}
 
 
 async def test_a_shorter_pause_does_not_end_a_longer_one() -> None:

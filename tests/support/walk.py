@@ -17,6 +17,9 @@ from tests.support.walk_events import EVENTS, Event
 from tests.support.walk_oracle import Ledger, Oracle
 from tests.support.walk_world import World
 
+_TOLD = 4
+"""Of how many claims that have not converged a round tells the story."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Size:
@@ -28,13 +31,19 @@ class Size:
         lasting_s: A disagreement that lasts longer is one.
         round_s: A round ends when all claims have converged, or after this.
         end_s: All claims must have converged this long after the last round.
+        only: The seed of the one walk to make of a batch; 0 for all.
     """
 
     claims: int = 30
     rounds: int = 10
     lasting_s: float = 15.0
-    round_s: float = 20.0
+    round_s: float = 12.0
     end_s: float = 120.0
+    only: int = 0
+
+    def seeds(self, batch: int) -> list[int]:
+        """Return the seeds of the walks of a batch."""
+        return [seed for seed in range(batch * self.claims, (batch + 1) * self.claims) if self.only in (0, seed)]
 
 
 @dataclass(slots=True)
@@ -47,6 +56,8 @@ class Report:
         acts: How often each act and each event was done.
         seconds: What the batch took.
         rounds: For each round: the event, its seconds, and how many claims had not converged at its end.
+        looks: How much was looked at.
+        again: The command that makes this batch again.
     """
 
     seed: int
@@ -55,11 +66,14 @@ class Report:
     seconds: float = 0.0
     rounds: list[str] = field(default_factory=list)
     looks: str = ""
+    again: str = ""
 
     def __str__(self) -> str:
         done = ", ".join(f"{name} {count}" for name, count in sorted(self.acts.items()))
         lines = [f"batch {self.seed}: {self.seconds:.0f} s, {len(self.wrong)} wrong; {self.looks}; {done}"]
-        return "\n".join([*lines, *(f"  {line}" for line in self.rounds), *(f"  WRONG {line}" for line in self.wrong)])
+        again = [f"  again: {self.again}"] if self.wrong else []
+        wrong = [f"  WRONG {line}" for line in self.wrong]
+        return "\n".join([*lines, *(f"  {line}" for line in self.rounds), *wrong, *again])
 
 
 def acts_of(seed: int, rounds: int, acts: tuple[Act, ...]) -> list[Act]:
@@ -87,17 +101,21 @@ async def walk_batch(
     loop = asyncio.get_running_loop()
     began, report = loop.time(), Report(seed)
     async with world.system.namespace(**world.labels) as namespace:
-        names = [f"w{seed * size.claims + number:05}" for number in range(size.claims)]
-        walkers = [Walker(world, namespace, name, seed * size.claims + i) for i, name in enumerate(names)]
+        walkers = [Walker(world, namespace, f"w{walk:05}", walk) for walk in size.seeds(seed)]
+        names = [walker.name for walker in walkers]
         await world.move_in(walkers)
         oracle = Oracle(world, namespace, Ledger(size.lasting_s))
         async with world.supervised(), oracle.watching():
+            known = 0
             chosen = {walker: acts_of(walker.seed, size.rounds, acts) for walker in walkers}
             for number, event in enumerate(events_of(seed, size.rounds, events), start=1):
                 await _round(oracle, report, number, event, {walker: chosen[walker][number - 1] for walker in walkers})
                 left = await oracle.until_settled([w.name for w in walkers if w.undo is None], limit_s=size.round_s)
-                report.rounds[-1] += f", {loop.time() - began:.0f} s, not converged {len(left)} {_short(left)}"
-                say(report.rounds[-1] + "".join(f"\n  {line}" for line in oracle.ledger.disagreements()))
+                report.rounds[-1] += f", {loop.time() - began:.0f} s, not converged {len(left)}"
+                wrong = oracle.ledger.disagreements()
+                said = [*(f"{name}: {oracle.story(name)}" for name in left[:_TOLD]), *wrong[known:]]
+                say(report.rounds[-1] + "".join(f"\n  {line}" for line in said))
+                known = len(wrong)
             await asyncio.gather(*(take_back(walker) for walker in walkers))
             oracle.setting = "the end"
             left = await oracle.until_settled(names, limit_s=size.end_s)
@@ -116,18 +134,20 @@ async def _round(oracle: Oracle, report: Report, number: int, event: Event, acts
     report.acts.update([event.name, *(act.name for act in acts.values())])
     report.rounds.append(f"round {number}: {event.name}")
     pairs = list(acts.items())
-    before, meanwhile = (pairs, []) if event.stops_acts else (pairs[::2], pairs[1::2])
+    before, meanwhile = (pairs, []) if event.stops_acts else _halves(pairs)
     await asyncio.gather(*(_act(oracle, number, walker, act) for walker, act in before))
     async with event.happen(oracle.world, oracle):
         await asyncio.gather(*(_act(oracle, number, walker, act) for walker, act in meanwhile))
     oracle.mark()
 
 
+def _halves(pairs: list[tuple[Walker, Act]]) -> tuple[list[tuple[Walker, Act]], list[tuple[Walker, Act]]]:
+    """Part walks by their seeds, so that one that is made alone is in the same half."""
+    return [pair for pair in pairs if pair[0].seed % 2 == 0], [pair for pair in pairs if pair[0].seed % 2]
+
+
 async def _act(oracle: Oracle, number: int, walker: Walker, act: Act) -> None:
     await take_back(walker)
+    oracle.expect(walker.name, unseen=bool(act.unseen))
     said = await act.do(walker, random.Random(f"{walker.seed} {number}"))  # noqa: S311 - as above
     oracle.note(walker.name, f"{number}: {act.name} {said}")
-
-
-def _short(names: list[str]) -> str:
-    return " ".join(names[:6])

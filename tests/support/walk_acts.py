@@ -62,12 +62,12 @@ class Act:
     Attributes:
         name: For reports.
         do: Does it; returns a word for the report.
-        open: What the claim says of it that is not true today; such acts are walked by `make faults` alone.
+        unseen: Why nobody can know of it before the next resync; empty where it shows at once.
     """
 
     name: str
     do: Callable[[Walker, random.Random], Awaitable[str]]
-    open: str = ""
+    unseen: str = ""
 
 
 async def take_back(walker: Walker) -> None:
@@ -126,22 +126,33 @@ _EDITS: tuple[JsonObject, ...] = (
 """Edits of a claim: some are carried out, some are refused."""
 
 
-async def _any_edit_withdrawn(walker: Walker, dice: random.Random) -> str:
-    """Make any edit and take it back by typing the former text: half of the time at once, else once it was seen to."""
-    path = CLAIM.path(walker.namespace, walker.name)
-    edit, before = dice.choice(_EDITS), (await walker.world.system.api.get(path))["spec"]
-    await walker.spec(**edit)
-    is_patient = dice.random() < 0.5
+def any_edit_withdrawn(edits: tuple[JsonObject, ...]) -> Act:
+    """Return an act: any edit, and the former text typed again, half of the time at once, else once it was seen."""
 
-    async def seen() -> bool:
-        claim = await walker.world.system.api.get(path)
-        return bool(condition(claim, "Synced").get("observedGeneration") == claim["metadata"]["generation"])
+    async def do(walker: Walker, dice: random.Random) -> str:
+        path = CLAIM.path(walker.namespace, walker.name)
+        edit, before = dice.choice(edits), (await walker.world.system.api.get(path))["spec"]
+        await walker.spec(**edit)
+        is_patient = dice.random() < 0.5
 
-    if is_patient:
-        with contextlib.suppress(AssertionError):
-            await eventually(seen, f"an edit of {walker.name} is seen", limit_s=_SEEN_S, every_s=0.5)
-    await walker.spec(**{field: before.get(field) for field in edit})
-    return f"{edit} {'once seen' if is_patient else 'at once'}"
+        async def seen() -> bool:
+            claim = await walker.world.system.api.get(path)
+            return bool(condition(claim, "Synced").get("observedGeneration") == claim["metadata"]["generation"])
+
+        if is_patient:
+            with contextlib.suppress(AssertionError):
+                await eventually(seen, f"an edit of {walker.name} is seen", limit_s=_SEEN_S, every_s=0.5)
+        await walker.spec(**{field: _former(value, before.get(field)) for field, value in edit.items()})
+        return f"{edit} {'once seen' if is_patient else 'at once'}"
+
+    return Act("any edit, withdrawn", do)
+
+
+def _former(edit: object, before: object) -> object:
+    """Return the merge patch (RFC 7386) that makes of an edited value what it was: added keys of a map go by null."""
+    if isinstance(edit, dict) and isinstance(before, dict):
+        return dict.fromkeys(edit) | before
+    return before
 
 
 async def _rotate(walker: Walker, dice: random.Random) -> str:
@@ -221,15 +232,13 @@ async def _password(walker: Walker, dice: random.Random) -> str:
 SIZE = Act("size edited", _size)
 PARAMETERS = Act("parameters edited", _parameters)
 WITHDRAW = Act("edits withdrawn", _withdraw)
-ANY_EDIT_WITHDRAWN = Act("any edit, withdrawn", _any_edit_withdrawn)
+ANY_EDIT_WITHDRAWN = any_edit_withdrawn(_EDITS)
 EDIT_AND_WITHDRAW = Act("edited and withdrawn at once", _edit_and_withdraw)
 ROTATE = Act("rotation", _rotate)
 PAUSE = Act("pause", _pause)
 CHILD_EDITED = Act("child edited", child_edited("connectionLimit"))
 CHILD_DELETED = Act("child deleted", _child_deleted)
-CONNECTION_DELETED = Act(
-    "connection Secret deleted", _connection_deleted, open="Ready stays True while the Secret is not there"
-)
+CONNECTION_DELETED = Act("connection Secret deleted", _connection_deleted)
 CREDENTIALS_DELETED = Act("credentials Secret deleted", _credentials_deleted)
 SQL_DATABASE_LIMIT = Act("database limit by SQL", _sql("ALTER DATABASE {database} CONNECTION LIMIT 3"))
 SQL_SETTING = Act("database setting by SQL", _sql("ALTER DATABASE {database} SET work_mem = '77kB'"))

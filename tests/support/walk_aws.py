@@ -19,7 +19,8 @@ from tests.support.walk_events import API_OUTAGES, KILLS, NOTHING, Event
 from tests.support.walk_oracle import Oracle
 from tests.support.walk_world import PROVIDER, Inhabitant, World, behind_one_line
 
-_QUICK = ("--sweep=1", "--resync=5", "--grace=3", "--settle=2")
+_RESYNC_S = 10.0
+_QUICK = ("--sweep=1", f"--resync={_RESYNC_S}", "--grace=3", "--settle=2")
 _CLASSES = {"small": "db.t4g.medium", "medium": "db.m7g.large", "large": "db.m7g.xlarge", "xlarge": "db.m7g.2xlarge"}
 _RETENTION = 7
 _FAULT_LOOKS = 4
@@ -112,7 +113,9 @@ class AwsWorld(World):
 async def aws_world(aws: Aws) -> AsyncIterator[AwsWorld]:
     """Start composer and AWS's provider beside a simulator, both behind one line to the API server."""
     async with behind_one_line(aws.system, {PROVIDER: ("fairlead-aws", "fairlead-provider-aws")}) as (line, ways):
-        world = AwsWorld(system=aws.system, line=line, kubeconfigs=ways, labels={"cloud": "aws"}, aws=aws)
+        world = AwsWorld(
+            system=aws.system, line=line, kubeconfigs=ways, labels={"cloud": "aws"}, aws=aws, resync_s=_RESYNC_S
+        )
         try:
             await world.start()
             await aws.system.until(AWS_CONFIG, "", "default", is_ready)

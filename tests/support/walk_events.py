@@ -17,7 +17,6 @@ from tests.support.walk_world import COMPOSER, PROVIDER, World
 Happening = Callable[[World, Oracle], AbstractAsyncContextManager[None]]
 _SHORT, _LONG = 1, 9
 """Looks of the oracle, each about two seconds."""
-_READY_WHILE_AWAY = "Ready stays True while the provider says CloudUnreachable"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,13 +25,11 @@ class Event:
 
     Attributes:
         stops_acts: Acts cannot be done while it lasts.
-        open: What claims say meanwhile that is not true today; such events are walked by `make faults` alone.
     """
 
     name: str
     happen: Happening
     stops_acts: bool = False
-    open: str = ""
 
 
 @asynccontextmanager
@@ -105,8 +102,8 @@ API_OUTAGES = (
 )
 SERVER_OUTAGES = (
     Event("server stopped", _server_stopped(_SHORT), stops_acts=True),
-    Event("server stopped for long", _server_stopped(_LONG), stops_acts=True, open=_READY_WHILE_AWAY),
+    Event("server stopped for long", _server_stopped(_LONG), stops_acts=True),
     Event("server hangs", _server_hangs(_SHORT)),
-    Event("server hangs for long", _server_hangs(_LONG), open=_READY_WHILE_AWAY),
+    Event("server hangs for long", _server_hangs(_LONG)),
 )
 EVENTS = (NOTHING, *KILLS, *API_OUTAGES, *SERVER_OUTAGES)

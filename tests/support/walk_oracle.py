@@ -58,6 +58,7 @@ class _Span:
     what: str
     began: float
     ended: float
+    unseen_s: float = 0.0
     story: str = ""
 
 
@@ -73,8 +74,11 @@ class Ledger:
     _now: dict[str, _Span] = field(default_factory=dict)
     _all: list[tuple[str, _Span]] = field(default_factory=list)
 
-    def judge(self, name: str, sample: Sample | None, now: float, story: str) -> None:
-        """Take in a look at a claim; none where nothing can be held against it."""
+    def judge(self, name: str, sample: Sample | None, now: float, story: str, unseen_s: float = 0.0) -> None:
+        """Take in a look at a claim; none where nothing can be held against it.
+
+        `unseen_s`: for how long nobody could know what a disagreement that begins now is about.
+        """
         what = "" if sample is None else sample.disagreement
         span = self._now.get(name)
         if span is not None and span.what != what:
@@ -83,7 +87,7 @@ class Ledger:
         if not what:
             return
         if span is None:
-            span = self._now[name] = _Span(what, now, now)
+            span = self._now[name] = _Span(what, now, now, unseen_s)
             self._all.append((name, span))
         span.ended, span.story = now, story
 
@@ -92,7 +96,7 @@ class Ledger:
         return [
             f"{name} for {span.ended - span.began:.0f} s: {span.what}; {span.story}"
             for name, span in self._all
-            if span.ended - span.began > self.lasting_s
+            if span.ended - span.began > self.lasting_s + span.unseen_s
         ]
 
 
@@ -111,6 +115,7 @@ class Oracle:
     setting: str = "the start"
     _last: dict[str, Sample] = field(default_factory=dict)
     _acts: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    _unseen: set[str] = field(default_factory=set)
     _count: Counter[str] = field(default_factory=Counter)
     _looks: int = 0
     _mark: int = 0
@@ -131,6 +136,13 @@ class Oracle:
     def note(self, name: str, act: str) -> None:
         """Record an act on a claim, for reports."""
         self._acts[name].append(act)
+
+    def expect(self, name: str, *, unseen: bool) -> None:
+        """Be told before an act whether nobody can know of it before the next resync."""
+        if unseen:
+            self._unseen.add(name)
+        else:
+            self._unseen.discard(name)
 
     def mark(self) -> None:
         """Take no look that has begun before this for a proof that a claim converged."""
@@ -184,7 +196,8 @@ class Oracle:
             for name, sample in samples.items():
                 # Who cannot say anything is held to nothing.
                 seen = sample if self.world.is_heard else None
-                self.ledger.judge(name, seen, now, self._told(name, sample))
+                unseen_s = self.world.resync_s if name in self._unseen else 0.0
+                self.ledger.judge(name, seen, now, self._told(name, sample), unseen_s)
             self._last = samples
             self._looks += 1
             self._slowest_s = max(self._slowest_s, now - began)

@@ -6,6 +6,7 @@ import abc
 import asyncio
 import contextlib
 import hashlib
+import tempfile
 import urllib.parse
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -62,6 +63,7 @@ class World(abc.ABC):
         programs: What runs now.
         labels: Of the namespaces whose claims come here.
         cut: Whether the line to the API server is cut.
+        resync_s: After what time the provider looks at everything again.
         ended: How many processes ended by themselves.
     """
 
@@ -71,6 +73,7 @@ class World(abc.ABC):
     programs: dict[str, Program] = field(default_factory=dict)
     labels: dict[str, str] = field(default_factory=dict)
     cut: bool = False
+    resync_s: float = 5.0
     ended: int = 0
     _starting: asyncio.Lock = field(default_factory=asyncio.Lock)
 
@@ -225,8 +228,7 @@ async def behind_one_line(
     await line.start()
     kubeconfigs = {}
     for name, account in {COMPOSER: ("fairlead-system", "fairlead-composer"), **provider}.items():
-        folder = system.folder / f"walk-{name}"
-        folder.mkdir(mode=0o700)
+        folder = Path(tempfile.mkdtemp(prefix=f"walk-{name}-", dir=system.folder))
         kubeconfigs[name] = through(await system.plane.service_account_kubeconfig(*account), line.port, folder)
     try:
         yield line, kubeconfigs

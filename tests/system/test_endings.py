@@ -127,7 +127,7 @@ async def test_a_cloud_out_of_reach_holds_every_deletion_until_it_answers(staff:
     child = await home.child()
     async with system.server_away():
         await system.api.delete(home.path)
-        await _until_said(home, "CloudUnreachable")
+        await _until_said(home, "ServerUnreachable")
         held = await system.api.get(DATABASE.path(namespace, child["metadata"]["name"]))
         assert held["metadata"]["finalizers"] == ["fairlead.dev/teardown"]
 

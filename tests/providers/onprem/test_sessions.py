@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
-from providers.cloud import Credential
+from providers.cloud import Credential, Fence
 from providers.login import Server
-from providers.onprem.session import Account, Sessions, Unreached, _NoAnswerError
+from providers.onprem.session import Account, Session, Sessions, Unreached, _NoAnswerError
+from providers.passwords import Login
 from runtime.errors import Transient
 
 ACCOUNT = Account(Server("pg1.example.org", 5432, ""), "fairlead", Credential("admin", "secret"), Path("/nowhere"))
@@ -21,6 +22,11 @@ class Alive:
     """A session of a server that answers."""
 
     broken = False
+    gave_up = False
+
+    def give_up(self) -> None:
+        """Take note that nobody waits for an answer any more."""
+        self.gave_up = True
 
     async def close(self) -> None:
         """End it."""
@@ -164,3 +170,65 @@ async def test_after_a_statement_without_an_answer_one_dials_at_once() -> None:
     dialler.waiting.pop().set_result(None)
     await probe
     await use(sessions)
+
+
+async def test_a_failed_probe_tells_everybody_at_once_and_ends_what_waits() -> None:
+    dialler = Dialler(hangs=False)
+    sessions = dialler.sessions()
+    await use(sessions)
+    async with sessions.own("wait for an answer") as lent:
+        dialler.hangs = True
+        probe = asyncio.create_task(sessions.probe())
+        for _ in range(5):
+            await asyncio.sleep(0)
+        dialler.time_out()
+        with pytest.raises(Unreached):
+            await probe
+        assert isinstance(lent, Alive)
+        assert lent.gave_up
+    dialler.begun.clear()
+
+    # Not even by the sessions that are open still.
+    for database in ("", "orders"):
+        with pytest.raises(Unreached, match="no answer"):
+            await use(sessions, database)
+    assert await sessions.login("orders", ACCOUNT.admin) is Login.UNKNOWN
+    assert dialler.begun == []
+
+
+async def test_a_probe_that_succeeds_lets_everybody_in_again() -> None:
+    dialler = Dialler()
+    sessions = await hung(dialler)
+    dialler.hangs = False
+
+    await sessions.probe()
+    await use(sessions)
+
+
+class Silent:
+    """A connection that never answers."""
+
+    closed = broken = False
+
+    async def execute(self, _sql: bytes, _parameters: object) -> None:
+        await asyncio.Event().wait()
+
+
+@pytest.mark.parametrize(("is_change", "gone_after_s"), [(False, 0.0), (True, 0.3)])
+async def test_who_waits_for_an_answer_gives_up_and_a_change_after_its_first_seconds(
+    monkeypatch: pytest.MonkeyPatch, *, is_change: bool, gone_after_s: float
+) -> None:
+    monkeypatch.setattr("providers.onprem.session._CONNECT_SECONDS", 0.3)
+    loop, connection = asyncio.get_running_loop(), cast("Any", Silent())
+    session, fence = Session(connection, 20.0), Fence(float("inf"), lambda: True, lambda: 0.0)
+    began = loop.time()
+    statement = session.change("UPDATE x", fence) if is_change else session.rows("SELECT 1")
+    task = asyncio.create_task(statement)
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+    session.give_up()
+
+    with pytest.raises(_NoAnswerError):
+        await asyncio.wait_for(task, timeout=5)
+    assert gone_after_s <= loop.time() - began < 5

@@ -1,0 +1,39 @@
+"""A pause that has ended for a claim has ended for its children, those that are going included."""
+
+from __future__ import annotations
+
+import pytest
+
+from composer import names
+from composer.decide import Annotate, decide
+from composer.kinds import KindFacts
+from composer.view import Known
+from runtime.objects import Resource
+from tests.composer.factories import DATABASE, NOW, annotated, child, desired, entry, live, rendered, view
+
+WANTED = desired()
+MARKS = {"external-name": "orders_x", "incarnation": "16400", "account": "77"}
+MARKED = annotated(live(WANTED), external_name="orders_x", incarnation="16400", account="77")
+
+
+@pytest.mark.parametrize(("spoken", "word"), [("", {names.TEARDOWN: "child-uid/Detach"}), ("child-uid/Detach", {})])
+def test_a_pause_that_has_ended_ends_for_a_child_that_somebody_deleted_meanwhile(
+    spoken: str, word: dict[str, str]
+) -> None:
+    dying = annotated(live(MARKED, deleted=True), paused="true", **({"teardown": spoken} if spoken else {}))
+    seen = view(Known(entry(marks=MARKS), dying, DATABASE))
+
+    (step,) = decide(seen, rendered(child(WANTED, ready=False)), now=NOW).steps
+
+    assert isinstance(step, Annotate)
+    assert step.annotations == {names.PAUSED: None, **word}
+
+
+def test_a_pause_that_has_ended_ends_for_a_child_that_is_not_wanted_any_more() -> None:
+    groups = KindFacts(Resource("aws.fairlead.dev", "v1", "DBParameterGroup", "dbparametergroups"), stateful=False)
+    dying = annotated(live(desired("group", groups), deleted=True), paused="true", teardown="child-uid/Delete")
+    known = Known(entry("group", groups), dying, groups)
+
+    steps = decide(view(Known(entry(), live(WANTED), DATABASE), known), rendered(child(WANTED)), now=NOW).steps
+
+    assert [step.annotations for step in steps if isinstance(step, Annotate)] == [{names.PAUSED: None}]
