@@ -138,7 +138,8 @@ class PasswordReader(Generic[SpecT, ConfigT]):
             recovered=recovered,
             published_login=connection.get("username", ""),
             retiring=rotation.get("retiring", ""),
-            in_grace=in_grace(snapshot.logins, rotation.get("retiring", ""), retire_at, snapshot.scene.now),
+            in_grace=not snapshot.envelope.password_rotation.force
+            and in_grace(snapshot.logins, rotation.get("retiring", ""), retire_at, snapshot.scene.now),
             retire_at=retire_at,
             delivery=delivery,
             pending_login=pending_login,

@@ -273,7 +273,10 @@ def in_grace(logins: tuple[str, str], retiring: str, retire_at: datetime | None,
 def waiting_text(view: PasswordView) -> str:
     """Return what to say of a rotation that waits for the grace of the one before."""
     until = "" if view.retire_at is None else f" until {view.retire_at:%Y-%m-%dT%H:%M:%SZ}"
-    return f"the next rotation waits{until}: login {view.retiring} of the one before works until then"
+    return (
+        f"the next rotation waits{until}: login {view.retiring} of the one before works until then;"
+        " passwordRotation.force ends it at once"
+    )
 
 
 def unproven_text(where: str) -> str:

@@ -358,7 +358,9 @@ def _rotation(snapshot: Snapshot[Any], outcome: Outcome[Any], settings: Settings
         rotation = {"token": token}
         if outcome.rotated_from:
             rotation["retiring"] = outcome.rotated_from
-            rotation["retireAt"] = timestamp(now + settings.rotation_grace)
+            is_forced = snapshot.envelope.password_rotation.force
+            grace = min(settings.forced_grace, settings.rotation_grace) if is_forced else settings.rotation_grace
+            rotation["retireAt"] = timestamp(now + grace)
         return rotation
     if outcome.retired and old:
         return {"token": old.get("token", "")}
