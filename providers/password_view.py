@@ -8,7 +8,7 @@ from typing import Any, Generic
 
 from providers import credentials, reading, secret_check
 from providers.cloud import Cloud, ConfigT, Credential, Provider, Target
-from providers.identity import CLAIM_NAME
+from providers.identity import connection_secret_of
 from providers.managed import Phase, SpecT
 from providers.passwords import (
     Delivery,
@@ -31,7 +31,7 @@ from providers.settings import Settings
 from providers.snapshot import Snapshot, proven_versions
 from runtime.errors import ApiError, Forbidden, NotFound, Terminal
 from runtime.kube import Kube
-from runtime.objects import SECRETS, Key, Object, annotations_of, key_of
+from runtime.objects import SECRETS, Key, Object, key_of
 
 # What a cloud accepted and refuses at every login is sent again this rarely, and so many times in all.
 _SEND_AGAIN_AFTER = timedelta(minutes=10)
@@ -170,11 +170,11 @@ class PasswordReader(Generic[SpecT, ConfigT]):
 
     async def _in_use(self, obj: Object) -> str:
         """Return the password in the claim's connection Secret, which its tenant may write; empty without one."""
-        claim = annotations_of(obj).get(CLAIM_NAME, "")
-        if not claim:
+        name = connection_secret_of(obj)
+        if not credentials.is_secret_name(name):
             return ""
         try:
-            secret = await self._kube.get(SECRETS, Key(key_of(obj).namespace, f"{claim}-connection"))
+            secret = await self._kube.get(SECRETS, Key(key_of(obj).namespace, name))
         except ApiError:
             return ""
         return credentials.text_of(secret, "password")
