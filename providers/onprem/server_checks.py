@@ -12,7 +12,7 @@ import msgspec
 
 from providers.onprem import catalog
 from providers.onprem.models import ProviderConfigSpec
-from providers.onprem.session import Session
+from providers.sql_session import Session
 from runtime.errors import Blocked, Terminal, Transient
 
 OLDEST_SAFE_MAJOR = 16  # before, CREATEROLE may grant itself nearly everything

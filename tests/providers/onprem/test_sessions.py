@@ -11,7 +11,8 @@ import pytest
 
 from providers.cloud import Credential
 from providers.login import Server
-from providers.onprem.session import Account, Sessions, Unreached, _NoAnswerError
+from providers.onprem.session import Sessions
+from providers.sql_session import Account, NoAnswerError, Unreached
 from runtime.errors import Transient
 
 ACCOUNT = Account(Server("pg1.example.org", 5432, ""), "fairlead", Credential("admin", "secret"), Path("/nowhere"))
@@ -145,7 +146,7 @@ async def test_after_a_statement_without_an_answer_one_dials_at_once() -> None:
 
     class Silent(Alive):
         async def rows(self, _sql: str) -> None:
-            raise _NoAnswerError("no answer")
+            raise NoAnswerError("no answer")
 
     async def silent(_account: Account, _database: str) -> Any:
         return Silent()
