@@ -58,6 +58,7 @@ class PasswordReader(Generic[SpecT, ConfigT]):
             stored = await credentials.read(self._kube, snapshot.obj)
             snapshot = replace(snapshot, logins=self._provider.logins(snapshot.target))
             if stored is not None:
+                snapshot = self._named_by_secret(snapshot, stored)
                 checked = await self._checked(snapshot, stored)
                 stored = replace(stored, kept=checked.kept)
                 target = _with_active(snapshot.target, checked.kept, snapshot.logins)
@@ -72,6 +73,15 @@ class PasswordReader(Generic[SpecT, ConfigT]):
         step = decide_password(view, snapshot.scene.now)
         trouble = ("WaitingForWindow", waiting_text(view)) if view.is_rotation_waiting else None
         return replace(snapshot, step=step, login=view.login, given=given, trouble=trouble)
+
+    def _named_by_secret(self, snapshot: Snapshot[SpecT], stored: Stored) -> Snapshot[SpecT]:
+        """Take which of the logins by rule is in use from the Secret where the status that said so is lost."""
+        target, username = snapshot.target, stored.kept.username
+        if target.active or username in {"", *snapshot.logins, self._provider.administrator(target)}:
+            return snapshot
+        target = replace(target, active=username)
+        logins = self._provider.logins(target)
+        return replace(snapshot, target=target, logins=logins) if username in logins else snapshot
 
     async def _checked(self, snapshot: Snapshot[SpecT], stored: Stored) -> Checked:
         """Leave out of the credentials Secret what somebody else wrote."""
@@ -138,8 +148,15 @@ class PasswordReader(Generic[SpecT, ConfigT]):
             recovered=recovered,
             published_login=connection.get("username", ""),
             retiring=rotation.get("retiring", ""),
+            administrator=self._provider.administrator(snapshot.target),
             in_grace=not snapshot.envelope.password_rotation.force
-            and in_grace(snapshot.logins, rotation.get("retiring", ""), retire_at, snapshot.scene.now),
+            and in_grace(
+                snapshot.logins,
+                rotation.get("retiring", ""),
+                retire_at,
+                snapshot.scene.now,
+                administrator=self._provider.administrator(snapshot.target),
+            ),
             retire_at=retire_at,
             delivery=delivery,
             pending_login=pending_login,
@@ -195,7 +212,7 @@ class PasswordReader(Generic[SpecT, ConfigT]):
         sent_at = reading.instant(rotation.get("sentAt", ""))
         answer, is_under_way = Login.NOT_TRIED, observed.phase is not Phase.READY or observed.password_pending
         if observed.usable and not observed.password_elsewhere:
-            credential = Credential(stored.kept.username or snapshot.logins[0], stored.kept.pending)
+            credential = Credential(login_of_pending(snapshot.logins, stored.kept), stored.kept.pending)
             answer = await account.cloud.login(snapshot.target, credential)
         if is_under_way and answer is not Login.OK:
             return (Delivery.UNDER_WAY if sent else Delivery.NONE), answer
@@ -253,11 +270,13 @@ def _is_ca_renewed(snapshot: Snapshot[Any]) -> bool:
 
 def _with_active(target: Target[SpecT], kept: Kept, logins: tuple[str, str]) -> Target[SpecT]:
     """Return the target with the login that the Secret shows to be in use, where the status does not say so yet."""
+    coming = login_of_pending(logins, kept) if kept.pending else ""
     if kept.current:
-        return replace(target, active=kept.username, retiring=former_login(target.active, kept) or target.retiring)
+        retiring = former_login(target.active, kept) or target.retiring
+        return replace(target, active=kept.username, published=kept.current, retiring=retiring, coming=coming)
     if kept.pending and not target.active:
-        return replace(target, active=login_of_pending(logins, kept))
-    return target
+        return replace(target, active=coming, coming=coming)
+    return replace(target, coming=coming)
 
 
 def _published_hash(status: Object) -> str:

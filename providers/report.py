@@ -229,7 +229,8 @@ def _at_provider(snapshot: Snapshot[Any], outcome: Outcome[Any], old: Object) ->
     if observed is None:
         return old.get("atProvider")
     found: Object = dict(observed.at_provider)
-    refused = _login_of(snapshot) if _is_login_dead(snapshot) else ""
+    # Whatever became of it in this pass: it is tried again until it works.
+    refused = _login_of(snapshot) if snapshot.login is Login.REFUSED else ""
     known = {name: version for name, version in proven_versions(outcome.obj).items() if name != refused}
     proven = known | {name: version for name, version in outcome.proven.items() if version}
     if proven:

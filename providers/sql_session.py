@@ -7,8 +7,10 @@ role, time-outs on statements and locks, and never use a name without its schema
 from __future__ import annotations
 
 import asyncio
+import os
 import select
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -143,3 +145,11 @@ async def _why(account: Account, database: str, error: psycopg.Error) -> Failure
         return Terminal("CredentialsInvalid", f"cannot {what}: {advice}")
     failure = failure_of(error, what, code=code, at_home=database == account.database)
     return Unreached(str(failure)) if isinstance(failure, Transient) and not code else failure
+
+
+@contextmanager
+def as_file(text: str) -> Iterator[Path]:
+    """Give libpq, which takes certificates by path alone, a file in memory: no disk, and no crash leaves it behind."""
+    with os.fdopen(os.memfd_create("authority.crt"), "wb", buffering=0) as file:
+        file.write(text.encode())
+        yield Path(f"/proc/self/fd/{file.fileno()}")
