@@ -48,10 +48,10 @@ replay: .venv/.synced ## make recorded exchanges with real clouds again (RECORDI
 	@if [ -z "$(RECORDINGS)" ]; then echo "replay: nothing to do: RECORDINGS names no folder"; else \
 		RECORDINGS="$(abspath $(RECORDINGS))" $(BIN)/pytest -q $(wildcard tests/*/aws/replay.py); fi
 
-faults: .venv/.synced ## kill -9 around every side effect, ten ways to lose things, 300 random walks of claims
+faults: .venv/.synced ## kill -9 around every side effect, ten ways to lose things, 300 random walks of claims, 60 rotations
 	@$(BIN)/python -m devcloud.controlplane
 	@$(BIN)/pytest -q -s -o faulthandler_timeout=0 tests/system/fault_matrix.py tests/security/loss_matrix.py \
-		tests/system/walk_matrix.py tests/system/walk_matrix_aws.py
+		tests/system/walk_matrix.py tests/system/walk_matrix_aws.py tests/system/rotation_matrix.py
 
 e2e: .venv/.synced ## what an application in Java sees (needs Debian's default-jre-headless and libpostgresql-jdbc-java)
 	@command -v java >/dev/null || { \

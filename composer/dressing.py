@@ -9,7 +9,7 @@ from typing import Any
 from composer import names
 from composer.kinds import is_managed
 from composer.problems import CompositionError, Problem
-from runtime.objects import Object, annotations_of, metadata
+from runtime.objects import Object, annotations_of, key_of, metadata
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +53,8 @@ def dressed(owning: Owning, part: Part, manifest: Object) -> Object:
         "labels": {**(meta.get("labels") or {}), names.CLAIM_LABEL: owning.identity.uid},
         "annotations": {**(meta.get("annotations") or {}), **_annotations(owning, part)},
     }
+    if managed:
+        dress["annotations"] |= _connection_secret(claim)
     if part.holds_data and not managed:
         # The collector deletes all dependents at once under foreground deletion; this keeps the order ours.
         dress["finalizers"] = [names.TEARDOWN_FINALIZER]
@@ -88,6 +90,16 @@ def _annotations(owning: Owning, part: Part) -> dict[str, str]:
     if annotations_of(owning.claim).get(names.ADOPT) == "none":
         found[names.ADOPT] = "none"
     return found
+
+
+def _connection_secret(claim: Object) -> dict[str, str]:
+    """Tell providers the connection Secret's name where it does not follow from the claim's.
+
+    A password whose credentials Secret is lost is taken back from there.
+    """
+    key = key_of(claim)
+    name = names.connection_secret(key, (claim.get("spec") or {}).get("connectionSecretName", ""))
+    return {} if name == f"{key.name}-connection" else {names.CONNECTION_SECRET: name}
 
 
 def _owner(claim: Object) -> Object:

@@ -134,9 +134,10 @@ class Binding(_Frozen, frozen=True):
 
 
 class Rotation(_Frozen, frozen=True):
-    """Asks for a new password: each new token once."""
+    """Asks for a new password: each new token once, with `force` without a grace for the former one."""
 
     token: str
+    force: bool | None = None
 
 
 class ClaimSpec(_Frozen, frozen=True):

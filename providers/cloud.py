@@ -61,6 +61,9 @@ class Target(Generic[SpecT]):
     """Which database is meant and whose it is.
 
     `active` is the login that is published, `retiring` one that still works for its grace; both may be empty.
+    `coming` is the login whose password is on its way, `published` the password of `active`. `own_password` follows
+    from whose the database is and is known to the provider alone: for a login that nobody else is given. `alternates`:
+    the ProviderConfig asks for two logins where the cloud gives one.
     `incarnation` is the one that was Ready before, `leaving` tells that the resource is being deleted, `agreed` are the
     backups of others that the platform agreed to restore, `restore` the backup of its own that it begins with after it
     was lost.
@@ -72,6 +75,10 @@ class Target(Generic[SpecT]):
     hash: str
     active: str = ""
     retiring: str = ""
+    coming: str = ""
+    published: str = field(default="", repr=False)
+    own_password: str = field(default="", repr=False)
+    alternates: bool = False
     incarnation: str = ""
     leaving: bool = False
     agreed: tuple[str, ...] = ()
@@ -213,10 +220,11 @@ class Provider(Generic[SpecT, ConfigT]):
     `endpoint_of` is the URL that a ProviderConfig names instead of the cloud's own, empty for none.
     `view` makes this kind's Cloud of what `connect` yields, and `beside` are further kinds that share connection,
     ProviderConfigs and budgets. A `slow` cloud carries changes out after its answer and
-    may not show them at once. `born_with_login` tells whether a create sets the
-    password, which a restore does not. `references` are fields that name another managed resource, each with
-    the field that takes what it resolves to. `shows_passwords` tells whether a version of `login_versions` changes with
-    a password that anybody sets; where it does not, logins are proven anew at each resync. A kind that is not
+    may not show them at once. `born_with_login` tells whether a create sets the published password, which a
+    restore does not. `administrator` is the login that the cloud makes, where it may have been published before there
+    were two; empty where that never is. `references` are fields that name another managed resource, each with the
+    field that takes what it resolves to. `shows_passwords` tells whether a version of `login_versions` changes with a
+    password that anybody sets; where it does not, logins are proven anew at each resync. A kind that is not
     `stateful` has no password and no backup, and is made again when it is lost. `probe`, where the account is the
     server that holds the databases, tries a login there with what `connect` yielded and raises ServerUnreachable; it is
     called every few seconds, once for each ProviderConfig in use.
@@ -244,7 +252,8 @@ class Provider(Generic[SpecT, ConfigT]):
     beside: tuple[Provider[Any, ConfigT], ...] = ()
     slow: bool = False
     references: tuple[Reference, ...] = ()
-    born_with_login: Callable[[SpecT], bool] = lambda _spec: True
+    born_with_login: Callable[[Target[SpecT]], bool] = lambda _target: True
+    administrator: Callable[[Target[SpecT]], str] = lambda _target: ""
     stateful: bool = True
     shows_passwords: bool = True
     probe: Callable[[Any], Awaitable[None]] | None = None

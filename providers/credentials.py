@@ -160,6 +160,11 @@ async def hash_key(kube: Kube, namespace: str, *, manager: str) -> bytes:
     return base64.b64decode(secret["data"]["key"])
 
 
+def is_secret_name(name: str) -> bool:
+    """Tell whether a text can be the name of a Secret."""
+    return _SECRET_NAME.fullmatch(name) is not None
+
+
 async def users_password(kube: Kube, namespace: str, name: str, key: str) -> str:
     """Read a user's own password.
 
@@ -167,7 +172,7 @@ async def users_password(kube: Kube, namespace: str, name: str, key: str) -> str
         NotFound: There is no such Secret.
         Terminal: `InvalidValue` when the name can be none of a Secret, `InvalidPassword` when the key is missing.
     """
-    if _SECRET_NAME.fullmatch(name) is None:
+    if not is_secret_name(name):
         raise Terminal("InvalidValue", f"passwordSecretRef.name {name[:100]!r} can be no Secret's name; correct it")
     secret = await kube.get(SECRETS, Key(namespace, name))
     found = text_of(secret, key)

@@ -86,7 +86,7 @@ class Effects(Generic[SpecT, ConfigT]):
         out.events.append(Said("Normal", "CreateRequested", how or f"creating database {snapshot.target.name}"))
         target = replace(snapshot.target, active=credential.username, restore=plan.restore)
         out.operation = await account.cloud.create(target, credential, fence)
-        if self._provider.slow and not plan.restore and self._provider.born_with_login(target.spec):
+        if self._provider.slow and not plan.restore and self._provider.born_with_login(target):
             out.sent = credential.password
         if self._provider.slow or out.operation is not None:
             # It takes its time; the password is proven and the incarnation known once it is done.

@@ -27,9 +27,10 @@ class KeyReference(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Rotation(msgspec.Struct, frozen=True, rename="camel"):
-    """A token that rotates the password when it changes."""
+    """A token that rotates the password when it changes; `force` waits for no grace and leaves hardly any."""
 
     token: str | None = None
+    force: bool = False
 
 
 class Envelope(msgspec.Struct, frozen=True, rename="camel", kw_only=True):

@@ -18,6 +18,7 @@ from providers.envelope import Envelope
 from providers.identity import Identity, identity_of, owner_of
 from providers.managed import Absent, Marks, Observation, Present, SpecT, Unknown, digest
 from providers.password_view import PasswordReader
+from providers.passwords import own_password
 from providers.plan import Bounds, Desired, Lifecycle, Policy, Scene
 from providers.reading import Intent, status_of
 from providers.references import References
@@ -30,6 +31,7 @@ from runtime.kube import Kube, Selection
 from runtime.objects import CRDS, NAMESPACES, Key, Object, deleting, generation_of, key_of, labels_of, uid_of
 
 _PREFIX = "fl-"
+_ALTERNATING = "Alternating"
 
 
 class Gatherer(Generic[SpecT, ConfigT]):
@@ -109,6 +111,10 @@ class Gatherer(Generic[SpecT, ConfigT]):
             self._provider.hash_of(spec, name) or identity.hash,
             active=status.get("connection", {}).get("username", ""),
             retiring=status.get("rotation", {}).get("retiring", ""),
+            alternates=((self._usable_config(obj, envelope) or {}).get("spec") or {}).get("logins") == _ALTERNATING,
+            own_password=own_password(
+                self._settings.hash_key, f"{self._settings.installation}\0{identity.uid}\0{name}"
+            ),
             incarnation=marks.incarnation,
             restore=marks.restoring,
             leaving=deleting(obj),

@@ -16,6 +16,7 @@ PREFIX = "fairlead.dev/"
 LABEL_CLAIM = PREFIX + "claim"
 LABEL_CLOUD = PREFIX + "cloud"
 CLAIM_NAME = PREFIX + "claim-name"
+CONNECTION_SECRET = PREFIX + "connection-secret"
 RESOURCE = PREFIX + "resource"
 FOR_EACH_KEY = PREFIX + "key"
 CA = "ca.crt"
@@ -106,6 +107,16 @@ def owner_of(obj: Object, installation: str, namespace_uid: str = "") -> Owner:
     claim = hashlib.sha256(text.encode()).hexdigest()[:16]
     people = (namespace[:63], identity.claim_name[:63], identity.resource[:63])
     return Owner(installation, identity.uid, claim, *people, namespace_uid)
+
+
+def connection_secret_of(obj: Object) -> str:
+    """Name the Secret to which the composer copies this resource's connection, empty without a claim.
+
+    Nothing is taken from there unless it agrees with a keyed hash in the status: the name is a hint, and no authority.
+    """
+    annotations = annotations_of(obj)
+    claim = annotations.get(CLAIM_NAME, "")
+    return annotations.get(CONNECTION_SECRET, "") or f"{claim}-connection" if claim else ""
 
 
 def credentials_key(resource: Key) -> Key:

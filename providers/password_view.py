@@ -8,7 +8,7 @@ from typing import Any, Generic
 
 from providers import credentials, reading, secret_check
 from providers.cloud import Cloud, ConfigT, Credential, Provider, Target
-from providers.identity import CLAIM_NAME
+from providers.identity import connection_secret_of
 from providers.managed import Phase, SpecT
 from providers.passwords import (
     Delivery,
@@ -31,7 +31,7 @@ from providers.settings import Settings
 from providers.snapshot import Snapshot, proven_versions
 from runtime.errors import ApiError, Forbidden, NotFound, Terminal
 from runtime.kube import Kube
-from runtime.objects import SECRETS, Key, Object, annotations_of, key_of
+from runtime.objects import SECRETS, Key, Object, key_of
 
 # What a cloud accepted and refuses at every login is sent again this rarely, and so many times in all.
 _SEND_AGAIN_AFTER = timedelta(minutes=10)
@@ -58,6 +58,7 @@ class PasswordReader(Generic[SpecT, ConfigT]):
             stored = await credentials.read(self._kube, snapshot.obj)
             snapshot = replace(snapshot, logins=self._provider.logins(snapshot.target))
             if stored is not None:
+                snapshot = self._named_by_secret(snapshot, stored)
                 checked = await self._checked(snapshot, stored)
                 stored = replace(stored, kept=checked.kept)
                 target = _with_active(snapshot.target, checked.kept, snapshot.logins)
@@ -72,6 +73,15 @@ class PasswordReader(Generic[SpecT, ConfigT]):
         step = decide_password(view, snapshot.scene.now)
         trouble = ("WaitingForWindow", waiting_text(view)) if view.is_rotation_waiting else None
         return replace(snapshot, step=step, login=view.login, given=given, trouble=trouble)
+
+    def _named_by_secret(self, snapshot: Snapshot[SpecT], stored: Stored) -> Snapshot[SpecT]:
+        """Take which of the logins by rule is in use from the Secret where the status that said so is lost."""
+        target, username = snapshot.target, stored.kept.username
+        if target.active or username in {"", *snapshot.logins, self._provider.administrator(target)}:
+            return snapshot
+        target = replace(target, active=username)
+        logins = self._provider.logins(target)
+        return replace(snapshot, target=target, logins=logins) if username in logins else snapshot
 
     async def _checked(self, snapshot: Snapshot[SpecT], stored: Stored) -> Checked:
         """Leave out of the credentials Secret what somebody else wrote."""
@@ -138,7 +148,15 @@ class PasswordReader(Generic[SpecT, ConfigT]):
             recovered=recovered,
             published_login=connection.get("username", ""),
             retiring=rotation.get("retiring", ""),
-            in_grace=in_grace(snapshot.logins, rotation.get("retiring", ""), retire_at, snapshot.scene.now),
+            administrator=self._provider.administrator(snapshot.target),
+            in_grace=not snapshot.envelope.password_rotation.force
+            and in_grace(
+                snapshot.logins,
+                rotation.get("retiring", ""),
+                retire_at,
+                snapshot.scene.now,
+                administrator=self._provider.administrator(snapshot.target),
+            ),
             retire_at=retire_at,
             delivery=delivery,
             pending_login=pending_login,
@@ -169,11 +187,11 @@ class PasswordReader(Generic[SpecT, ConfigT]):
 
     async def _in_use(self, obj: Object) -> str:
         """Return the password in the claim's connection Secret, which its tenant may write; empty without one."""
-        claim = annotations_of(obj).get(CLAIM_NAME, "")
-        if not claim:
+        name = connection_secret_of(obj)
+        if not credentials.is_secret_name(name):
             return ""
         try:
-            secret = await self._kube.get(SECRETS, Key(key_of(obj).namespace, f"{claim}-connection"))
+            secret = await self._kube.get(SECRETS, Key(key_of(obj).namespace, name))
         except ApiError:
             return ""
         return credentials.text_of(secret, "password")
@@ -194,7 +212,7 @@ class PasswordReader(Generic[SpecT, ConfigT]):
         sent_at = reading.instant(rotation.get("sentAt", ""))
         answer, is_under_way = Login.NOT_TRIED, observed.phase is not Phase.READY or observed.password_pending
         if observed.usable and not observed.password_elsewhere:
-            credential = Credential(stored.kept.username or snapshot.logins[0], stored.kept.pending)
+            credential = Credential(login_of_pending(snapshot.logins, stored.kept), stored.kept.pending)
             answer = await account.cloud.login(snapshot.target, credential)
         if is_under_way and answer is not Login.OK:
             return (Delivery.UNDER_WAY if sent else Delivery.NONE), answer
@@ -252,11 +270,13 @@ def _is_ca_renewed(snapshot: Snapshot[Any]) -> bool:
 
 def _with_active(target: Target[SpecT], kept: Kept, logins: tuple[str, str]) -> Target[SpecT]:
     """Return the target with the login that the Secret shows to be in use, where the status does not say so yet."""
+    coming = login_of_pending(logins, kept) if kept.pending else ""
     if kept.current:
-        return replace(target, active=kept.username, retiring=former_login(target.active, kept) or target.retiring)
+        retiring = former_login(target.active, kept) or target.retiring
+        return replace(target, active=kept.username, published=kept.current, retiring=retiring, coming=coming)
     if kept.pending and not target.active:
-        return replace(target, active=login_of_pending(logins, kept))
-    return target
+        return replace(target, active=coming, coming=coming)
+    return replace(target, coming=coming)
 
 
 def _published_hash(status: Object) -> str:

@@ -68,6 +68,8 @@ class PasswordView:
     password ("" when passwords are made here); `published` tells whether a password was ever handed out; `recovered` is
     one taken back from the connection Secret. `delivery` says what became of the pending one, `pending_login` what a
     login with it did; `foreign` tells that the Secret also holds what somebody else wrote, which is not in `kept`;
+    `administrator` is a login of the cloud's own making that was published before there were two: its password is reset
+    by nobody but who asks for it;
     `elsewhere` that another keeper of passwords took the login over; `superseded` that a password was sent after the
     published one, and may count by now; `ca_renewed` that the Secret holds another authority than servers have now.
     """
@@ -82,6 +84,7 @@ class PasswordView:
     recovered: str = ""
     published_login: str = ""
     retiring: str = ""
+    administrator: str = ""
     retire_at: datetime | None = None
     in_grace: bool = False  # The login that a rotation would take shall work by its former password until `retire_at`.
     delivery: Delivery = Delivery.NONE
@@ -95,6 +98,11 @@ class PasswordView:
     def is_rotation_waiting(self) -> bool:
         """Whether a rotation is asked for that would take the login whose grace is not over."""
         return self.in_grace and self.kept is not None and bool(self.kept.current) and _is_another(self, self.kept)
+
+    @property
+    def retirable(self) -> frozenset[str]:
+        """The logins that may be switched off: those by rule, and the administrator's where it was one of them."""
+        return frozenset({*self.logins, self.administrator} - {""})
 
     @property
     def alternates(self) -> bool:
@@ -215,17 +223,19 @@ def decide_password(  # noqa: PLR0911 - each return is a row of the table
         return Introduce(other(view.logins, kept.username), view.given, replaces=kept.username)
     if view.login is Login.REFUSED:
         # The administrator's password is not set back behind the back of whoever changed it.
-        return PutBack(kept.username, kept.current) if view.alternates else Missing(refused=True)
+        is_ours = view.alternates and kept.username != view.administrator
+        return PutBack(kept.username, kept.current) if is_ours else Missing(refused=True)
     if view.foreign or view.ca_renewed:
         return Restore(kept.username, kept.current)
-    if view.retiring in view.logins and view.retire_at is not None and now >= view.retire_at:
+    if view.retiring in view.retirable and view.retire_at is not None and now >= view.retire_at:
         return Retire(view.retiring)
     return Keep()
 
 
 def _pending(view: PasswordView, kept: Kept) -> PasswordStep:
     target = other(view.logins, kept.username) if kept.current else (kept.username or view.logins[0])
-    replaces = kept.username if kept.current else ""
+    former = kept.username if kept.current else view.published_login
+    replaces = former if kept.current or former != target else ""
     match view.delivery:
         case Delivery.PROVEN:
             return Confirm(target, kept.pending, replaces)
@@ -265,15 +275,21 @@ def _lost(view: PasswordView) -> PasswordStep:
     return Missing(refused=view.login is Login.REFUSED)
 
 
-def in_grace(logins: tuple[str, str], retiring: str, retire_at: datetime | None, now: datetime) -> bool:
+def in_grace(
+    logins: tuple[str, str], retiring: str, retire_at: datetime | None, now: datetime, *, administrator: str = ""
+) -> bool:
     """Tell whether the former one of two logins that alternate still works by its former password."""
-    return logins[0] != logins[1] and retiring in logins and retire_at is not None and now < retire_at
+    is_former = bool(retiring) and retiring in {*logins, administrator}
+    return logins[0] != logins[1] and is_former and retire_at is not None and now < retire_at
 
 
 def waiting_text(view: PasswordView) -> str:
     """Return what to say of a rotation that waits for the grace of the one before."""
     until = "" if view.retire_at is None else f" until {view.retire_at:%Y-%m-%dT%H:%M:%SZ}"
-    return f"the next rotation waits{until}: login {view.retiring} of the one before works until then"
+    return (
+        f"the next rotation waits{until}: login {view.retiring} of the one before works until then;"
+        " passwordRotation.force ends it at once"
+    )
 
 
 def unproven_text(where: str) -> str:
@@ -299,6 +315,19 @@ def well_mixed(password: str) -> bool:
         any(character in kind for character in password)
         for kind in (string.ascii_lowercase, string.ascii_uppercase, string.digits)
     )
+
+
+def own_password(key: bytes, whose: str) -> str:
+    """Return a password for a login that nobody is given: it follows from the provider's key, and is stored nowhere.
+
+    HMAC-SHA-256 as a pseudorandom function (RFC 2104), told apart from the other uses of the key by its first words.
+    """
+    for number in range(1000):
+        digest = hmac.new(key, f"administrator's password {number}\0{whose}".encode(), hashlib.sha256).digest()
+        password = "".join(ALPHABET[byte % len(ALPHABET)] for byte in digest)
+        if well_mixed(password):
+            return password
+    raise AssertionError("no password of 32 letters and digits is well mixed")
 
 
 def keyed_hash(key: bytes, password: str) -> str:

@@ -253,7 +253,8 @@ def _at_provider(snapshot: Snapshot[Any], outcome: Outcome[Any], old: Object) ->
     if observed is None:
         return old.get("atProvider")
     found: Object = dict(observed.at_provider)
-    refused = _login_of(snapshot) if _is_login_dead(snapshot) else ""
+    # Whatever became of it in this pass: it is tried again until it works.
+    refused = _login_of(snapshot) if snapshot.login is Login.REFUSED else ""
     known = {name: version for name, version in proven_versions(outcome.obj).items() if name != refused}
     proven = known | {name: version for name, version in outcome.proven.items() if version}
     if proven:
@@ -382,7 +383,9 @@ def _rotation(snapshot: Snapshot[Any], outcome: Outcome[Any], settings: Settings
         rotation = {"token": token}
         if outcome.rotated_from:
             rotation["retiring"] = outcome.rotated_from
-            rotation["retireAt"] = timestamp(now + settings.rotation_grace)
+            is_forced = snapshot.envelope.password_rotation.force
+            grace = min(settings.forced_grace, settings.rotation_grace) if is_forced else settings.rotation_grace
+            rotation["retireAt"] = timestamp(now + grace)
         return rotation
     if outcome.retired and old:
         return {"token": old.get("token", "")}

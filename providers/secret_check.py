@@ -137,11 +137,16 @@ def _with_current(
 def _with_pending(checked: Checked, pending: str, recorded: Recorded, logins: tuple[str, str], key: bytes) -> Checked:
     """Judge the pending password, which is that of the login after the current one."""
     kept, alternate = replace(checked.kept, pending=pending), logins[0] != logins[1]
-    if not pending or (alternate and recorded.username in logins and not checked.kept.current):
-        # Without the current one nobody can tell whose the pending one would be: a new one is made when asked for.
+    if not pending:
         return checked
+    is_sent = bool(recorded.sent) and keyed_hash(key, pending) == recorded.sent
+    if alternate and recorded.username in logins and not kept.current:
+        # The current one is lost. What was sent is the other login's, whatever the Secret says; of anything else nobody
+        # can tell whose it would be: a new one is made when asked for.
+        sent = replace(kept, username=other(logins, recorded.username))
+        return replace(checked, kept=sent) if is_sent else checked
     vouched = coming_hash(key, login_of_pending(logins, kept), pending) == recorded.coming
-    if vouched or (recorded.sent and keyed_hash(key, pending) == recorded.sent):
+    if vouched or is_sent:
         return replace(checked, kept=kept)
     # One login alone may have taken it before the status was lost; of two, the other one is given a new one.
     trial = Unproven("pending", logins[0], pending) if recorded.is_made and not alternate else None

@@ -18,6 +18,7 @@ class Settings:
 
     `process` names it in intents, `namespace` is its own. `call_budget` bounds when the calls of an intent may start,
     `skew` is what clocks may differ by. `takeover` says why nothing may be changed after the cluster was restored.
+    `rotation_grace` is how long a former login works after a rotation, `forced_grace` after a forced one.
     `settle` is how long a slow cloud may show nothing of a change that it accepted, `pass_limit` how long a pass takes.
     `endpoints` are the hosts that a ProviderConfig may name instead of the cloud's own.
     """
@@ -33,6 +34,7 @@ class Settings:
     call_budget: timedelta = timedelta(seconds=20)
     skew: timedelta = timedelta(seconds=5)
     rotation_grace: timedelta = timedelta(hours=1)
+    forced_grace: timedelta = timedelta(minutes=1)
     settle: timedelta = timedelta(seconds=60)
     sweep: timedelta = timedelta(seconds=30)
     resync: timedelta = timedelta(minutes=10)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from providers.aws import birth, parameter_groups, states, subnet_groups
+from providers.aws import birth, parameter_groups, states, subnet_groups, translate
 from providers.aws.account import connect
 from providers.aws.changes import classify
 from providers.aws.config import ProviderConfigSpec, endpoint_of, secrets_of
@@ -44,7 +44,7 @@ PROVIDER: Provider[RDSInstanceParameters, ProviderConfigSpec] = Provider(
     policies=frozenset({Policy.ORPHAN, Policy.SNAPSHOT, Policy.DELETE}),
     external_name=lambda _spec, identity, prefix: name_of(identity, prefix),
     hash_of=lambda _spec, name: hash_in(name),
-    logins=lambda target: (target.spec.master_username, target.spec.master_username),
+    logins=translate.logins,
     guarded=guarded,
     classify=classify,
     login_versions=login_versions,
@@ -58,7 +58,8 @@ PROVIDER: Provider[RDSInstanceParameters, ProviderConfigSpec] = Provider(
     beside=(subnet_groups.KIND, parameter_groups.KIND),
     slow=True,
     shows_passwords=False,
-    born_with_login=lambda spec: not birth.restored(spec),
+    born_with_login=lambda target: not birth.restored(target.spec) and not translate.alternates(target),
+    administrator=lambda target: target.spec.master_username,
     references=(
         Reference("db_subnet_group_name_ref", "db_subnet_group_name", "dbSubnetGroupName", _SUBNET_GROUPS),
         Reference("db_parameter_group_name_ref", "db_parameter_group_name", "dbParameterGroupName", _PARAMETER_GROUPS),

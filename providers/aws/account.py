@@ -203,6 +203,8 @@ class AwsAccount:
 def _authority(config: ProviderConfigSpec, given: Mapping[str, Mapping[str, str]]) -> str:
     """Return the PEM that instances are verified with; refused when it holds no certificate, or is wanted and none."""
     reference = config.ca_bundle_ref
+    if config.logins == "Alternating" and config.login_check != "Required":
+        raise Terminal("InvalidValue", "logins Alternating wants loginCheck Required: the logins are made by SQL")
     if reference is None and config.login_check == "Required":
         raise Terminal("InvalidValue", "loginCheck Required wants caBundleRef: no login is tried at whoever may answer")
     if reference is None:

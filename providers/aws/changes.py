@@ -13,6 +13,7 @@ from typing import Any
 from providers.aws import states
 from providers.aws.facts import Facts, major_of, version_covers
 from providers.aws.models import RDSInstanceParameters
+from providers.aws.roles import is_of_roles
 from providers.managed import Change, Class, Observed, Queue, Value
 
 Seen = Observed[RDSInstanceParameters]
@@ -66,7 +67,7 @@ _GP3_CHOOSES_GIB = 400
 def classify(change: Change, seen: Seen) -> Change:
     """Return a change with its class, its place in RDS's queue, and why it cannot be sent as things are."""
     facts: Facts = seen.facts
-    if _is_of_a_tag(change) or change.queue is Queue.CANCEL:
+    if _is_of_a_tag(change) or change.queue is Queue.CANCEL or is_of_logins(change):
         return change
     name, rule = change.path[0], _special(change)
     veto = states.veto(facts.status, name)
@@ -81,6 +82,11 @@ def classify(change: Change, seen: Seen) -> Change:
 
 def _is_of_a_tag(change: Change) -> bool:
     return change.path[0] == "tags"
+
+
+def is_of_logins(change: Change) -> bool:
+    """Tell whether a change is about roles or the administrator's password, and not a field of ModifyDBInstance."""
+    return is_of_roles(change) or change.path[0] == "administrator"
 
 
 def _special(change: Change) -> Rule:
@@ -129,7 +135,7 @@ def request(spec: RDSInstanceParameters, seen: Seen, changes: Iterable[Change]) 
     What empties the queue and what is handed to it never go together (providers.converge); if they did, what only waits
     for the window would be left for the next pass, not made along with the rest.
     """
-    fields = [change for change in changes if not _is_of_a_tag(change)]
+    fields = [change for change in changes if not _is_of_a_tag(change) and not is_of_logins(change)]
     flushes = any(change.queue in {Queue.OPEN, Queue.WAITING} and not change.deferred for change in fields)
     group = [change for change in fields if not (flushes and change.deferred)]
     return _request(spec, seen, group, now=flushes) if group else None

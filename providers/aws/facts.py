@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from providers.aws.roles import Roles
 from providers.managed import Value
 
 
@@ -13,7 +14,9 @@ class Facts:
     """One answer of DescribeDBInstances, as far as decisions need it.
 
     `pending` is the queue by the spec's paths; what the spec has no field for stands under RDS's own name. `upgrading`:
-    another major version is asked for than the one that runs.
+    another major version is asked for than the one that runs. `roles` is what a session as the administrator saw, None
+    where there was none; `administrator_refused` that the server refuses the password that the provider alone knows;
+    `kept_elsewhere` that Secrets Manager keeps the administrator's password.
     """
 
     arn: str
@@ -30,6 +33,9 @@ class Facts:
     pending: Mapping[str, Value] = field(default_factory=dict)
     allow_major: bool = False
     upgrading: bool = False
+    roles: Roles | None = None
+    administrator_refused: bool = False
+    kept_elsewhere: bool = False
 
 
 def version_covers(wanted: str, running: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from providers.aws import birth, changes, listing, sources, states, translate
 from providers.aws.account import AwsAccount
@@ -24,6 +24,9 @@ from providers.passwords import Login
 from providers.plan import Policy
 from providers.reading import Operation
 from runtime.errors import Blocked, Conflict, Transient
+
+if TYPE_CHECKING:
+    from providers.aws.logins import InstanceLogins
 
 Seen = Observed[RDSInstanceParameters]
 Where = Target[RDSInstanceParameters]
@@ -47,6 +50,12 @@ class RdsInstances:
         self._taken: set[str] = set()
         # A hundred births at once search one list, not each its own.
         self._searching = asyncio.Lock()
+
+    @property
+    def _logins(self) -> InstanceLogins:
+        from providers.aws.logins import InstanceLogins  # noqa: PLC0415 - loads psycopg, which one login does without
+
+        return InstanceLogins(self)
 
     async def whoami(self) -> str:
         """Return the account that the credentials reach."""
@@ -76,7 +85,7 @@ class RdsInstances:
         looks[target.owner.identity] = f"{listing.mark_of(one)}/{self._tag_marks[target.name]}"
         if seen.facts.address:
             self._endpoints[target.name] = (seen.facts.address, seen.facts.port, seen.facts.database)
-        return Present(seen)
+        return Present(await self._logins.seen(target, seen) if translate.alternates(target) else seen)
 
     async def _prove_absent(self, target: Where) -> None:
         """Believe that what was there is gone when the right account, asked by RDS's own id of it, shows none.
@@ -134,6 +143,8 @@ class RdsInstances:
 
     async def create(self, target: Where, credential: Credential, fence: Fence) -> Operation | None:
         """Make the instance; one that is there and ours is what an interrupted create made."""
+        if translate.alternates(target):
+            credential = Credential(target.spec.master_username, target.own_password)
         operation, parameters = birth.call_for(await sources.resolved(self._account, target), credential)
         try:
             await self._account.call(operation, f"create instance {target.name}", fence=fence, **parameters)
@@ -151,26 +162,29 @@ class RdsInstances:
         parameters = changes.request(target.spec, observed, changed)
         if parameters is not None:
             await self._modify(observed, fence, **parameters)
+        if any(changes.is_of_logins(change) for change in changed):
+            await self._logins.put_in_order(target, observed, changed, fence)
 
     async def _modify(self, observed: Seen, fence: Fence, **parameters: Any) -> None:
         await self._account.call("modify_db_instance", f"change instance {observed.name}", fence=fence, **parameters)
 
     async def set_password(self, target: Where, observed: Seen, credential: Credential, fence: Fence) -> None:
-        """Give the administrator a password, which RDS does at once and without touching its queue.
+        """Give a login its password by SQL; the administrator's RDS sets at once, without touching its queue.
 
         Where Secrets Manager was made its keeper that ends by the same call (ModifyDBInstance,
         ManageMasterUserPassword: turned off, MasterUserPassword must be given).
         """
-        del target
-        kept_elsewhere = {"ManageMasterUserPassword": False} if observed.password_elsewhere else {}
-        await self._modify(
-            observed,
-            fence,
-            DBInstanceIdentifier=observed.name,
-            MasterUserPassword=credential.password,
-            ApplyImmediately=False,
-            **kept_elsewhere,
-        )
+        if credential.username != target.spec.master_username:
+            await self._logins.set_password(target, observed, credential, fence)
+            return
+        await self._set_administrators(observed.name, credential.password, fence, managed=observed.facts.kept_elsewhere)
+
+    async def _set_administrators(self, name: str, password: str, fence: Fence, *, managed: bool) -> None:
+        parameters: dict[str, Any] = {"DBInstanceIdentifier": name, "MasterUserPassword": password}
+        if managed:
+            parameters["ManageMasterUserPassword"] = False
+        what = f"change instance {name}"
+        await self._account.call("modify_db_instance", what, fence=fence, ApplyImmediately=False, **parameters)
 
     async def login(self, target: Where, credential: Credential) -> Login:
         """Try a login as an application would; where the provider cannot reach the instance, nothing is learnt.
@@ -178,24 +192,42 @@ class RdsInstances:
         Raises:
             Terminal: `InvalidValue`: a restored instance lets the login in and has no such database.
         """
-        where = self._endpoints.get(target.name)
-        if where is None or not self._account.ca or self._account.config.login_check == "Off":
+        place = self.place(target)
+        if place is None or self._account.config.login_check == "Off":
             return Login.UNKNOWN
-        if self._unreachable.get(where, float("-inf")) > time.monotonic():
-            return Login.UNKNOWN
-        host, port, database = where
-        answer, code = await try_login(Server(host, port, self._account.ca), database, credential)
-        if answer is Login.UNKNOWN and not code:
-            self._unreachable[where] = time.monotonic() + _UNREACHABLE_FOR_SECONDS
-        else:
-            self._unreachable.pop(where, None)
+        server, database = place
+        answer, code = await try_login(server, database, credential)
+        self.reached(target, is_reached=answer is not Login.UNKNOWN or bool(code))
         birth.refuse_database(target, database, code)
         return answer
 
+    def place(self, target: Where) -> tuple[Server, str] | None:
+        """Return server and database to log in to; None where nothing answers, or nothing proves that it is RDS."""
+        where = self._endpoints.get(target.name)
+        if where is None or not self._account.ca or self._unreachable.get(where, float("-inf")) > time.monotonic():
+            return None
+        host, port, database = where
+        return Server(host, port, self._account.ca), database
+
+    def reached(self, target: Where, *, is_reached: bool) -> None:
+        """Remember whether an instance answered: one that does not is left alone for a while."""
+        where = self._endpoints.get(target.name)
+        if where is not None and not is_reached:
+            self._unreachable[where] = time.monotonic() + _UNREACHABLE_FOR_SECONDS
+        elif where is not None:
+            self._unreachable.pop(where, None)
+
     async def disable(self, target: Where, username: str, fence: Fence) -> None:
-        """Do nothing: the administrator is the one login, and stays."""
-        del target, username
+        """Take a former login away: one of two by SQL; of the administrator, which stays, the password."""
         fence.check()
+        if username != target.spec.master_username:
+            await self._logins.retire(target, username, fence)
+        elif translate.alternates(target):
+            await self.take_administrator(target, fence, managed=False)
+
+    async def take_administrator(self, target: Where, fence: Fence, *, managed: bool) -> None:
+        """Give the administrator the password that the provider alone knows."""
+        await self._set_administrators(target.name, target.own_password, fence, managed=managed)
 
     async def adopt(self, target: Where, observed: Seen, fence: Fence) -> None:
         """Write our tags onto an instance that a person named."""

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from providers.aws import birth, states
+from providers.aws import birth, roles, states
 from providers.aws.facts import Facts, major_of, satisfies, version_covers
 from providers.aws.models import RDSInstanceParameters
 from providers.aws.names import owner_from, tags_of
@@ -90,6 +90,7 @@ def _facts(answer: Answer, tags: Mapping[str, str], target: Where, status: str) 
         tags=tags,
         pending=_queue(answer),
         allow_major=target.spec.allow_major_version_upgrade,
+        kept_elsewhere=bool(answer.get("MasterUserSecret")),
         upgrading=wanted is not None and major_of(wanted) != major_of(str(answer.get("EngineVersion", ""))),
     )
 
@@ -252,7 +253,50 @@ def guarded(target: Where, seen: Observed[RDSInstanceParameters]) -> tuple[Chang
         for key, value in sorted(wanted.items())
         if facts.tags.get(key) != value
     )
-    return (*tags, *_against(target.spec, seen))
+    return (*tags, *_against(target.spec, seen), *_of_roles(target, seen))
+
+
+def logins(target: Where) -> tuple[str, str]:
+    """Return the logins that alternate, or twice the administrator where it is the only one.
+
+    An instance keeps to one until a rotation moves it, and to two from then on, whatever the ProviderConfig says later.
+    One that was taken over, or whose status is lost, begins with what it may have: one.
+    """
+    names = roles.names_of(target.spec.master_username)
+    if target.active in names.logins:
+        return names.logins
+    if not (target.alternates and _may_alternate(target.spec)):
+        return names.administrator, names.administrator
+    if target.active == names.administrator:
+        return names.administrator, names.logins[0]
+    return (names.administrator, names.administrator) if target.incarnation else names.logins
+
+
+def alternates(target: Where) -> bool:
+    """Tell whether two logins take turns, or the one is about to give way to them."""
+    first, second = logins(target)
+    return first != second
+
+
+def wanted_roles(target: Where, database: str, *, setting: str = "") -> roles.Wanted:
+    """Return what is to be true of an instance's roles; `setting` is the login whose password is being set."""
+    names = roles.names_of(target.spec.master_username)
+    working = {target.active, target.retiring, target.coming, setting} & set(names.logins)
+    is_moving = names.administrator in {target.active, target.retiring}
+    return roles.Wanted(names, database, frozenset(working), is_moving)
+
+
+def _may_alternate(spec: RDSInstanceParameters) -> bool:
+    major = major_of(spec.engine_version or "")
+    return not major.isdigit() or int(major) >= roles.OLDEST_MAJOR
+
+
+def _of_roles(target: Where, seen: Observed[RDSInstanceParameters]) -> tuple[Change, ...]:
+    """Return what differs about the roles; nothing where nobody could look."""
+    facts: Facts = seen.facts
+    if facts.administrator_refused:
+        return (Change(("administrator", "password"), "the provider's own", "another one"),)
+    return () if facts.roles is None else roles.broken(wanted_roles(target, facts.database), facts.roles)
 
 
 def _against(spec: RDSInstanceParameters, seen: Observed[RDSInstanceParameters]) -> tuple[Change, ...]:
@@ -302,4 +346,5 @@ def login_versions(seen: Observed[RDSInstanceParameters]) -> dict[str, str]:
     if not facts.address:
         return {}
     text = f"{seen.incarnation}\n{facts.address}\n{facts.port}"
-    return {facts.username: hashlib.sha256(text.encode()).hexdigest()[:16]}
+    version = hashlib.sha256(text.encode()).hexdigest()[:16]
+    return dict.fromkeys((facts.username, *roles.names_of(facts.username).logins), version)

@@ -9,8 +9,8 @@ import psycopg
 from providers.cloud import Fence
 from providers.managed import Change
 from providers.onprem.facts import PRIVILEGES, Facts, right_text
-from providers.onprem.names import quoted
-from providers.onprem.session import Session
+from providers.sql_session import Session
+from providers.sql_text import quoted
 from runtime.errors import Terminal
 
 _DATABASE_OWNER = "pg_database_owner"

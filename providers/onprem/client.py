@@ -23,8 +23,8 @@ from providers.onprem.incarnations import finished_before, oid_of, random_of
 from providers.onprem.models import PostgresDatabaseParameters, ProviderConfigSpec
 from providers.onprem.objections import objection
 from providers.onprem.refusals import Refusals
-from providers.onprem.server_checks import About, as_file, authority_of, refuse_server, server_of
-from providers.onprem.session import Account, Session, Sessions
+from providers.onprem.server_checks import About, authority_of, refuse_server, server_of
+from providers.onprem.session import Sessions
 from providers.onprem.statements import (
     Statement,
     birth,
@@ -41,6 +41,7 @@ from providers.passwords import Login
 from providers.plan import Policy
 from providers.reading import Operation
 from providers.scram import verifier
+from providers.sql_session import Account, Session, as_file
 from runtime.errors import Blocked, Conflict, Failure, Terminal, Transient
 
 Seen = Observed[PostgresDatabaseParameters]

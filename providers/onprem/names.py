@@ -52,18 +52,3 @@ def retired_name(database: str, date: str, number: int = 0) -> str:
         return f"{start}{database}"[:LONGEST_NAME]
     room = LONGEST_NAME - len(start) - len(tail) - 1
     return f"{start}{stem[:room]}_{tail}"
-
-
-def quoted(name: str) -> str:
-    """Quote an identifier (manual, "Lexical Structure"): safe whatever it holds but a zero byte."""
-    if "\0" in name:
-        raise ValueError("a name of PostgreSQL holds no zero byte")
-    return '"' + name.replace('"', '""') + '"'
-
-
-def literal(text: str) -> str:
-    """Quote a string constant; backslashes go as an E'' string, whatever standard_conforming_strings says."""
-    if "\0" in text:
-        raise ValueError("a text of PostgreSQL holds no zero byte")
-    escaped = text.replace("\\", "\\\\").replace("'", "''")
-    return f"E'{escaped}'" if "\\" in text else f"'{escaped}'"

@@ -9,9 +9,9 @@ import psycopg
 
 from providers.cloud import Fence
 from providers.managed import Change
-from providers.onprem.errors import failure_of
-from providers.onprem.session import Session
 from providers.onprem.statements import Statement, is_closing, is_opening
+from providers.sql_errors import failure_of
+from providers.sql_session import Session
 from runtime.errors import Blocked, Conflict, Failure, Terminal, Transient
 
 _MOST_TOLD = 5

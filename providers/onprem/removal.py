@@ -9,9 +9,11 @@ import psycopg
 
 from providers.cloud import Fence
 from providers.onprem import catalog
-from providers.onprem.names import Names, literal, quoted, retired_name
-from providers.onprem.session import Session, Sessions
+from providers.onprem.names import Names, retired_name
+from providers.onprem.session import Sessions
 from providers.onprem.statements import disable
+from providers.sql_session import Session
+from providers.sql_text import literal, quoted
 from runtime.errors import Blocked
 
 _LOOKS = 40

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import ssl
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Mapping
 
 import msgspec
 
 from providers.onprem import catalog
 from providers.onprem.models import ProviderConfigSpec
-from providers.onprem.session import Session
+from providers.sql_session import Session
 from runtime.errors import Blocked, Terminal, Transient
 
 OLDEST_SAFE_MAJOR = 16  # before, CREATEROLE may grant itself nearly everything
@@ -77,11 +74,3 @@ def authority_of(config: ProviderConfigSpec, given: Mapping[str, Mapping[str, st
         text = f"{where} holds no PEM certificate; put the certificates of the server's authority there"
         raise Terminal("CredentialsInvalid", text) from None
     return ca
-
-
-@contextmanager
-def as_file(text: str) -> Iterator[Path]:
-    """Give libpq, which takes certificates by path alone, a file in memory: no disk, and no crash leaves it behind."""
-    with os.fdopen(os.memfd_create("authority.crt"), "wb", buffering=0) as file:
-        file.write(text.encode())
-        yield Path(f"/proc/self/fd/{file.fileno()}")

@@ -12,7 +12,8 @@ from providers.identity import Owner
 from providers.managed import Change, Value
 from providers.onprem.facts import PRIVILEGES, TO_SET, Revocation, Wanted
 from providers.onprem.models import PostgresDatabaseParameters
-from providers.onprem.names import Names, literal, quoted
+from providers.onprem.names import Names
+from providers.sql_text import literal, quoted
 
 SETTABLE = frozenset({
     "array_nulls", "bytea_output", "constraint_exclusion", "cursor_tuple_fraction", "datestyle",

@@ -18,10 +18,11 @@ from providers.login import Server
 from providers.managed import Absent, Present, diff
 from providers.onprem.client import OnPremCloud, connect
 from providers.onprem.facts import broken_rules
-from providers.onprem.session import Account, Sessions
+from providers.onprem.session import Sessions
 from providers.onprem.translate import wanted
 from providers.passwords import Login
 from providers.plan import Policy
+from providers.sql_session import Account
 from runtime.errors import Blocked, Failure, Terminal, Transient
 from tests.postgres.conftest import FENCE, config_of, credential, new_target, secrets_of
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
@@ -95,8 +96,8 @@ def _published(world: World) -> str:
     return current
 
 
-def _connect(world: World) -> None:
-    body: Object = {"metadata": {"name": "shop-connection", "namespace": "team"}}
+def _connect(world: World, name: str = "shop-connection") -> None:
+    body: Object = {"metadata": {"name": name, "namespace": "team"}}
     secret = world.kube.objects[SECRETS.plural, CREDENTIALS]
     world.kube.put(SECRETS, body | {"data": {"password": secret["data"]["current"]}})
 
@@ -188,6 +189,47 @@ async def test_what_is_taken_back_from_the_connection_is_proven_by_a_login(*, wo
         assert (world.reason("Ready"), _published(world)) == ("Available", _role(cloud))
     else:
         assert (world.reason("Ready"), world.reason()) == ("PasswordUnknown", "PasswordUnknown")
+    assert cloud.calls == ["create"]
+
+
+@pytest.mark.parametrize("name", ["orders-db", "shop.db", "s" * 253])
+async def test_a_lost_secret_is_taken_back_from_a_connection_secret_of_any_name(name: str) -> None:
+    cloud = OneLogin()
+    world = world_of(cloud)
+    await _ready(world)
+    world.annotate(**{"connection-secret": name})
+    password = _role(cloud)
+    _connect(world, name)
+    del world.kube.objects[SECRETS.plural, CREDENTIALS]
+    await _run(world, timedelta(minutes=1))
+    assert (world.reason("Ready"), _published(world)) == ("Available", password)
+    assert cloud.calls == ["create"]
+
+
+@pytest.mark.parametrize("name", ["../other/shop-connection", "a/b", "A", "x" * 254])
+async def test_what_can_be_no_secrets_name_is_asked_for_nowhere(name: str) -> None:
+    cloud = OneLogin()
+    world = world_of(cloud)
+    await _ready(world)
+    world.annotate(**{"connection-secret": name})
+    _connect(world, name)
+    del world.kube.objects[SECRETS.plural, CREDENTIALS]
+    await _run(world, timedelta(minutes=1))
+    assert world.reason() == "PasswordUnknown"
+    assert cloud.calls == ["create"]
+
+
+@pytest.mark.parametrize("password", ["guessed-password", ""])
+async def test_what_a_tenant_put_into_the_named_secret_is_not_taken(password: str) -> None:
+    cloud = OneLogin()
+    world = world_of(cloud)
+    await _ready(world)
+    world.annotate(**{"connection-secret": "mine"})
+    body: Object = {"metadata": {"name": "mine", "namespace": "team"}}
+    world.kube.put(SECRETS, body | {"data": {"password": base64.b64encode(password.encode()).decode()}})
+    del world.kube.objects[SECRETS.plural, CREDENTIALS]
+    await _run(world, timedelta(minutes=1))
+    assert world.reason() == "PasswordUnknown"
     assert cloud.calls == ["create"]
 
 

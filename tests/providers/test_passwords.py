@@ -97,6 +97,38 @@ ROWS: dict[str, Row] = {
         replace(VIEW, logins=("boss", "boss"), kept=Kept("secret-1", "", "boss"), login=Login.REFUSED),
         Missing(refused=True),
     ),
+    "nor while it is the first of two": Row(
+        replace(
+            VIEW,
+            logins=("boss", "boss_a"),
+            administrator="boss",
+            kept=Kept("secret-1", "", "boss"),
+            login=Login.REFUSED,
+        ),
+        Missing(refused=True),
+    ),
+    "an administrator gives way to a login of the application's own": Row(
+        replace(VIEW, logins=("boss", "boss_a"), administrator="boss", kept=Kept("secret-1", "", "boss"), token="t2"),
+        Introduce("boss_a", "", "boss"),
+    ),
+    "the administrator's former password ends after its grace": Row(
+        replace(
+            VIEW,
+            logins=("boss_a", "boss_b"),
+            administrator="boss",
+            kept=Kept("secret-1", "", "boss_a"),
+            retiring="boss",
+            retire_at=NOW,
+        ),
+        Retire("boss"),
+    ),
+    "nobody else's ever does": Row(replace(VIEW, administrator="boss", retiring="eve", retire_at=NOW), Keep()),
+    "a new password for the other login is confirmed where the published one was lost": Row(
+        replace(
+            VIEW, kept=Kept("", "secret-2", "app_b"), published_login="app_a", delivery=Delivery.PROVEN, login=Login.OK
+        ),
+        Confirm("app_b", "secret-2", "app_a"),
+    ),
     "a working password is kept": Row(VIEW, Keep()),
     "an untried password is kept": Row(replace(VIEW, login=Login.NOT_TRIED), Keep()),
     "a login that cannot be tried changes nothing": Row(replace(VIEW, login=Login.UNKNOWN), Keep()),

@@ -86,6 +86,9 @@ ROWS: dict[str, Row] = {
         Kept("", NEXT, A), replace(ROTATING, username="", published=""), Kept("", "", A), ("pending",)
     ),
     "a pending password beside none that is published": Row(Kept("", NEXT, A), ROTATING, Kept("", "", A)),
+    "what was sent beside none that is published, whosever the Secret says it is": Row(
+        Kept("", NEXT, A), replace(PUBLISHED, sent=keyed_hash(KEY, NEXT)), Kept("", NEXT, B)
+    ),
     "a pending password of a slow cloud that the status forgot": Row(
         Kept(OURS, NEXT, "boss"),
         replace(SENT, sent=""),

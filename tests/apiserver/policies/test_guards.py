@@ -359,6 +359,7 @@ def test_every_name_in_the_policies_is_one_of_the_contract() -> None:
         "claim-name",
         "cloud",
         "composition",
+        "connection-secret",
         "consent",
         "credentials",
         "depends-on",

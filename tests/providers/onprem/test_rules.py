@@ -14,7 +14,7 @@ from providers.identity import Owner
 from providers.managed import Change
 from providers.onprem.facts import Database, Facts, Grant, Inside, Membership, Role, Row, Wanted, broken_rules
 from providers.onprem.models import PostgresDatabaseParameters
-from providers.onprem.names import Names, hash_in, literal, names_of, quoted, retired_name
+from providers.onprem.names import Names, hash_in, names_of, retired_name
 from providers.onprem.statements import (
     SETTABLE,
     password_statements,
@@ -23,6 +23,7 @@ from providers.onprem.statements import (
     statements,
 )
 from providers.onprem.translate import wanted
+from providers.sql_text import literal, quoted
 
 DB = "orders_abcdefghij"
 A, B = "app_abcdefghij_a", "app_abcdefghij_b"

@@ -11,8 +11,9 @@ import pytest
 
 from providers.cloud import Credential, Fence
 from providers.login import Server
-from providers.onprem.session import Account, Session, Sessions, Unreached, _NoAnswerError
+from providers.onprem.session import Sessions
 from providers.passwords import Login
+from providers.sql_session import Account, NoAnswerError, Session, Unreached
 from runtime.errors import Transient
 
 ACCOUNT = Account(Server("pg1.example.org", 5432, ""), "fairlead", Credential("admin", "secret"), Path("/nowhere"))
@@ -151,7 +152,7 @@ async def test_after_a_statement_without_an_answer_one_dials_at_once() -> None:
 
     class Silent(Alive):
         async def rows(self, _sql: str) -> None:
-            raise _NoAnswerError("no answer")
+            raise NoAnswerError("no answer")
 
     async def silent(_account: Account, _database: str) -> Any:
         return Silent()
@@ -218,7 +219,7 @@ class Silent:
 async def test_who_waits_for_an_answer_gives_up_and_a_change_after_its_first_seconds(
     monkeypatch: pytest.MonkeyPatch, *, is_change: bool, gone_after_s: float
 ) -> None:
-    monkeypatch.setattr("providers.onprem.session._CONNECT_SECONDS", 0.3)
+    monkeypatch.setattr("providers.sql_session._CONNECT_SECONDS", 0.3)
     loop, connection = asyncio.get_running_loop(), cast("Any", Silent())
     session, fence = Session(connection, 20.0), Fence(float("inf"), lambda: True, lambda: 0.0)
     began = loop.time()
@@ -229,6 +230,6 @@ async def test_who_waits_for_an_answer_gives_up_and_a_change_after_its_first_sec
 
     session.give_up()
 
-    with pytest.raises(_NoAnswerError):
+    with pytest.raises(NoAnswerError):
         await asyncio.wait_for(task, timeout=5)
     assert gone_after_s <= loop.time() - began < 5

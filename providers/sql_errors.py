@@ -9,7 +9,10 @@ from runtime.errors import Blocked, Conflict, Failure, Terminal, Transient
 _TERMINAL = {
     "28P01": ("CredentialsInvalid", "the server refused the administrator's password; renew the Secret"),
     "28000": ("CredentialsInvalid", "the server refused the administrator's login; see its pg_hba.conf"),
-    "42501": ("AccessDenied", "the administrator's login may not do this; see the on-prem page for its grants"),
+    "42501": (
+        "AccessDenied",
+        "the administrator's login may not do this; its cloud's page lists the grants",
+    ),
     "22023": ("InvalidValue", "the server refused a value"),
     "42704": ("InvalidValue", "the server does not know something that the spec names"),
     "0A000": ("InvalidValue", "the server does not support something that the spec asks for"),

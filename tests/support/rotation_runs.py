@@ -1,0 +1,60 @@
+"""Rotations on each platform: on-prem, on RDS with the one login that it makes, and on RDS with two logins by SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from tests.support.aws import AWS_CONFIG, QUICK, Aws
+from tests.support.kinds import PROVIDER_CONFIG, is_ready
+from tests.support.processes import Program
+from tests.support.rotations import FLAGS, Rotations
+from tests.support.system import System
+
+TWO_LOGINS = {"loginCheck": "Required", "logins": "Alternating"}
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How many claims rotate side by side, how often."""
+
+    claims: int
+    rounds: int
+
+
+async def _run(rotations: Rotations, namespace: str, size: Size, what: str) -> Rotations:
+    await rotations.move_in(namespace, [f"app-{number}" for number in range(size.claims)])
+    async with rotations.at_work():
+        for number in range(size.rounds):
+            await rotations.rotate(number)
+    print(rotations.summary(what))  # noqa: T201 - the figures are the result
+    return rotations
+
+
+async def _ended(start: Callable[[], Awaitable[Program]], system: System) -> Rotations:
+    return Rotations(system, start, await start())
+
+
+async def onprem(system: System, size: Size) -> Rotations:
+    """Rotate on-prem; the composer is at work."""
+    rotations = await _ended(lambda: system.start_provider(*FLAGS), system)
+    await system.until(PROVIDER_CONFIG, "", "default", is_ready)
+    async with system.namespace() as namespace:
+        try:
+            return await _run(rotations, namespace, size, "on-prem")
+        finally:
+            await rotations.provider.terminate()
+
+
+async def rds(aws: Aws, size: Size, *, has_two_logins: bool) -> Rotations:
+    """Rotate on RDS; the composer is at work. With one login a new password counts with the request."""
+    await aws.behave(password_after_s=0)
+    rotations = await _ended(lambda: aws.start_provider(*QUICK, *FLAGS), aws.system)
+    await aws.system.until(AWS_CONFIG, "", "default", is_ready)
+    if has_two_logins:
+        await aws.system.edit(AWS_CONFIG, "", "default", {"spec": TWO_LOGINS})
+    async with aws.namespace() as namespace:
+        try:
+            return await _run(rotations, namespace, size, "RDS, two logins" if has_two_logins else "RDS, one login")
+        finally:
+            await rotations.provider.terminate()

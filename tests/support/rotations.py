@@ -1,0 +1,181 @@
+"""Rotations under an application that reads its connection Secret before each login, ten times a second.
+
+The provider is killed in each of them, at another moment after the token. Every login is counted, with the password
+that the Secret held; a failed one is of a kind that the caller judges.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import secrets
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psycopg
+
+from tests.support.api import ApiError
+from tests.support.kinds import CLAIM, SECRET, is_ready
+from tests.support.kinds import claim as new_claim
+from tests.support.processes import Program
+from tests.support.staff import QUICK_LEASE
+from tests.support.system import System, decoded
+from tests.support.waiting import eventually
+
+GRACE_S = 3
+"""How long a former login works: longer than an application takes from reading the Secret to the login."""
+FLAGS = (*QUICK_LEASE, f"--rotation-grace={GRACE_S}")
+_EVERY_S = 0.1
+_LIMIT_S = 180.0
+# A prime number of parts of a rotation's first seconds: the moments do not repeat.
+_KILL_PARTS, _KILL_WITHIN_S = 7, 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One login: `at` when the Secret was read, by the monotonic clock in seconds; `refusal` is empty if it worked."""
+
+    at: float
+    username: str
+    password: str
+    refusal: str
+
+
+@dataclass(slots=True)
+class Application:
+    """An application of one claim; `asked` are the moments of the rotations' tokens."""
+
+    system: System
+    namespace: str
+    name: str
+    attempts: list[Attempt] = field(default_factory=list)
+    asked: list[float] = field(default_factory=list)
+
+    async def binding(self) -> dict[str, str]:
+        """Return what the connection Secret says now."""
+        return decoded(await self.system.api.get(SECRET.path(self.namespace, f"{self.name}-connection")))
+
+    async def run(self, authority: Path) -> None:
+        """Log in ten times a second until cancelled."""
+        while True:
+            begun = time.monotonic()
+            await self._attempt(begun, authority)
+            await asyncio.sleep(max(0.0, begun + _EVERY_S - time.monotonic()))
+
+    async def _attempt(self, at: float, authority: Path) -> None:
+        binding, refusal = await self.binding(), ""
+        if not self.attempts:
+            await asyncio.to_thread(authority.write_text, binding["certificates"])
+        try:
+            connection = await psycopg.AsyncConnection.connect(
+                host=binding["host"],
+                port=int(binding["port"]),
+                dbname=binding["database"],
+                user=binding["username"],
+                password=binding["password"],
+                sslmode="verify-full",
+                sslrootcert=str(authority),
+                connect_timeout=10,
+            )
+            await connection.close()
+        except psycopg.OperationalError as error:
+            refusal = str(error).strip()[-160:] or "refused"
+        self.attempts.append(Attempt(at, binding["username"], binding["password"], refusal))
+
+    @property
+    def failed(self) -> list[Attempt]:
+        """The logins that did not work."""
+        return [one for one in self.attempts if one.refusal]
+
+    def unexplained(self) -> list[Attempt]:
+        """Return failed logins that no single login's rotation explains.
+
+        Explained is one by a password for whose successor somebody has asked, while the Secret does not hold that yet:
+        the database took the next password, and nobody can publish it before a login proved that.
+        """
+        return [one for one in self.failed if not self._is_explained(one)]
+
+    def _is_explained(self, failure: Attempt) -> bool:
+        first = min(one.at for one in self.attempts if one.password == failure.password)
+        last = max(one.at for one in self.attempts if one.password == failure.password)
+        is_followed = any(one.at > last for one in self.attempts)
+        worked = [one.at for one in self.attempts if one.password == failure.password and not one.refusal]
+        asked = [at for at in self.asked if first <= at <= failure.at]
+        return bool(asked) and is_followed and all(at < failure.at for at in worked)
+
+    def locked_out_s(self) -> float:
+        """Return the longest time in a row in which no login worked, in seconds."""
+        longest, since = 0.0, None
+        for one in self.attempts:
+            if one.refusal:
+                since = one.at if since is None else since
+            elif since is not None:
+                longest, since = max(longest, one.at - since), None
+        return longest
+
+
+@dataclass(slots=True)
+class Rotations:
+    """Applications side by side, and the provider that is killed and started again."""
+
+    system: System
+    start: Callable[[], Awaitable[Program]]
+    provider: Program
+    applications: list[Application] = field(default_factory=list)
+
+    async def move_in(self, namespace: str, names: list[str]) -> None:
+        """Make claims and wait until each has its Secret."""
+        for name in names:
+            await self.system.create(CLAIM, new_claim(namespace, name, deletionPolicy="Delete"))
+        for name in names:
+            await self.system.until(CLAIM, namespace, name, is_ready, limit_s=_LIMIT_S)
+            self.applications.append(Application(self.system, namespace, name))
+
+    @contextlib.asynccontextmanager
+    async def at_work(self) -> AsyncIterator[None]:
+        """Have the applications log in for the length of a block."""
+        tasks = [
+            asyncio.create_task(one.run(self.system.folder / f"{one.namespace}-{one.name}.pem"))
+            for one in self.applications
+        ]
+        try:
+            yield
+        finally:
+            for task in tasks:
+                task.cancel()
+            ended = await asyncio.gather(*tasks, return_exceptions=True)
+        assert [one for one in ended if not isinstance(one, asyncio.CancelledError)] == []
+
+    async def rotate(self, number: int) -> None:
+        """Rotate the passwords of all, kill the provider in the middle, start it again, wait for the new ones."""
+        before = {one.name: (await one.binding())["password"] for one in self.applications}
+        for one in self.applications:
+            one.asked.append(time.monotonic())
+            spec = {"passwordRotation": {"token": secrets.token_hex(4)}}
+            await self.system.edit(CLAIM, one.namespace, one.name, {"spec": spec})
+        await asyncio.sleep(_KILL_WITHIN_S * (number % _KILL_PARTS) / _KILL_PARTS)
+        await self.provider.kill9()
+        self.provider = await self.start()
+        for one in self.applications:
+            await self._until_followed(one, before[one.name])
+        # The former login's end is part of the rotation.
+        await asyncio.sleep(GRACE_S + 1)
+
+    async def _until_followed(self, application: Application, former: str) -> None:
+        async def is_followed() -> bool:
+            with contextlib.suppress(ApiError):
+                return (await application.binding())["password"] != former
+            return False
+
+        await eventually(is_followed, f"{application.name} has another password", limit_s=_LIMIT_S)
+        await self.system.until(CLAIM, application.namespace, application.name, is_ready, limit_s=_LIMIT_S)
+
+    def summary(self, what: str) -> str:
+        """Return the figures in one line."""
+        attempts = sum(len(one.attempts) for one in self.applications)
+        failed = sum(len(one.failed) for one in self.applications)
+        rotated = sum(len(one.asked) for one in self.applications)
+        longest = max(one.locked_out_s() for one in self.applications)
+        return f"{what}: {rotated} rotations, {attempts} logins, {failed} failed, at most {longest:.1f} s in a row"

@@ -1,0 +1,32 @@
+"""20 rotations on each platform with a kill -9 of the provider in each, run by `make faults`: which logins fail."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.aws import Aws
+from tests.support.rotation_runs import Size, onprem, rds
+from tests.support.system import System
+
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
+_SIZE = Size(claims=2, rounds=10)
+
+
+async def test_onprem_no_login_fails(system: System) -> None:
+    composer = await system.start_composer()
+    try:
+        rotations = await onprem(system, _SIZE)
+    finally:
+        await composer.terminate()
+    assert [one.failed for one in rotations.applications] == [[], []]
+
+
+async def test_on_rds_no_login_fails_with_two_and_only_for_its_reason_with_one(aws: Aws) -> None:
+    composer = await aws.system.start_composer()
+    try:
+        single = await rds(aws, _SIZE, has_two_logins=False)
+        double = await rds(aws, _SIZE, has_two_logins=True)
+    finally:
+        await composer.terminate()
+    assert [one.unexplained() for one in single.applications] == [[], []]
+    assert [one.failed for one in double.applications] == [[], []]
