@@ -12,6 +12,7 @@ PYTHON ?= python3
 RECORDINGS ?=
 
 BIN := .venv/bin
+FAULTS = $(BIN)/pytest -q -s -o faulthandler_timeout=0
 export UV := $(CURDIR)/.bootstrap/uv
 export UV_PYTHON_DOWNLOADS := never
 export UV_PYTHON := $(PYTHON)
@@ -50,8 +51,12 @@ replay: .venv/.synced ## make recorded exchanges with real clouds again (RECORDI
 
 faults: .venv/.synced ## kill -9 around every side effect, ten ways to lose things, 300 random walks of claims, 60 rotations
 	@$(BIN)/python -m devcloud.controlplane
-	@$(BIN)/pytest -q -s -o faulthandler_timeout=0 tests/system/fault_matrix.py tests/security/loss_matrix.py \
-		tests/system/walk_matrix.py tests/system/walk_matrix_aws.py tests/system/rotation_matrix.py
+	@log=$$(mktemp); FAIRLEAD_WALK_SEED=9 FAIRLEAD_WALKS=60 $(FAULTS) tests/system/fault_matrix.py \
+		tests/security/loss_matrix.py tests/system/walk_matrix_aws.py tests/system/walk_matrix.py >"$$log" 2>&1 & \
+	beside=$$!; trap 'kill $$beside 2>/dev/null || true' INT TERM; failed=0; \
+	FAIRLEAD_WALKS=240 $(FAULTS) tests/system/walk_matrix.py -k its_walk || failed=1; \
+	$(FAULTS) tests/system/rotation_matrix.py || failed=1; \
+	wait $$beside || failed=1; cat "$$log"; rm "$$log"; exit $$failed
 
 e2e: .venv/.synced ## what an application in Java sees (needs Debian's default-jre-headless and libpostgresql-jdbc-java)
 	@command -v java >/dev/null || { \

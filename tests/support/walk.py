@@ -37,7 +37,7 @@ class Size:
     claims: int = 30
     rounds: int = 10
     lasting_s: float = 15.0
-    round_s: float = 12.0
+    round_s: float = 15.0
     end_s: float = 120.0
     only: int = 0
 

@@ -20,7 +20,7 @@ from tests.support.walk_settings import proven, seeds, setting, settings_of, siz
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
 
-_SIZE = size(claims=60)
+_SIZE = size(claims=30)
 _FILE = "tests/system/walk_matrix.py"
 
 
