@@ -12,9 +12,10 @@ from typing import Any
 from providers.converge import differences
 from providers.managed import digest
 from providers.outcome import calls_of
-from providers.passwords import Keep
+from providers.passwords import Introduce, Keep
 from providers.plan import Create, Plan, Refuse, Update, Wait
 from providers.reading import REQUESTED_AT, asked_anew
+from providers.requeue import PASSWORD_READ
 from providers.sent import Sent
 from providers.settings import Settings
 from providers.snapshot import Snapshot, unknown_of
@@ -22,8 +23,12 @@ from runtime.errors import Blocked, Failure, Terminal
 from runtime.objects import Key, annotations_of, generation_of, key_of, uid_of
 
 _SETTLING = timedelta(seconds=5)
-_FIRST_PAUSE = timedelta(seconds=10)
-_LONGEST_PAUSE = timedelta(minutes=5)
+_BAD_PASSWORD = "InvalidPassword"  # noqa: S105 - a reason
+# What is refused is sent again after the first pause, which is doubled up to the second one.
+_PAUSES = {
+    "CloudBusy": (timedelta(seconds=10), timedelta(minutes=5)),
+    _BAD_PASSWORD: (timedelta(minutes=5), timedelta(hours=1)),
+}
 _FUTILE_FOR = timedelta(hours=1)
 _REFUSALS = frozenset({"InvalidValue", "UnsupportedVersion"})
 
@@ -39,11 +44,12 @@ class _Futile:
 
 @dataclass(frozen=True, slots=True)
 class _Postponed:
-    """Work that the database's state did not allow: sent again at `until`, and after `pause` the time after that."""
+    """Work that was refused for the database's state, or its password: sent again at `until`, then after `pause`."""
 
     work: str
     until: datetime
     pause: timedelta
+    reason: str
     message: str
 
 
@@ -66,7 +72,9 @@ class Repeats:
         known, now = self._postponed.get(key_of(snapshot.obj)), snapshot.scene.now
         if known is None or now >= known.until or known.work != _work(snapshot, plan):
             return snapshot, plan
-        waiting = Wait("CloudBusy", known.message, known.until - now)
+        waiting: Plan = Wait(known.reason, known.message, known.until - now)
+        if known.reason == _BAD_PASSWORD:
+            waiting = Refuse(known.reason, known.message)
         if calls_of(replace(snapshot, step=Keep()), plan):
             return snapshot, waiting
         # The password's step alone was refused.
@@ -132,13 +140,14 @@ class Repeats:
         key, now, unknown = key_of(snapshot.obj), self.settings.now(), unknown_of(failure)
         if isinstance(plan, Create | Update) and isinstance(failure, Terminal) and failure.reason in _REFUSALS:
             self._futile[key] = _Futile(_work(snapshot, plan), now + _FUTILE_FOR, (unknown.reason, unknown.message))
-        if not isinstance(failure, Blocked) or failure.reason != "CloudBusy":
+        if not isinstance(failure, Blocked | Terminal) or failure.reason not in _PAUSES:
             return None
+        first, longest = _PAUSES[failure.reason]
         work, known = _work(snapshot, plan), self._postponed.get(key)
         repeats = known is not None and known.work == work
-        pause = min(known.pause * 2, _LONGEST_PAUSE) if known is not None and repeats else _FIRST_PAUSE
-        self._postponed[key] = _Postponed(work, now + pause, pause, unknown.message)
-        return pause
+        pause = min(known.pause * 2, longest) if known is not None and repeats else first
+        self._postponed[key] = _Postponed(work, now + pause, pause, failure.reason, unknown.message)
+        return min(pause, PASSWORD_READ) if failure.reason == _BAD_PASSWORD else pause
 
     def without_effect(self, snapshot: Snapshot[Any], plan: Update) -> None:
         """Remember what was accepted, and is as before."""
@@ -171,4 +180,5 @@ def _work(snapshot: Snapshot[Any], plan: Plan) -> str:
             calls = [f"create {backup}"]
         case _:
             calls = [f"{call.kind} {call.target}" for call in calls_of(snapshot, plan)]
-    return digest([*calls, state, snapshot.scene.desired.spec_hash, asked, config])
+    sent = snapshot.step.password if isinstance(snapshot.step, Introduce) else ""
+    return digest([*calls, state, digest(sent), snapshot.scene.desired.spec_hash, asked, config])

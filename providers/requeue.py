@@ -7,20 +7,32 @@ from typing import Any
 
 from providers import reading
 from providers.passwords import Await, Missing
-from providers.plan import Plan, Refuse, Rest, Wait
+from providers.plan import Destroy, Finish, Plan, Refuse, Release, Rest, Wait
 from providers.reasons import deadline_of
 from providers.snapshot import Snapshot
 from runtime import secret_rights
 from runtime.conditions import find
 from runtime.objects import Object
 
+PASSWORD_READ = timedelta(minutes=1)
+"""How often a user's own password is read: for so long a new content goes unseen."""
 _FOLLOWED = timedelta(seconds=5)
 _FOLLOWED_CLOSELY = timedelta(seconds=1)
 _CLOSELY_FOR = timedelta(minutes=5)
 
 
 def requeue_after(snapshot: Snapshot[Any], plan: Plan, status: Object, now: datetime) -> timedelta | None:
-    """Return when to look again; None leaves it to the resync."""
+    """Return when to look again; None leaves it to the resync.
+
+    A password of a user's own is in a Secret that nobody watches: it is read again every minute.
+    """
+    after = _after_plan(snapshot, plan, status, now)
+    if snapshot.envelope.password_secret_ref is None or isinstance(plan, Rest | Destroy | Release | Finish):
+        return after
+    return _first(PASSWORD_READ, after)
+
+
+def _after_plan(snapshot: Snapshot[Any], plan: Plan, status: Object, now: datetime) -> timedelta | None:
     match plan:
         case Wait(after=after):
             return _first(after, _until_overdue(snapshot, status, now))

@@ -1,7 +1,8 @@
 """One account of AWS in one region: signed calls of RDS and STS in a few threads, each error as a Failure.
 
-Measured with canned answers: the SDK is bound by the interpreter's lock, so more threads only stall the event loop;
-sessions that share one loader of service models need 0.5 MB each instead of 13.
+Measured with canned answers: the SDK is bound by the interpreter's lock, so more threads make no more calls; they are
+for calls that hang, and an account's budgets bound how many begin. Sessions that share one loader of service models
+need 0.5 MB each instead of 13.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ from providers.aws.errors import failure_of
 from providers.cloud import Fence
 from runtime.errors import Blocked, Terminal, Transient
 
-_THREADS = 4
+# As many as a kind has workers (runtime.controller): a look that hangs for its time-out holds up no other one.
+_THREADS = 16
 _PAGE = 100
 # RDS answers a hundred instances a page: whoever has more pages than this meets a loop of markers.
 _MOST_PAGES = 1000

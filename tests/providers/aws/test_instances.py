@@ -155,3 +155,28 @@ async def test_a_password_that_secrets_manager_took_over_is_seen_and_taken_back(
     seen = await eventually(lambda: kept_elsewhere(expected=True), "another keeper has the password")
     await cloud.set_password(target, seen, Credential("app", "Sufficient-3"), _fence())
     await eventually(lambda: kept_elsewhere(expected=False), "the password is Fairlead's again")
+
+
+async def test_looks_that_hang_hold_up_no_other_one(account: AwsAccount, simulator: Served) -> None:
+    cloud, target, _ = await _made(account, "fl-answering")
+    hanging: dict[str, Any] = {"action": "DescribeDBInstances", "kind": "hang", "after_effect": False, "times": None}
+    hanging["identifier"] = "fl-hanging-*"
+    control(simulator, "POST", "faults", hanging)
+    looks = [
+        asyncio.create_task(cloud.observe(Target(f"fl-hanging-{number}", SPEC, OURS, "hash"))) for number in range(8)
+    ]
+    try:
+        await eventually(lambda: _hung(simulator, len(looks)), "all of them hang at once", limit_s=10)
+        seen = await cloud.observe(target)
+    finally:
+        control(simulator, "DELETE", "faults")
+        for look in looks:
+            look.cancel()
+        await asyncio.gather(*looks, return_exceptions=True)
+    assert isinstance(seen, Present)
+
+
+async def _hung(simulator: Served, count: int) -> bool:
+    await asyncio.sleep(0)
+    hung = [one for one in control(simulator, "GET", "audit?since=0") if one["outcome"] == "hung"]
+    return len(hung) >= count

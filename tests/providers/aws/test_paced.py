@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 from collections.abc import Iterator
@@ -16,7 +17,7 @@ from providers.aws import parameter_groups, subnet_groups
 from providers.aws.account import connect
 from providers.aws.config import ProviderConfigSpec
 from providers.cloud import Provider
-from runtime.objects import Object
+from runtime.objects import SECRETS, Object
 from tests.providers.aws.rds_world import RdsPaced, RdsWorld
 from tests.providers.paced import texts
 from tests.support.rds_control import control
@@ -249,6 +250,64 @@ async def test_a_group_that_is_in_use_is_asked_away_at_most_twenty_times_an_hour
     world.heal()
     await paced.until(world.now + HOUR)
     assert world.get() is None
+
+
+SECRET: Object = {"passwordSecretRef": {"name": "own", "key": "password"}}
+
+
+def _own_password(world: RdsWorld, password: str) -> None:
+    data = {"password": base64.b64encode(password.encode()).decode()}
+    world.kube.put(SECRETS, {"metadata": {"name": "own", "namespace": "team"}, "data": data})
+
+
+async def test_a_new_content_of_a_users_own_secret_is_seen_within_two_minutes(simulator: Served) -> None:
+    world = RdsWorld(simulator)
+    paced = RdsPaced(world)
+    _own_password(world, "Sufficient-1")
+    world.ask(**POLICY, **SECRET)
+    await paced.until(world.now + HOUR)
+    assert (world.reason("Ready"), world.secret["current"]) == ("Available", "Sufficient-1")
+    paced.forget()
+
+    _own_password(world, "Sufficient-2")
+    await paced.until(world.now + timedelta(minutes=2))
+    assert paced.calls("ModifyDBInstance") == 1
+    await paced.until(world.now + timedelta(minutes=5))
+    assert (world.secret["current"], paced.calls("ModifyDBInstance")) == ("Sufficient-2", 1)
+
+
+@pytest.mark.parametrize("born", [False, True], ids=["at birth", "later"])
+async def test_a_users_own_password_that_rds_refuses_is_sent_rarely_and_its_repair_is_seen_within_two_minutes(
+    simulator: Served, *, born: bool
+) -> None:
+    world = RdsWorld(simulator)
+    paced = RdsPaced(world)
+    _own_password(world, "Sufficient-1" if born else "forbidden/slash")
+    world.ask(**POLICY, **SECRET)
+    await paced.until(world.now + HOUR)
+    _own_password(world, "forbidden/slash")
+    paced.forget()
+    await paced.until(world.now + HOUR)
+    action = "ModifyDBInstance" if born else "CreateDBInstance"
+    assert (1 if born else 0) <= paced.calls(action) <= 20
+    assert world.reason() == "InvalidPassword"
+    assert "forbidden/slash" not in str(world.get())
+
+    _own_password(world, "Sufficient-3")
+    calls = paced.calls(action)
+    await paced.until(world.now + timedelta(minutes=2))
+    assert paced.calls(action) == calls + 1
+    await paced.until(world.now + HOUR)
+    assert (world.reason("Ready"), world.secret["current"], paced.crashes) == ("Available", "Sufficient-3", 0)
+
+
+async def test_a_birth_that_rds_shows_late_is_asked_for_once(simulator: Served) -> None:
+    world = RdsWorld(simulator)
+    paced = RdsPaced(world)
+    control(simulator, "POST", "behaviour", {"get_lag_s": 30, "list_lag_s": 30})
+    world.ask(**POLICY)
+    await paced.until(world.now + HOUR)
+    assert (paced.calls("CreateDBInstance"), world.reason("Ready")) == (1, "Available")
 
 
 async def _refused_for_an_hour(world: RdsWorld, paced: RdsPaced, action: str, reason: str) -> None:
