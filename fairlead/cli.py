@@ -51,15 +51,12 @@ def run(arguments: Sequence[str]) -> int:
     """Run one command; return its exit code. What went wrong is one sentence on standard error."""
     try:
         return _answer(list(_with_standard_input(arguments)))
-    except BrokenPipeError:
-        # Whoever read our output has seen enough; the interpreter must not try to flush the rest at its end.
+    except (BrokenPipeError, SystemExit) as error:
+        # Whoever read our output has seen enough (rich exits then); the interpreter must not flush the rest at its end.
+        if isinstance(error, SystemExit) and not isinstance(error.__context__, BrokenPipeError):
+            raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return Exit.DONE
-    except SystemExit as error:
-        # So rich ends where its reader is gone, and it has seen to standard output.
-        if isinstance(error.__context__, BrokenPipeError):
-            return Exit.DONE
-        raise
     except KeyboardInterrupt:
         stays = "; what was started stays: `fairlead up` goes on with it, `fairlead down` ends it"
         return _fail(f"interrupted{stays if arguments[0] in _STARTING else ''}", Exit.INTERRUPTED)
@@ -373,10 +370,7 @@ def trace(
     from fairlead.trace import trace as gather
 
     found = asyncio.run(gather(reference, namespace=namespace, server=server))
-    if output == "json":
-        show_json(tree.json_of(found))
-    else:
-        show_tree(found)
+    show_json(tree.json_of(found)) if output == "json" else show_tree(found)
     return tree.exit_of(found) if exit_status else Exit.DONE
 
 

@@ -147,7 +147,9 @@ def _instead(resource: Resource, key: Key, known: Sequence[Key]) -> str:
         return f", but in {', '.join(homes[:_TOLD])}{more}: say -n {homes[0]}"
     beside = [each.name for each in known if not resource.namespaced or each.namespace == key.namespace]
     what = resource.plural if resource.namespaced else f"{resource.plural}.{resource.group}"
-    return f"{near(key.name, beside)}; `kubectl get {what}{' -A' if resource.namespaced else ''}` lists them all"
+    command = f"`kubectl get {what}{' -A' if resource.namespaced else ''}` lists them all"
+    close = near(key.name, beside)
+    return f"{close} {command}" if close else f"; {command}"
 
 
 def split_reference(reference: str) -> tuple[str, str]:

@@ -6,7 +6,7 @@ Reads the API server and writes nothing. What a provider would do in its cloud i
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,7 +26,7 @@ from fairlead.cluster import connected, current_namespace
 from fairlead.discovery import COMPOSITIONS, Discovery
 from fairlead.edits import Edits, edits_in
 from fairlead.exits import CommandError, Exit
-from fairlead.planning import ClaimPlan, Renders, blocked, changes_of, moved_connection
+from fairlead.planning import ClaimPlan, Renders, blocked, changes_of, homeless, moved_connection
 from fairlead.rendering import NO_UID, checked_claim, located
 from fairlead.server import USUAL, Server
 from fairlead.yaml_files import Document, invalid
@@ -132,7 +132,18 @@ async def plan(options: Options) -> Outcome:
                 plans += [await cluster.of_live(claim) for claim in await cluster.users(name, claim_type, seen)]
         except Forbidden as error:
             raise CommandError(f"{error}; {_RIGHTS}") from error
-    return Outcome(tuple(plans), edits.remarks)
+    return Outcome(tuple(plans), (*edits.remarks, *_elsewhere(edits, options.namespace)))
+
+
+def _elsewhere(edits: Edits, namespace: str | None) -> Iterator[str]:
+    """Say of claims that they name another namespace than the one that was asked for."""
+    for claim in edits.claims:
+        home = str(metadata(claim.content).get("namespace") or "")
+        if namespace and home not in ("", namespace):
+            yield (
+                f"{claim.place('metadata.namespace')}: planned in namespace {home}, which the file names;"
+                f" -n {namespace} is for claims that name none"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,7 +256,8 @@ class _Cluster:
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         decided = decide(prepared.view, prepared.rendered, now=now)
         changes = changes_of(decided, Renders(prepared.rendered, before), is_new=live is None)
-        return ClaimPlan(told, prepared.composition, (*changes, *moved_connection(live, claim)))
+        changes = (*changes, *moved_connection(live, claim))
+        return ClaimPlan(told, prepared.composition, changes if edited_home else (*changes, homeless(claim)))
 
     async def _around(self, claim: Object) -> tuple[tuple[Known, ...], Object | None]:
         """Read the children of a claim and its namespace, None where there is none."""

@@ -136,6 +136,12 @@ def moved_connection(before: Object | None, after: Object) -> tuple[Change, ...]
     return (Change("replace", "connection", "Secret", present, why=why),)
 
 
+def homeless(claim: Object) -> Change:
+    """Say that a claim's namespace neither exists nor is among the files."""
+    name = key_of(claim).namespace
+    return Change("wait", "claim", why=f"namespace {name} does not exist: make it, and prepare it for claims, before")
+
+
 def blocked(causes: Iterable[Cause]) -> tuple[Change, ...]:
     """Tell why a claim cannot be composed at all."""
     return tuple(_of_cause(each) for each in causes)

@@ -9,6 +9,8 @@ import subprocess
 import sys
 from collections.abc import Iterator
 
+import pytest
+
 from tests.architecture import tree
 
 _ROW = re.compile(r"^\| `(\w+)` \| ([\w, ]+) \|", re.MULTILINE)
@@ -52,24 +54,47 @@ def test_every_metric_is_on_the_page_with_its_labels() -> None:
     assert _documented() == defined
 
 
-def _audit_fields() -> set[str]:
-    """Return the names of all fields that the composer gives to a line for the audit."""
-    calls = (node for path in tree.modules("composer") for node in ast.walk(tree.parse(path)))
+def _audit_of(process: str) -> list[frozenset[str]]:
+    """Return the names of the fields of each kind of line for the audit, `action` left out."""
+    package = {"composer": "composer", "provider": "providers"}[process]
+    calls = (node for path in tree.modules(package) for node in ast.walk(tree.parse(path)))
     written = [node for node in calls if isinstance(node, ast.Call) and node.args]
-    return {
-        str(keyword.arg)
+    return [
+        frozenset(str(keyword.arg) for keyword in call.keywords) - {"action"}
         for call in written
-        for keyword in call.keywords
         if isinstance(call.args[0], ast.Constant) and call.args[0].value == "audit"
-    }
+    ]
 
 
-def test_the_fields_of_the_audit_are_on_the_page() -> None:
+def _audit_rows() -> list[tuple[str, set[str], frozenset[str]]]:
+    """Return the page's lines for the audit: process, actions, fields."""
     page = (tree.ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
     section = page.split("\n## The audit of what ends\n", 1)[1].split("\n## ", 1)[0]
+    cells = re.findall(r"^\| (composer|provider) \| (.+?) \| (.+?) \|$", section, re.MULTILINE)
+    return [(process, tree.words(actions), frozenset(tree.words(fields))) for process, actions, fields in cells]
 
-    assert len(_audit_fields()) > 4
-    assert {name for name in _audit_fields() if f"`{name}`" not in section} == set()
+
+@pytest.mark.parametrize("process", ["composer", "provider"])
+def test_the_page_has_the_fields_of_each_line_for_the_audit(process: str) -> None:
+    assert sorted(map(sorted, _audit_of(process))) == sorted(
+        sorted(fields) for writer, _, fields in _audit_rows() if writer == process
+    )
+
+
+def test_the_page_has_the_calls_that_a_provider_puts_on_record() -> None:
+    nodes = ast.walk(tree.parse(tree.ROOT / "providers" / "outcome.py"))
+    named = [node.args[0] for node in nodes if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Call"]
+    (actions,) = [actions for process, actions, _ in _audit_rows() if process == "provider"]
+
+    assert {each.value for each in named if isinstance(each, ast.Constant)} == actions
+
+
+def test_the_page_has_the_actions_of_the_composer() -> None:
+    ends = ast.walk(tree.parse(tree.ROOT / "composer" / "outcomes.py"))
+    texts = {each for node in ends if isinstance(node, ast.Constant) for each in [node.value]}
+    named = {action for process, actions, _ in _audit_rows() if process == "composer" for action in actions}
+
+    assert named - texts == {"WorkerEnded"}
 
 
 def test_a_filter_by_the_page_finds_a_line_for_the_audit() -> None:
@@ -83,4 +108,6 @@ def test_a_filter_by_the_page_finds_a_line_for_the_audit() -> None:
         [sys.executable, "-c", program], cwd=tree.ROOT, capture_output=True, text=True, check=True, timeout=60
     )
 
-    assert json.loads(ended.stderr)[key] == value
+    line = json.loads(ended.stderr)
+    assert line[key] == value
+    assert {name for name in line if f"`{name}`" not in page} == {"msg"}

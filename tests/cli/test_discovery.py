@@ -96,6 +96,24 @@ async def test_a_namespace_that_does_not_exist_is_the_mistake(namespace: str, re
     assert str(told.value).startswith(said)
 
 
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("ordres", "in namespace shop, did you mean 'orders'? `kubectl get postgresqlinstances -A` lists them all"),
+        ("x", "in namespace shop; `kubectl get postgresqlinstances -A` lists them all"),
+    ],
+)
+async def test_a_name_that_does_not_exist_has_the_nearest(name: str, said: str) -> None:
+    cluster = _cluster()
+    cluster.put(CLAIMS, "orders", namespace="shop")
+    cluster.put(NAMESPACES, "shop", namespace="")
+
+    with pytest.raises(CommandError) as told:
+        await existing(cluster, CLAIMS, Key("shop", name))
+
+    assert str(told.value) == f"there is no PostgreSQLInstance {name} {said}"
+
+
 async def test_an_object_that_is_there_is_returned() -> None:
     cluster = _cluster()
     made = cluster.put(CLAIMS, "orders", namespace="shop")

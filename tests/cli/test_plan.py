@@ -203,6 +203,41 @@ def test_a_connection_secret_that_goes_for_its_new_name_is_said_beforehand(
     assert (code == Exit.DESTROYS, said in out) == (moves, moves), out
 
 
+def _claim_in(namespace: str) -> Object:
+    meta = {"name": "new", "namespace": namespace}
+    spec = {"version": "16", "size": "small", "compositionRef": {"name": "team"}}
+    return {"apiVersion": CLAIMS.api_version, "kind": CLAIMS.kind, "metadata": meta, "spec": spec}
+
+
+def test_a_namespace_that_does_not_exist_is_said(
+    cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cluster.objects
+    code, out, _ = _plan(capsys, _write(tmp_path, _claim_in("shopp")))
+
+    assert (code, "namespace shopp does not exist: make it" in out) == (Exit.DIFFERENCES, True), out
+
+
+def test_a_namespace_that_comes_with_the_claim_need_not_exist(
+    cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cluster.objects
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "fair"}}
+
+    assert "does not exist" not in _plan(capsys, _write(tmp_path, _claim_in("fair"), namespace))[1]
+
+
+def test_a_file_that_names_another_namespace_than_the_option_is_said(
+    cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cluster.objects
+    run(["plan", _write(tmp_path, _claim_in("shop")), "-n", "other"])
+    shown = capsys.readouterr()
+
+    assert shown.out.startswith("shop/new by team\n")
+    assert "planned in namespace shop, which the file names; -n other is for claims that name none" in shown.err
+
+
 @pytest.mark.parametrize("refused", ["list compositions", "list customresourcedefinitions", "get configmaps"])
 def test_who_may_not_read_what_a_plan_needs_is_told_the_role(
     cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str], refused: str

@@ -1,0 +1,77 @@
+"""What a refusal offers to be typed: whole commands, quoted, which keep the consents that are there."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from providers.decide import decide
+from providers.managed import Found
+from providers.plan import Consent, Refuse, Scene
+from tests.providers.test_decide import ADDRESS, FORMER, FRESH, GONE, LONG_GONE, LOSS, SIZE, Spec, scene, there
+
+LOST = (GONE, LONG_GONE)
+FOREIGN = (there(owner=None), FRESH)
+ANNOTATE = f"`kubectl annotate {ADDRESS}"
+OVERWRITE = f"`kubectl annotate --overwrite {ADDRESS}"
+AGREED = Consent((("size", "3"),))
+
+
+@pytest.mark.parametrize(
+    ("seen", "texts"),
+    [
+        pytest.param(scene(*LOST), [f"{ANNOTATE} fairlead.dev/consent=recreate=oid-1`"], id="start empty"),
+        pytest.param(
+            scene(*LOST, consent=AGREED),
+            [f"{OVERWRITE} fairlead.dev/consent=size=3,recreate=oid-1`"],
+            id="beside another consent, which stays",
+        ),
+        pytest.param(
+            scene(*LOST, consent=Consent(used=(("recreate", "oid-1"),))),
+            [f"{OVERWRITE} fairlead.dev/consent=recreate=oid-1`", "was used already"],
+            id="once more",
+        ),
+        pytest.param(
+            scene(there(), changes=(LOSS,)),
+            ["backups is 7, wanted 0", f"{ANNOTATE} fairlead.dev/consent=backups=0`"],
+            id="a loss, with what it changes",
+        ),
+        pytest.param(
+            scene(there(), changes=(replace(LOSS, want="a b; reboot"),)),
+            [f"{ANNOTATE} 'fairlead.dev/consent=backups=a b; reboot'`"],
+            id="quoted for a shell",
+        ),
+        pytest.param(
+            scene(GONE, FRESH, predecessors=(Found("old", "oid-0", FORMER),)),
+            [f"{ANNOTATE} fairlead.dev/adopt=oid-0`", "annotate the claim fairlead.dev/adopt=none"],
+            id="a predecessor",
+        ),
+        pytest.param(scene(there("oid-2")), [f"{ANNOTATE} fairlead.dev/adopt=oid-2`"], id="replaced"),
+        pytest.param(
+            scene(*FOREIGN),
+            ["set allowAdoption in the ProviderConfig, ", f"{ANNOTATE} fairlead.dev/adopt=oid-1`"],
+            id="foreign, and adoption is not allowed",
+        ),
+        pytest.param(
+            scene(*FOREIGN, adoption=True, observe_only=True),
+            ["take it over: set managementPolicy: Manage, ", f"{ANNOTATE} fairlead.dev/adopt=oid-1`"],
+            id="foreign, and only observed",
+        ),
+        pytest.param(
+            scene(*FOREIGN, adoption=True, changes=(SIZE,)),
+            [f"take it over: {ANNOTATE} fairlead.dev/adopt=oid-1`; status.drift lists what that changes"],
+            id="foreign, with what adoption would change",
+        ),
+        pytest.param(
+            scene(*FOREIGN, adoption=True, consent=Consent(adopt="oid-7")),
+            [f"{OVERWRITE} fairlead.dev/adopt=oid-1`"],
+            id="another one was named",
+        ),
+    ],
+)
+def test_a_message_has_the_command_that_goes_on(seen: Scene[Spec], texts: list[str]) -> None:
+    plan = decide(seen)
+
+    assert isinstance(plan, Refuse)
+    assert [text for text in texts if text not in plan.message] == [], plan.message
