@@ -103,6 +103,7 @@ class ConfigReconciler:
 
     async def _looked(self, name: str) -> tuple[str, str, str, str]:
         try:
+            await self._accounts.probe(name)
             account = await self._accounts.connect(name)
         except Failure as failure:
             unknown = unknown_of(failure)

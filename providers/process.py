@@ -150,7 +150,12 @@ def _controllers(context: ProcessContext, provider: Provider[Any, Any], settings
     _connect(config_controller, [kind.sweeper for kind in kinds], accounts, provider)
     for kind in kinds:
         config_controller.source(Source(kind.resources, keys=_its_config, urgent=_never))
-    probers = [] if provider.probe is None else [_prober(provider, accounts, kinds, wake_users)]
+
+    def wake(config: str) -> None:
+        wake_users(config)
+        config_controller.enqueue(Key("", config))
+
+    probers = [] if provider.probe is None else [_prober(provider, accounts, kinds, wake)]
     return [*(kind.controller for kind in kinds), config_controller, *(kind.sweeper for kind in kinds), *probers]
 
 

@@ -10,7 +10,9 @@ import pytest
 
 from providers.bounds import BY_CONFIG
 from providers.cloud import ServerUnreachable
+from providers.configs import Beside, ConfigReconciler
 from providers.probe import EVERY, Prober
+from providers.settings import Settings
 from runtime.conditions import find
 from runtime.errors import Failure, Terminal, Transient
 from runtime.objects import Key
@@ -165,3 +167,26 @@ async def test_a_server_that_stays_away_is_stalled_after_ten_minutes_and_ready_o
     world.cloud.faults.clear()
     await world.step()
     assert (ready_of(world), find(world.get() or {}, "Stalled")) == (("True", "Available"), None)
+
+
+async def test_a_provider_config_says_that_its_server_takes_no_login() -> None:
+    server = Server()
+    world = server.world()
+    port: Any = world.kube
+    settings = Settings(
+        "home", "process-1", "fairlead-toy", "fairlead.dev/provider-toy", b"key", now=lambda: world.now,
+        grace=timedelta(seconds=60),
+    )  # fmt: skip
+    provider = replace(provider_of(world.cloud), probe=server.probe)
+    reconcile = ConfigReconciler(
+        provider, port, world.accounts, settings, Beside((), world.events, server.woken.append)
+    )
+    told = []
+    for answer in (None, AWAY, None):
+        server.answer = answer
+        world.feed()
+        await reconcile(CONFIG)
+        ready = find(world.kube.objects["providerconfigs", CONFIG], "Ready") or {}
+        told.append((ready["status"], ready["reason"]))
+    assert told == [("True", "Connected"), ("False", "ServerUnreachable"), ("True", "Connected")]
+    assert server.woken == ["default", "default"]
