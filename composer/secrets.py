@@ -86,6 +86,8 @@ class Publisher:
         seen_at = max(verified[1] if verified else -math.inf, self._looked.get(key, -math.inf))
         if now - seen_at < min(VERIFY_EVERY.total_seconds(), self._resync) and not asked:
             return None
+        self._verified.pop(key, None)
+        self._looked.pop(key, None)
         try:
             stored = await self._kube.get(SECRETS, key)
         except NotFound:

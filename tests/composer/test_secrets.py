@@ -298,6 +298,7 @@ def test_a_published_secret_is_looked_for_once_a_resync_and_its_loss_is_told() -
         del at.kube.objects[SECRETS, SECRET]
         await look()
         await look(asked=True)
+        await look()
         at.now += 60
         await look()
         await at.publish(_wanted())
@@ -311,7 +312,7 @@ def test_a_published_secret_is_looked_for_once_a_resync_and_its_loss_is_told() -
 
     told, _ = run(scene())
 
-    assert told == ["", "SecretNotFound", "SecretNotFound", "", "", "SecretNotOwned"]
+    assert told == ["", "SecretNotFound", "SecretNotFound", "SecretNotFound", "", "", "SecretNotOwned"]
 
 
 def test_a_watched_secret_that_is_deleted_is_looked_for_at_once() -> None:

@@ -82,8 +82,13 @@ async def _retention_by_hand(walker: Walker, dice: random.Random) -> str:
     return await _call(walker, "modify_db_instance", BackupRetentionPeriod=dice.randrange(1, 7))
 
 
+def _to_rotate(walker: Walker, dice: random.Random) -> None:
+    """Have the next act begin with a rotation: the administrator's password is not set back behind anybody's back."""
+    walker.undo = {"spec": {"passwordRotation": {"token": f"t{dice.randrange(10**9)}"}}}
+
+
 async def _password_reset(walker: Walker, dice: random.Random) -> str:
-    del dice
+    _to_rotate(walker, dice)
     return await _call(walker, "modify_db_instance", MasterUserPassword=secrets.token_hex(12), ApplyImmediately=True)
 
 
@@ -93,7 +98,7 @@ async def _reboot(walker: Walker, dice: random.Random) -> str:
 
 
 async def _password_by_sql(walker: Walker, dice: random.Random) -> str:
-    del dice
+    _to_rotate(walker, dice)
     statement = f"ALTER ROLE CURRENT_USER PASSWORD '{secrets.token_hex(12)}'"
     try:
         async with await walker.world.system.login(walker.namespace, walker.name) as connection:
