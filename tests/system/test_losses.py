@@ -105,11 +105,13 @@ async def test_the_child_of_a_claim_removed_by_force_is_let_go_of_although_anoth
     await home.untouched()
 
 
-@pytest.mark.parametrize("suffix", ["connection", "credentials"])
+@pytest.mark.parametrize(
+    ("suffix", "connection"), [("connection", None), ("credentials", None), ("credentials", "orders-db")]
+)
 async def test_a_secret_taken_by_the_collector_comes_back_with_the_password(
-    staff: Staff, namespace: str, suffix: str
+    staff: Staff, namespace: str, suffix: str, connection: str | None
 ) -> None:
-    home = await move_in(staff.system, claim(namespace, "secrets"))
+    home = await move_in(staff.system, claim(namespace, "secrets", connectionSecretName=connection))
     before = await staff.system.binding(namespace, home.name)
     path = await _secret_path(home, suffix)
     uid = (await staff.system.api.get(path))["metadata"]["uid"]

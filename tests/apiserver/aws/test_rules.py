@@ -124,6 +124,11 @@ CONFIGS = (
     Case("a prefix with two dashes", {"namePrefix": "fl--"}, "spec.namePrefix"),
     Case("a longer prefix", {"namePrefix": "fl-prod-"}),
     Case("logins that nothing verifies", {"loginCheck": "Required"}, "loginCheck Required wants caBundleRef"),
+    Case("two logins that nothing proves", {"logins": "Alternating"}, "logins Alternating wants loginCheck Required"),
+    Case(
+        "two logins",
+        {"logins": "Alternating", "loginCheck": "Required", "caBundleRef": {"name": "ca", "key": "ca.crt"}},
+    ),
 )
 
 

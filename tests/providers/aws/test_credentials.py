@@ -336,6 +336,14 @@ async def test_a_login_that_is_required_wants_an_authority(aws: FakeAws) -> None
     assert aws.asked == []
 
 
+@pytest.mark.parametrize("check", ["Auto", "Off"])
+async def test_two_logins_want_one_that_is_required(aws: FakeAws, check: str) -> None:
+    refused = await _refused(_config(aws, loginCheck=check, logins="Alternating"), {"keys": KEYS})
+
+    assert refused.startswith("InvalidValue: logins Alternating wants loginCheck Required")
+    assert aws.asked == []
+
+
 class Limit(msgspec.Struct, frozen=True):
     says: str
     limits: Limits
