@@ -44,19 +44,29 @@ class Kept(msgspec.Struct, frozen=True):
 
 def floors_of(view: View, spec: CompositionSpec) -> tuple[Floor, ...]:
     """Return the floors of a claim's children; the view calls them as the composition does."""
-    paths = {resource.name: resource.floors for resource in spec.resources if resource.floors}
-    return tuple(floor for known in view.known for floor in _floors(known, paths.get(known.entry.resource, ())))
+    sources = {resource.name: resource for resource in spec.resources if resource.floors}
+    found = ((known, sources.get(known.entry.resource)) for known in view.known)
+    return tuple(floor for known, source in found if source is not None for floor in _floors(known, source))
 
 
-def _floors(known: Known, paths: Sequence[str]) -> Iterator[Floor]:
+def _floors(known: Known, source: ResourceTemplate) -> Iterator[Floor]:
     entry = known.entry
-    for path in paths:
+    for path in source.floors:
         value = entry.floors.get(path)
         # The memory is a status, which others may write.
         if measured(value) is None:
             value = _amount_at(known.live, path) if known.live is not None else None
+        carried_out = _carried_out(known, source.carried_out.get(path))
+        if value is not None and carried_out is not None and _much(carried_out) < _much(value):
+            # What was applied and never carried out may be taken back.
+            value = carried_out
         if value is not None:
             yield Floor(entry.resource, entry.key, entry.group_kind, path, value)
+
+
+def _carried_out(known: Known, path: str | None) -> Amount | None:
+    """Return how much of a floor the object's own status says was carried out; None where it does not say."""
+    return _amount_at(known.live, path) if path is not None and known.live is not None else None
 
 
 def raised(obj: Object, floors: Sequence[Floor]) -> tuple[Object, tuple[Kept, ...]]:
@@ -115,10 +125,13 @@ def _with(obj: Object, names: Sequence[str], value: Amount) -> Object:
 
 def faults(source: ResourceTemplate, schema: Schema, path: str) -> Iterator[Problem]:
     """Find floors of one resource, at `path`, that can be no amount by the schema of its kind."""
-    for each in source.floors:
+    for each in (*source.floors, *source.carried_out.values()):
         found: Schema | None = schema
         for name in each.split("."):
             found = step(found, name) if found is not None else None
         if found is None or found.get("type", "integer") not in _AMOUNTS:
+            field = "floors" if each in source.floors else "carriedOut"
             what = f"{each} is neither a whole number nor a quantity of kind {source.template.get('kind')}"
-            yield Problem("SchemaMismatch", what, f"{path}.floors", resource=source.name)
+            yield Problem("SchemaMismatch", what, f"{path}.{field}", resource=source.name)
+    for each in sorted(set(source.carried_out) - set(source.floors)):
+        yield Problem("SchemaMismatch", f"{each} is none of the floors", f"{path}.carriedOut", resource=source.name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import msgspec
@@ -65,7 +66,10 @@ class AppliesTo(_Frozen, frozen=True):
 
 
 class ResourceTemplate(_Frozen, frozen=True):
-    """One composed resource. `when`, `for_each` and `ready_when` are expressions, empty when not given."""
+    """One composed resource. `when`, `for_each` and `ready_when` are expressions, empty when not given.
+
+    `carried_out` says of a floor where the object's status tells how much of it was carried out, both as paths.
+    """
 
     name: str
     template: Expressions
@@ -75,6 +79,7 @@ class ResourceTemplate(_Frozen, frozen=True):
     ready_when: str = ""
     moved_from: tuple[str, ...] = ()
     floors: tuple[str, ...] = ()
+    carried_out: Mapping[str, str] = {}
     stateful: bool | UnsetType = UNSET
 
 

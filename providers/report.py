@@ -94,8 +94,9 @@ def _nothing_waits(snapshot: Snapshot[Any], busy_for: timedelta | None) -> bool:
     if busy_for is None or busy_for >= observed.deadline:
         return False
     known = scene.marks.converged
-    is_kept = known is not None and known.spec_hash == scene.desired.spec_hash
-    return is_kept and not scene.changes and not observed.pending and isinstance(snapshot.step, Keep)
+    if known is None or known.spec_hash != scene.desired.spec_hash or scene.bounds.refusal is not None:
+        return False
+    return not (scene.changes or observed.pending or observed.restart) and isinstance(snapshot.step, Keep)
 
 
 def _is_login_dead(snapshot: Snapshot[Any]) -> bool:

@@ -67,7 +67,8 @@ def _erase(folder: Path) -> None:
 
 def _launch(folder: Path, lease: Lease) -> Daemon:
     log = folder / "simulator.log"
-    log.unlink(missing_ok=True)
+    # Only this start's words say when it listens; those of a process that died are kept beside them.
+    daemons.set_aside(log)
     arguments = daemons.python(
         *("-m", "devcloud.aws", f"--listen={lease.address(1)}:{_PORT}", f"--account={ACCOUNT}"),
         *(f"--access-key={ACCESS_KEY}", f"--secret-key-file={_secret_file(folder)}"),

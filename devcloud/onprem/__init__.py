@@ -162,7 +162,8 @@ async def _prepare(server: Server, password: str) -> None:
 
 def _launch_front(folder: Path, host: str, server: Server, lifetime: Lifetime, lease: Lease) -> Daemon:
     log = folder / "front.log"
-    log.unlink(missing_ok=True)
+    # Only this start's words say when it listens; those of a process that died are kept beside them.
+    daemons.set_aside(log)
     arguments = daemons.python(
         *("-m", "devcloud.front", f"--host={host}", f"--socket={server.socket}"),
         *(f"--certificate={folder / 'front.crt'}", f"--key={folder / 'front.key'}"),

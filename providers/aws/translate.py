@@ -210,6 +210,7 @@ def _at_provider(answer: Answer) -> Object:
         "dbInstanceStatus": answer.get("DBInstanceStatus"),
         "engineVersion": answer.get("EngineVersion"),
         "allocatedStorage": answer.get("AllocatedStorage"),
+        "maxAllocatedStorage": answer.get("MaxAllocatedStorage"),
         "dbInstanceClass": answer.get("DBInstanceClass"),
         "multiAZ": answer.get("MultiAZ"),
         "caCertificateIdentifier": answer.get("CACertificateIdentifier"),

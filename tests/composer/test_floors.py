@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -92,6 +93,31 @@ SOURCES: dict[str, tuple[Known, tuple[str, ...], list[Amount]]] = {
 @pytest.mark.parametrize(("known", "named", "values"), SOURCES.values(), ids=SOURCES)
 def test_where_a_floor_comes_from(known: Known, named: tuple[str, ...], values: list[Amount]) -> None:
     assert [each.value for each in floors_of(view(known), _spec(*named))] == values
+
+
+DONE = "status.atProvider.storageGiB"
+CARRIED_OUT: dict[str, tuple[Amount | None, Object, list[Amount]]] = {
+    "what was carried out stays": (100, {"atProvider": {"storageGiB": 100}}, [100]),
+    "what was never carried out may be taken back": (7000, {"atProvider": {"storageGiB": 100}}, [100]),
+    "what grew by itself is no floor": (100, {"atProvider": {"storageGiB": 300}}, [100]),
+    "where the status says nothing, what was applied counts": (7000, {}, [7000]),
+    "a status that is no amount says nothing": (7000, {"atProvider": {"storageGiB": "much"}}, [7000]),
+    "without a memory the object tells": (None, {"atProvider": {"storageGiB": 20}}, [20]),
+}
+
+
+@pytest.mark.parametrize(("memory", "status", "values"), CARRIED_OUT.values(), ids=CARRIED_OUT)
+def test_a_floor_is_no_larger_than_what_was_carried_out(
+    memory: Amount | None, status: Object, values: list[Amount]
+) -> None:
+    stored = {**STORED, "status": status}
+    known = Known(entry(floors={} if memory is None else {PATH: memory}), stored, DATABASE)
+    spec = _spec(PATH)
+    resource = msgspec.structs.replace(spec.resources[0], carried_out={PATH: DONE})
+    spec = msgspec.structs.replace(spec, resources=(resource,))
+    assert [each.value for each in floors_of(view(known), spec)] == values
+    gone = replace(known, live=None)
+    assert [each.value for each in floors_of(view(gone), spec)] == ([] if memory is None else [memory])
 
 
 def _composition(size: Any) -> dict[str, Any]:
@@ -191,3 +217,14 @@ def test_only_whole_numbers_and_quantities_have_a_floor(path: str, count: int) -
     (source,) = _spec(path).resources
 
     assert len(tuple(faults(source, SCHEMA, "spec.resources[0]"))) == count
+
+
+def test_what_was_carried_out_is_an_amount_of_a_floor() -> None:
+    (source,) = _spec("spec.size").resources
+    for carried_out, path in (
+        ({"spec.size": "spec.storage"}, ""),
+        ({"spec.size": "spec.none"}, "spec.resources[0].carriedOut"),
+        ({"spec.storage": "spec.storage"}, "spec.resources[0].carriedOut"),
+    ):
+        named = msgspec.structs.replace(source, carried_out=carried_out)
+        assert [each.path for each in faults(named, SCHEMA, "spec.resources[0]")] == ([path] if path else [])

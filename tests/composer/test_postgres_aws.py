@@ -9,17 +9,39 @@ import msgspec
 import pytest
 from ruamel.yaml import YAML
 
+from composer.floors import floors_of
+from composer.inventory import Entry
 from composer.kinds import catalog
+from composer.models import CompositionSpec
 from composer.problems import CompositionError
 from composer.render import Request, render
 from composer.schema import defaulted, mismatches
+from composer.view import Known
 from runtime.objects import Object
+from tests.composer.factories import DATABASE, view
 
 ROOT = Path(__file__).resolve().parents[2]
 YAML_FILES = YAML(typ="safe", pure=True)
 COMPOSITION = YAML_FILES.load(ROOT / "compositions" / "postgres-aws.yaml")["spec"]
 CATALOG = catalog([YAML_FILES.load(path) for path in sorted((ROOT / "crds").glob("*.yaml"))])
+ALLOCATED, CEILING = "spec.forProvider.allocatedStorage", "spec.forProvider.maxAllocatedStorage"
 PLACE = {"subnetIds": "subnet-0a1b2c3d, subnet-0a1b2c3e", "securityGroupIds": "sg-0a1b2c3d"}
+
+
+def test_storage_that_rds_never_had_is_taken_back_and_what_it_has_stays() -> None:
+    database = Entry(resource="instance", api_version="aws.fairlead.dev/v1alpha1", kind="RDSInstance", name="x",
+                     floors={ALLOCATED: 7000, CEILING: 14000})  # fmt: skip
+    schema = msgspec.convert(COMPOSITION, CompositionSpec)
+    for status, least in (({"allocatedStorage": 20, "maxAllocatedStorage": 40}, (20, 40)), ({}, (7000, 14000)),
+                          ({"allocatedStorage": 7000, "maxAllocatedStorage": 14000}, (7000, 14000))):  # fmt: skip
+        instance: Object = {
+            "kind": "RDSInstance",
+            "metadata": {"name": "x"},
+            "spec": {},
+            "status": {"atProvider": status},
+        }
+        floors = floors_of(view(Known(database, instance, DATABASE)), schema)
+        assert tuple(each.value for each in floors) == least
 
 
 def _rendered(spec: dict[str, Any], *, name: str = "orders", place: dict[str, str] | None = None) -> dict[str, Object]:

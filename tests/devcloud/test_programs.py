@@ -5,8 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import cast
 
-from devcloud import programs
+import pytest
+
+from devcloud import daemons, onprem, programs
+from devcloud.addresses import Lease
+from devcloud.aws import platform
+from devcloud.daemons import Command, Daemon, Identity, Lifetime
 from devcloud.plane import Plane
+from devcloud.postgres import Server
 from devcloud.programs import Program, Start
 from tests.support.waiting import eventually
 
@@ -40,3 +46,32 @@ async def test_a_start_keeps_the_log_of_the_process_that_died(tmp_path: Path) ->
     await eventually(has_ended, "the process ends")
     assert log.with_name("composer.log.1").read_text() == "what the process said before it died"
     assert "json.tool: error: unrecognized arguments" in log.read_text()
+
+
+@pytest.mark.parametrize("cloud", ["aws", "onprem"])
+def test_a_start_of_a_clouds_server_keeps_the_log_of_the_one_that_died(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cloud: str
+) -> None:
+    log = tmp_path / ("simulator.log" if cloud == "aws" else "front.log")
+    log.write_text("what the process said before it died")
+    started: list[Path] = []
+
+    def launch(command: Command, lifetime: Lifetime) -> Daemon:
+        assert lifetime is Lifetime.DETACHED
+        started.append(command.log)
+        return Daemon(name=command.name, identity=Identity(pid=1, start_ticks=1, boot="x"), log=command.log)
+
+    monkeypatch.setattr(daemons, "launch", launch)
+    lease = Lease(octet=1, descriptor=0)
+    if cloud == "aws":
+        platform._launch(tmp_path, lease)
+    else:
+        identity = Identity(pid=1, start_ticks=1, boot="x")
+        server = Server(
+            socket=tmp_path / "s", log=tmp_path / "s.log", superuser_password="", programs=tmp_path, identity=identity
+        )
+        onprem._launch_front(tmp_path, "127.0.0.1", server, Lifetime.DETACHED, lease)
+
+    assert started == [log]
+    assert log.with_name(f"{log.name}.1").read_text() == "what the process said before it died"
+    assert not log.exists()

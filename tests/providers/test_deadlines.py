@@ -23,6 +23,11 @@ class Stateful(LateCloud):
     """A toy cloud whose databases are in a state of their own for as long as a test likes."""
 
     state: str = "fine"
+    restart: str = ""
+    refusal: tuple[str, str] | None = None
+
+    def objection(self, spec: ToyParameters) -> tuple[str, str] | None:
+        return self.refusal or super().objection(spec)
 
     async def observe(self, target: Target[ToyParameters]) -> Present[ToyParameters] | Absent:
         seen = await super().observe(target)
@@ -31,7 +36,7 @@ class Stateful(LateCloud):
         phase = Phase.READY if self.state == "fine" else Phase.BUSY
         usable = self.state != "making"
         observed = replace(seen.observed, state=self.state, phase=phase, usable=usable, deadline=DEADLINES[self.state])
-        return Present(observed)
+        return Present(replace(observed, restart=self.restart))
 
 
 def _stalled(world: World) -> bool:
@@ -113,7 +118,7 @@ async def test_work_of_the_cloud_for_which_nothing_waits_is_told_once_it_takes_l
     assert world.reason() == "InSync"
 
 
-@pytest.mark.parametrize("what", ["an edit", "a rotation", "a change that waits"])
+@pytest.mark.parametrize("what", ["an edit", "a rotation", "a change that waits", "a restart", "a limit"])
 async def test_work_of_the_cloud_is_told_where_something_waits_for_its_end(what: str) -> None:
     cloud = Stateful()
     world = world_of(cloud)
@@ -123,6 +128,10 @@ async def test_work_of_the_cloud_is_told_where_something_waits_for_its_end(what:
         world.ask(passwordRotation={"token": "2"})
     elif what == "an edit":
         world.ask(size=99)
+    elif what == "a restart":
+        cloud.restart = "a static parameter waits"
+    elif what == "a limit":
+        cloud.refusal = ("LimitReached", "too much")
     else:
         next(iter(cloud.toys.values())).size = 99
     await _last(world, timedelta(minutes=5))

@@ -96,7 +96,7 @@ async def test_the_rules_of_instances(api: Api, namespace: str) -> None:
         for case in BIRTHS
     }
     born = await api.create(path, _object("RDSInstance", namespace, INSTANCE))
-    running = {"observedGeneration": 1, "atProvider": {"engineVersion": "16.4"}}
+    running = {"observedGeneration": 1, "atProvider": {"engineVersion": "16.4", "allocatedStorage": 100}}
     born = await api.request("PUT", f"{path}/orders/status", born | {"status": running})
     for case in EDITS:
         edited = born | {"spec": born["spec"] | {"forProvider": _edited(born["spec"]["forProvider"], case.edit)}}
@@ -185,3 +185,17 @@ async def test_an_upgrade_that_was_not_carried_out_is_withdrawn(api: Api, namesp
         instance = await api.request("PUT", f"{path}/orders", instance | {"spec": spec})
 
     assert instance["spec"]["forProvider"]["engineVersion"] == "16"
+
+
+async def test_a_growth_that_rds_refused_is_withdrawn_and_no_more_than_that(api: Api, namespace: str) -> None:
+    path = api.path(VERSION, "rdsinstances", namespace)
+    instance = await api.create(path, _object("RDSInstance", namespace, INSTANCE))
+    has = {"observedGeneration": 1, "atProvider": {"allocatedStorage": 100}}
+    instance = await api.request("PUT", f"{path}/orders/status", instance | {"status": has})
+    for gib, refused in ((7000, ""), (100, ""), (99, "cannot shrink below what RDS has")):
+        spec = {"forProvider": INSTANCE | {"allocatedStorage": gib}}
+        answer = await _answer(api, "PUT", f"{path}/orders", instance | {"spec": instance["spec"] | spec})
+        assert bool(answer) is bool(refused), (gib, answer)
+        assert refused in answer
+        if not answer:
+            instance = await api.request("PUT", f"{path}/orders", instance | {"spec": instance["spec"] | spec})

@@ -38,6 +38,7 @@ EDITS = {
     ),
     "storage withdrawn that nobody reserved": Edit({"storageGiB": 2000}, {"storageGiB": 200}, {}),
     "storage removed that nobody reserved": Edit({"storageGiB": 2000}, {}, {}),
+    "a growth withdrawn that the cloud refused": Edit({"storageGiB": 2000}, {"storageGiB": 100}, {"storageGiB": 100}),
     "storage grown": Edit({"storageGiB": 100}, {"storageGiB": 200}, {"storageGiB": 100}),
     "storage shrunk": Edit({"storageGiB": 100}, {"storageGiB": 50}, {"storageGiB": 100}, NEITHER),
     "storage removed": Edit({"storageGiB": 100}, {}, {"storageGiB": 100}, NEITHER),

@@ -310,6 +310,44 @@ async def test_a_birth_that_rds_shows_late_is_asked_for_once(simulator: Served) 
     assert (paced.calls("CreateDBInstance"), world.reason("Ready")) == (1, "Available")
 
 
+@pytest.mark.parametrize("code", ["InvalidParameterValue", "StorageQuotaExceeded"])
+async def test_storage_typed_too_large_leaves_the_database_ready_and_is_withdrawn_before_rds_has_it(
+    simulator: Served, code: str
+) -> None:
+    world, paced = await _ready(simulator)
+    world.refuse("ModifyDBInstance", code)
+    since = len(paced.conditions)
+    world.ask(parameters={"allocatedStorage": 7000}, **POLICY)
+    paced.wake()
+    await paced.until(world.now + HOUR)
+    assert "Ready=True Available" in paced.told(since)
+    assert not any(one.startswith("Ready=False") for one in paced.told(since))
+    assert world.reason() in {"InvalidValue", "QuotaExceeded"}
+    assert (world.get() or {})["status"]["atProvider"]["allocatedStorage"] == 20
+
+    world.ask(**POLICY)
+    paced.wake()
+    await paced.settle()
+    assert paced.conditions[-1] == ("Ready=True Available", "Synced=True InSync")
+
+
+async def test_storage_that_rds_has_stays_and_is_no_error_where_less_is_asked_for(simulator: Served) -> None:
+    world, paced = await _ready(simulator)
+    world.ask(parameters={"allocatedStorage": 200}, **POLICY)
+    paced.wake()
+    await paced.until(world.now + 10 * HOUR)
+    paced.forget()
+    world.ask(parameters={"allocatedStorage": 100}, **POLICY)
+    paced.wake()
+    await paced.settle()
+    status = (world.get() or {})["status"]
+    assert (paced.conditions[-1], paced.calls()) == (("Ready=True Available", "Synced=True InSync"), 0)
+    (held,) = status["drift"]
+    assert (held["path"], held["desired"], held["observed"], held["action"]) == (
+        "allocatedStorage", "100", "200", "Tolerated",
+    )  # fmt: skip
+
+
 async def _refused_for_an_hour(world: RdsWorld, paced: RdsPaced, action: str, reason: str) -> None:
     """Let an hour pass in which an action is refused: few calls, few words, no crash, the same text each time."""
     since = len(paced.conditions)
