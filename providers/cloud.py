@@ -55,7 +55,7 @@ class Target(Generic[SpecT]):
 
     `active` is the login that is published, `retiring` one that still works for its grace; both may be empty.
     `incarnation` is the one that was Ready before, `leaving` tells that the resource is being deleted, `agreed` are the
-    backups of others that the platform agreed to restore.
+    backups of others that the platform agreed to restore, and `address` is the resource as kubectl takes it.
     """
 
     name: str
@@ -67,6 +67,7 @@ class Target(Generic[SpecT]):
     incarnation: str = ""
     leaving: bool = False
     agreed: tuple[str, ...] = ()
+    address: str = ""
 
 
 @dataclass(frozen=True, slots=True)
