@@ -5,6 +5,7 @@ Pure: the objects and the time are given.
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,6 +20,8 @@ from runtime.text import readable
 
 SCHEMA_VERSION = 1
 _TEXT_COLUMNS = 100
+_PROMPT = "$ "
+_COMMAND = re.compile(r"`(kubectl annotate [^`]+)`")
 _UNSEEN = (
     "no controller has looked at this object yet: is it running, and are the Compositions of this kind Ready "
     "(`kubectl get flc`)?"
@@ -234,6 +237,8 @@ def _cause(node: Node) -> Iterator[str]:
         yield "the conditions speak of an older spec; the newest one was not looked at yet"
     if node.message:
         yield node.message
+    # Once more, to be copied: within the message they may be broken over lines.
+    yield from (f"{_PROMPT}{command}" for command in _COMMAND.findall(node.message))
     move = next_move(node.reason)
     if move:
         yield f"next move: {move}"
@@ -242,6 +247,8 @@ def _cause(node: Node) -> Iterator[str]:
 
 
 def _wrapped(text: str, indent_columns: int) -> list[str]:
+    if text.startswith(_PROMPT):
+        return [readable(text)]
     return textwrap.wrap(readable(text), _TEXT_COLUMNS - indent_columns, break_long_words=False, break_on_hyphens=False)
 
 

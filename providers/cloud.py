@@ -66,7 +66,7 @@ class Target(Generic[SpecT]):
     the ProviderConfig asks for two logins where the cloud gives one.
     `incarnation` is the one that was Ready before, `leaving` tells that the resource is being deleted, `agreed` are the
     backups of others that the platform agreed to restore, `restore` the backup of its own that it begins with after it
-    was lost.
+    was lost. `address` is the resource as kubectl takes it.
     """
 
     name: str
@@ -83,6 +83,7 @@ class Target(Generic[SpecT]):
     leaving: bool = False
     agreed: tuple[str, ...] = ()
     restore: str = ""
+    address: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -119,6 +119,7 @@ class Gatherer(Generic[SpecT, ConfigT]):
             restore=marks.restoring,
             leaving=deleting(obj),
             agreed=reading.consent_of(obj).of("restoreFrom"),
+            address=kubectl.address_of(self._provider.resource.kind, key_of(obj)),
         )
 
     def _namespace(self, obj: Object) -> Object:
@@ -140,7 +141,7 @@ class Gatherer(Generic[SpecT, ConfigT]):
             observe_only=envelope.management_policy == "Observe",
             correct_drift=envelope.drift_policy == "Correct",
             apply_now=envelope.maintenance.apply == "Immediate",
-            address=kubectl.address_of(self._provider.resource.kind, key_of(obj)),
+            address=target.address,
         )
 
     async def _lifecycle(self, obj: Object, envelope: Envelope, identity: Identity, now: datetime) -> Lifecycle:

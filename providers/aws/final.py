@@ -8,6 +8,8 @@ import re
 from collections.abc import Iterable
 
 from providers.aws import states
+from providers.identity import PREFIX
+from runtime import kubectl
 
 LONGEST = 255
 """Of a snapshot's identifier (DeleteDBInstance, FinalDBSnapshotIdentifier)."""
@@ -58,9 +60,10 @@ def final_failed(name: str, snapshot: str) -> str:
     )
 
 
-def renamed(name: str, now: str) -> str:
-    """Return what to say of an instance that lives on under another name."""
+def renamed(name: str, now: str, address: str) -> str:
+    """Return what to say of an instance that lives on under another name; `address` is its resource's for kubectl."""
+    command = kubectl.annotate(address, PREFIX + "external-name", now, overwrites=True)
     return (
-        f"instance {name} was renamed and is called {now} now; nothing is changed or let go. Rename it back to {name},"
-        f" or annotate the managed resource fairlead.dev/external-name={now} to go on with it under that name"
+        f"instance {name} was renamed and is called {now} now; nothing is changed or let go. Rename it back to {name};"
+        f" or, to go on with it under that name: {command}"
     )

@@ -106,7 +106,7 @@ class RdsInstances:
             if answer["DbiResourceId"] == target.incarnation and present == target.name:
                 raise Transient(f"instance {target.name} was not found, and is listed; looking again")
             if answer["DbiResourceId"] == target.incarnation:
-                raise Blocked("DatabaseRenamed", renamed(target.name, present))
+                raise Blocked("DatabaseRenamed", renamed(target.name, present, target.address))
 
     def _tagged(self, name: str, arn: str) -> Tagged:
         return Tagged(self._account, f"instance {name}", arn)

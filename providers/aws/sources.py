@@ -18,6 +18,8 @@ from providers.aws.models import PointInTime, RDSInstanceParameters, RestoreFrom
 from providers.aws.names import decoded_tags, owner_from
 from providers.cloud import Target
 from providers.identity import Owner
+from providers.plan import CONSENT
+from runtime import kubectl
 from runtime.errors import Blocked, Terminal
 
 Where = Target[RDSInstanceParameters]
@@ -43,7 +45,7 @@ async def resolved(account: AwsAccount, target: Where) -> Where:
         found = await _named(account, source)
         allowed = account.config.allow_adoption or _may_have(target, found)
     if not allowed:
-        raise Terminal("AdoptionRefused", _refused(target.owner, found))
+        raise Terminal("AdoptionRefused", _refused(target, found))
     _same_login(target.spec, found)
     return replace(target, spec=msgspec.structs.replace(target.spec, restore_from=source))
 
@@ -199,17 +201,19 @@ def _may_have(target: Where, found: Answer) -> bool:
     return proven or _id_of(found) in target.agreed
 
 
-def _refused(owner: Owner, found: Answer) -> str:
+def _refused(target: Where, found: Answer) -> str:
     """Return whose it may be, and who can agree to it how."""
+    owner, backups = target.owner, (*target.agreed, _id_of(found))
+    entries = ",".join(f"restoreFrom={each}" for each in backups)
+    consent = kubectl.annotate(target.address, CONSENT, entries, overwrites=bool(target.agreed))
     theirs = _owner_of(found)
     if theirs is not None and (theirs.installation, theirs.namespace) == (owner.installation, owner.namespace):
         whose = f"is not proven to be of this namespace {owner.namespace}: its uid is another one, or not recorded"
     else:
         whose = "carries no tag of this namespace"
     return (
-        f"{_name_of(found)} {whose}; to agree, the platform team annotates the managed resource"
-        f" fairlead.dev/consent=restoreFrom={_id_of(found)}, or, for what is named by itself, sets allowAdoption in the"
-        " ProviderConfig"
+        f"{_name_of(found)} {whose}; the platform team agrees to it by {consent}, or, for what is named by itself, by"
+        " allowAdoption in the ProviderConfig"
     )
 
 

@@ -27,6 +27,10 @@ LOST = (
     condition("Synced", "False", "DatabaseLost", LOST_TEXT),
     condition("Stalled", "True", "DatabaseLost", LOST_TEXT),
 )
+COMMANDING = (
+    "version is 16, wanted 17. To agree: `kubectl annotate postgresdatabase/orders-database-x -n shop"
+    " fairlead.dev/consent=engineVersion=17,backups=0`"
+)
 DRIFT = {
     "path": "connectionLimit",
     "desired": "20",
@@ -144,6 +148,29 @@ PostgreSQLInstance/orders     False   CompositionNotFound   6m    composition po
 │   more: fairlead explain CompositionNotFound
 └─ Secret/orders-connection   -       not published yet     -
 """,
+    ),
+    Case(
+        "a command of the cause stands on a line of its own, however long",
+        claim(*LOST),
+        Exit.STALLED,
+        """
+NAME                                    READY   REASON              AGE   EXTERNAL
+PostgreSQLInstance/orders               False   DatabaseLost        6m    composition postgres-onprem
+├─ PostgresDatabase/orders-database-x   False   HeldChange          5m    orders_x  <- first cause
+│      version is 16, wanted 17. To agree: `kubectl annotate postgresdatabase/orders-database-x -n
+│      shop fairlead.dev/consent=engineVersion=17,backups=0`
+│      $ kubectl annotate postgresdatabase/orders-database-x -n shop fairlead.dev/consent=engineVersion=17,backups=0
+│      next move: the platform team (the data; nothing is changed until then)
+│      more: fairlead explain HeldChange
+└─ Secret/orders-connection             -       not published yet   -
+""",
+        (
+            child(
+                condition("Ready", "False", "HeldChange", COMMANDING),
+                condition("Synced", "False", "HeldChange", COMMANDING),
+                condition("Stalled", "True", "HeldChange", COMMANDING),
+            ),
+        ),
     ),
     Case(
         "a pause is the claim's, which says by whom; its children follow it",

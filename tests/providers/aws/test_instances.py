@@ -91,7 +91,7 @@ async def test_an_instance_that_was_renamed_is_never_absent(account: AwsAccount)
         with pytest.raises(Blocked, match="is called fl-after now") as caught:
             await cloud.observe(replace(target, leaving=leaving))
         assert caught.value.reason == "DatabaseRenamed"
-        assert "fairlead.dev/external-name=fl-after" in caught.value.message
+        assert "fairlead.dev/external-name=fl-after`" in caught.value.message
     assert isinstance(await cloud.observe(following), Present)
 
 

@@ -45,6 +45,9 @@ async def _gone(account: AwsAccount, name: str, **parameters: Any) -> None:
     await eventually(lambda: _is(account, name, "gone"), f"{name} is gone")
 
 
+ADDRESS = "rdsinstance/new -n shop"
+
+
 @pytest.fixture
 def resolve(account: AwsAccount) -> Resolve:
     async def of(source: RestoreFrom, *agreed: str) -> RestoreFrom | None:
@@ -52,7 +55,9 @@ def resolve(account: AwsAccount) -> Resolve:
             db_instance_class="db.t4g.micro", allocated_storage=20, master_username="app", restore_from=source
         )
         owner = replace(OURS, identity="uid-2", claim="fedcba9876543210", name="new")
-        return (await resolved(account, Target("fl-new", spec, owner, "hash", agreed=agreed))).spec.restore_from
+        return (
+            await resolved(account, Target("fl-new", spec, owner, "hash", agreed=agreed, address=ADDRESS))
+        ).spec.restore_from
 
     return of
 
@@ -155,7 +160,9 @@ async def test_a_namespaces_name_is_not_its_owner(account: AwsAccount, resolve: 
     name = f"recycled-{uid or 'none'}"
     born = await _instance(account, f"fl-{name}", replace(OURS, name=name, namespace_uid=uid))
     for source in (_claim(name), _incarnation(born)):
-        with pytest.raises(Terminal, match=f"consent=restoreFrom={born}") as caught:
+        with pytest.raises(
+            Terminal, match=f"`kubectl annotate {ADDRESS} fairlead.dev/consent=restoreFrom={born}`"
+        ) as caught:
             await resolve(source)
         assert caught.value.reason == "AdoptionRefused"
     assert await resolve(_claim(name), born) == _incarnation(born)
