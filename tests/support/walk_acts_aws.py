@@ -120,9 +120,11 @@ _EDITS: tuple[JsonObject, ...] = (
     {"highAvailability": True},
     {"backup": {"retentionDays": 9}},
     {"network": {"public": True}},
-    {"storageGiB": 50},
 )
-"""Edits of a claim: some are carried out, some are refused, some wait for a window or a consent."""
+"""Edits of a claim: some are carried out, some are refused, some wait for a window or a consent.
+
+Not storageGiB: RDS grows storage at once and never shrinks it, so that its withdrawal is refused at admission.
+"""
 
 ANY_EDIT_WITHDRAWN_AWS = any_edit_withdrawn(_EDITS)
 ACTS_AWS = (
