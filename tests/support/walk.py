@@ -110,13 +110,13 @@ async def walk_batch(
             chosen = {walker: acts_of(walker.seed, size.rounds, acts) for walker in walkers}
             for number, event in enumerate(events_of(seed, size.rounds, events), start=1):
                 await _round(oracle, report, number, event, {walker: chosen[walker][number - 1] for walker in walkers})
-                left = await oracle.until_settled([w.name for w in walkers if w.undo is None], limit_s=size.round_s)
+                left = await oracle.until_settled([w.name for w in walkers if w.converges], limit_s=size.round_s)
                 report.rounds[-1] += f", {loop.time() - began:.0f} s, not converged {len(left)}"
                 wrong = oracle.ledger.disagreements()
                 said = [*(f"{name}: {oracle.story(name)}" for name in left[:_TOLD]), *wrong[known:]]
                 say(report.rounds[-1] + "".join(f"\n  {line}" for line in said))
                 known = len(wrong)
-            await asyncio.gather(*(take_back(walker) for walker in walkers))
+            await asyncio.gather(*(_end(walker) for walker in walkers))
             oracle.setting = "the end"
             left = await oracle.until_settled(names, limit_s=size.end_s)
             report.wrong += [f"{name} does not converge: {oracle.story(name)}" for name in left]
@@ -139,6 +139,12 @@ async def _round(oracle: Oracle, report: Report, number: int, event: Event, acts
     async with event.happen(oracle.world, oracle):
         await asyncio.gather(*(_act(oracle, number, walker, act) for walker, act in meanwhile))
     oracle.mark()
+
+
+async def _end(walker: Walker) -> None:
+    await take_back(walker)
+    if walker.way_out is not None:
+        await walker.edit(walker.way_out)
 
 
 def _halves(pairs: list[tuple[Walker, Act]]) -> tuple[list[tuple[Walker, Act]], list[tuple[Walker, Act]]]:

@@ -26,6 +26,7 @@ class Walker:
     Attributes:
         seed: Of its acts.
         undo: What the next act takes back before it begins: a pause, or an edit that has to wait.
+        way_out: What a person does at the end of the walk, since the claim asks for it: until then it is not usable.
     """
 
     world: World
@@ -33,6 +34,12 @@ class Walker:
     name: str
     seed: int
     undo: JsonObject | None = None
+    way_out: JsonObject | None = None
+
+    @property
+    def converges(self) -> bool:
+        """Whether the claim is to converge before its next act."""
+        return self.undo is None and self.way_out is None
 
     async def edit(self, patch: JsonObject) -> None:
         """Merge a patch into the claim as `kubectl edit` does."""

@@ -23,6 +23,9 @@ _RESYNC_S = 10.0
 _QUICK = ("--sweep=1", f"--resync={_RESYNC_S}", "--grace=3", "--settle=2")
 _CLASSES = {"small": "db.t4g.medium", "medium": "db.m7g.large", "large": "db.m7g.xlarge", "xlarge": "db.m7g.2xlarge"}
 _RETENTION = 7
+# After storage has grown RDS works on for hours; the instance is used and changed meanwhile (RDS User Guide, "DB
+# instance status").
+_AT_REST = ("available", "storage-optimization")
 _FAULT_LOOKS = 4
 
 
@@ -39,7 +42,7 @@ class AwsCloud:
             return f"no instance at {binding['host']}"
         days = spec.get("backup", {}).get("retentionDays", _RETENTION)
         gaps = []
-        if instance["DBInstanceStatus"] != "available":
+        if instance["DBInstanceStatus"] not in _AT_REST:
             gaps.append(f"status {instance['DBInstanceStatus']}")
         if instance["BackupRetentionPeriod"] != days:
             gaps.append(f"retention {instance['BackupRetentionPeriod']}, asked for {days}")

@@ -13,7 +13,7 @@ import pytest_asyncio
 
 from tests.support.aws import Aws
 from tests.support.walk import walk_batch
-from tests.support.walk_acts_aws import ACTS_AWS, ANY_EDIT_WITHDRAWN_AWS
+from tests.support.walk_acts_aws import ACTS_AWS, ANY_EDIT_WITHDRAWN_AWS, OPEN_ACTS_AWS
 from tests.support.walk_aws import EVENTS_AWS, AwsWorld, aws_world
 from tests.support.walk_events import NOTHING
 from tests.support.walk_settings import proven, seeds, setting, settings_of, size
@@ -34,7 +34,8 @@ async def world(aws: Aws) -> AsyncIterator[AwsWorld]:
 @pytest.mark.parametrize("seed", seeds("WALKS_AWS", 30, _SIZE))
 async def test_what_a_claim_on_aws_says_is_true_all_along_its_walk(world: AwsWorld, seed: int) -> None:
     await world.start()
-    report = await walk_batch(world, seed, _SIZE, acts=ACTS_AWS, events=EVENTS_AWS, say=print)
+    acts = (*ACTS_AWS, *(OPEN_ACTS_AWS if setting("WALK_OPEN", 0) else ()))
+    report = await walk_batch(world, seed, _SIZE, acts=acts, events=EVENTS_AWS, say=print)
     proven(report, _FILE, "its_walk", settings_of(report, "WALKS_AWS", _SIZE))
 
 
