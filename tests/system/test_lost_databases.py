@@ -66,7 +66,7 @@ async def _until_lost(home: Home) -> str:
     lost = await home.system.until(DATABASE, home.namespace, name, in_trouble("DatabaseLost"))
     assert condition(lost, "Ready")["status"] == "False"
     told = str(condition(lost, "Synced")["message"])
-    return told.partition("fairlead.dev/consent=recreate=")[2].split()[0]
+    return told.partition("fairlead.dev/consent=recreate=")[2].split()[0].rstrip("`")
 
 
 async def _consent(home: Home, incarnation: str) -> None:
