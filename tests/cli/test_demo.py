@@ -65,8 +65,6 @@ def shell(tmp_path: Path, control_plane_programs: Programs) -> Iterator[Shell]:
 
 
 def test_the_story_is_interrupted_told_again_and_the_platform_taken_down(shell: Shell) -> None:
-    # Not at the statement itself: psycopg waits by asyncio.wait_for, which before Python 3.12 may lose an interrupt that
-    # comes together with the answer.
     code, errors = shell.interrupted("demo", after="Somebody drops the database")
     assert code == 130
     assert errors.splitlines()[-1].startswith("fairlead: interrupted; what was started stays")
