@@ -29,7 +29,7 @@ from composer.decide import (
     not_owned,
     token_steps,
 )
-from composer.hashes import has_fields_of, live_hash, sent_hash
+from composer.hashes import has_fields_of, is_sent, live_hash, sent_hash
 from composer.inventory import Entry
 from composer.kinds import KindFacts
 from composer.outcomes import Note, Outcome, release_note, word_note
@@ -201,7 +201,7 @@ class Actor:
 
     async def _apply(self, view: View, step: Apply) -> Outcome:
         entry, uid = step.entry, uid_of(step.live)
-        was_sent = entry.applied and entry.desired == sent_hash(step.object)
+        was_sent = entry.applied and is_sent(step.object, entry.desired)
         if was_sent and not view.is_asked and is_endless(self.memory.offences(uid), self._now()):
             text = (
                 f"{entry.kind} {entry.name}: somebody keeps removing fields that are set here; they are set again later"

@@ -35,6 +35,12 @@ def sent_hash(body: Object) -> str:
     return f"{digest(body)}-{digest(_fields(body))[:16]}"
 
 
+def is_sent(body: Object, sent: str) -> bool:
+    """Return whether a body is what was sent. Its digest decides: whether the fields differ, nobody needs to know."""
+    whole, dash, _fields_alone = sent.partition("-")
+    return bool(dash) and whole == digest(body)
+
+
 def has_fields_of(body: Object, sent: str) -> bool:
     """Tell whether a body has exactly the fields of what was sent: none is new, none is left out."""
     return sent_hash(body).partition("-")[2] == sent.partition("-")[2]

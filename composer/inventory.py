@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -59,7 +60,7 @@ class Entry(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     @property
     def group_kind(self) -> str:
         """`Kind.group`."""
-        return f"{self.kind}.{self.group}" if self.group else self.kind
+        return _group_kind(self.api_version, self.kind)
 
     @property
     def slot(self) -> tuple[str, str]:
@@ -70,6 +71,12 @@ class Entry(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     def place(self) -> tuple[str, str, str]:
         """Slot and kind: after a switch of kinds two objects have one slot for a while."""
         return self.resource, self.key, self.group_kind
+
+
+@functools.lru_cache(maxsize=1_024)
+def _group_kind(api_version: str, kind: str) -> str:
+    group = api_version.rpartition("/")[0]
+    return f"{kind}.{group}" if group else kind
 
 
 def load(status: Mapping[str, Any]) -> tuple[Entry, ...]:

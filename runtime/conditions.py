@@ -5,6 +5,7 @@ Sources: Kubernetes API conventions, "Typical status properties"; sigs.k8s.io/cl
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -82,16 +83,21 @@ def _is_whole(condition: Object) -> bool:
     return (
         isinstance(reason, str)
         and isinstance(message, str)
-        and len(reason) <= REASON_LIMIT
         and len(message) <= MESSAGE_LIMIT
-        and _REASON.fullmatch(reason) is not None
+        and len(reason) <= REASON_LIMIT
+        and _is_reason(reason)
         and isinstance(condition.get("observedGeneration", 0), int)
     )
 
 
+@functools.lru_cache(maxsize=1_024)
+def _is_reason(text: str) -> bool:
+    return _REASON.fullmatch(text) is not None
+
+
 def _made_whole(condition: Object) -> Object:
     reason, message = condition.get("reason"), condition.get("message")
-    is_reason = isinstance(reason, str) and len(reason) <= REASON_LIMIT and _REASON.fullmatch(reason)
+    is_reason = isinstance(reason, str) and len(reason) <= REASON_LIMIT and _is_reason(reason)
     whole = {
         **condition,
         "reason": reason if is_reason else UNKNOWN_REASON,

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import chain
 
 from runtime.objects import Key
 
@@ -31,9 +30,6 @@ class _Turns:
 
     def __len__(self) -> int:
         return self._count
-
-    def __iter__(self) -> Iterator[Key]:
-        return chain.from_iterable(self._namespaces.values())
 
     def put(self, key: Key) -> None:
         keys = self._namespaces.setdefault(key.namespace, OrderedDict())
@@ -75,23 +71,27 @@ class ReadyKeys:
         self._free = tuple(_Turns() for _ in range(priorities))
         # Keys whose group was full when their turn came.
         self._held: dict[str, tuple[_Turns, ...]] = {}
+        # Which of them each due key is in.
+        self._places: dict[Key, _Turns] = {}
         self._running: dict[Key, str] = {}
         self._sizes: Counter[str] = Counter()
 
     def __len__(self) -> int:
-        return sum(map(len, self._all()))
+        return len(self._places)
 
     def __iter__(self) -> Iterator[Key]:
-        return chain.from_iterable(self._all())
+        return iter(self._places)
 
     def put(self, key: Key, priority: int) -> None:
-        """Add a due key."""
-        self._free[priority].put(key)
+        """Add a due key that is not here."""
+        self._place(key, self._free[priority])
 
     def discard(self, key: Key) -> None:
         """Take a key out, if it is here."""
-        for keys in self._all():
-            keys.discard(key)
+        keys = self._places.pop(key, None)
+        if keys is None:
+            return
+        keys.discard(key)
         if self._held:
             self._held = {group: keys for group, keys in self._held.items() if any(keys)}
 
@@ -116,11 +116,14 @@ class ReadyKeys:
         if not self._sizes[group]:
             del self._sizes[group]
 
-    def _all(self) -> Iterator[_Turns]:
-        return chain(self._free, chain.from_iterable(self._held.values()))
+    def _place(self, key: Key, keys: _Turns) -> None:
+        keys.put(key)
+        self._places[key] = keys
 
     def _take(self, priority: int) -> Key | None:
         free = self._free[priority]
+        if self._grouping is None:
+            return self._run(free.take(), "") if free else None
         while free and self._is_full(group := self._group_of(free.first())):
             self._hold(group, priority, free.take())
         group = self._held_group(priority)
@@ -130,6 +133,7 @@ class ReadyKeys:
         return self._run(self._release(group, priority), group) if group else None
 
     def _run(self, key: Key, group: str) -> Key:
+        del self._places[key]
         self._running[key] = group
         self._sizes[group] += 1
         return key
@@ -137,7 +141,7 @@ class ReadyKeys:
     def _hold(self, group: str, priority: int, key: Key) -> None:
         if group not in self._held:
             self._held[group] = tuple(_Turns() for _ in range(self._priorities))
-        self._held[group][priority].put(key)
+        self._place(key, self._held[group][priority])
 
     def _held_group(self, priority: int) -> str:
         """Return the group that runs the fewest of those that held a key back and may run one now, empty for none."""

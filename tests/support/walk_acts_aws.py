@@ -99,7 +99,8 @@ async def _reboot(walker: Walker, dice: random.Random) -> str:
 
 async def _password_by_sql(walker: Walker, dice: random.Random) -> str:
     _to_rotate(walker, dice)
-    statement = f"ALTER ROLE CURRENT_USER PASSWORD '{secrets.token_hex(12)}'"
+    # Of two logins each acts as the owner role unless it says otherwise.
+    statement = f"SET ROLE NONE; ALTER ROLE CURRENT_USER PASSWORD '{secrets.token_hex(12)}'"
     try:
         async with await walker.world.system.login(walker.namespace, walker.name) as connection:
             await connection.execute(statement.encode())
@@ -143,7 +144,9 @@ ACTS_AWS = (
     Act("reboot", _reboot),
 )
 
-# Of one login the former password ends with the next one's beginning. Nobody gets in until the next one is published,
-# and while RDS or the provider is away nobody publishes it: Ready stays True for as long (seen for 24 to 32 s).
-OPEN_ACTS_AWS = (ROTATE,)
-"""What claims say wrongly today; walked with FAIRLEAD_WALK_OPEN=1."""
+ACTS_AWS_TWO_LOGINS = (*ACTS_AWS, ROTATE)
+"""What may happen to a claim whose application has two logins.
+
+Of one login the former password ends with the next one's beginning. Nobody gets in until the next one is published, and
+while RDS or the provider is away nobody publishes it: Ready stays True for as long (seen for 24 to 32 s).
+"""

@@ -27,6 +27,8 @@ _RETENTION = 7
 # instance status").
 _AT_REST = ("available", "storage-optimization")
 _FAULT_LOOKS = 4
+LOGIN_CHECKS = {"Administrator": "Auto", "Alternating": "Required"}
+"""How a new password is proven, by what applications log in as."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +74,12 @@ class AwsWorld(World):
 
     async def launch_provider(self, *flags: str) -> Program:
         return await self.aws.start_provider(*flags, *_QUICK)
+
+    async def make_logins(self, logins: str) -> None:
+        """Choose what applications log in as: `Administrator`, which RDS makes, or `Alternating`, two made by SQL."""
+        await self.system.edit(
+            AWS_CONFIG, "", "default", {"spec": {"loginCheck": LOGIN_CHECKS[logins], "logins": logins}}
+        )
 
     async def look(self) -> AwsCloud:
         try:

@@ -2,8 +2,7 @@
 
 FAIRLEAD_WALKS and FAIRLEAD_WALKS_AWS are their numbers, FAIRLEAD_WALK_CLAIMS how many go side by side,
 FAIRLEAD_WALK_ROUNDS the acts of each, FAIRLEAD_WALK_SEED the seed of the first batch, FAIRLEAD_WALK_ONLY the number of
-the one walk to make of it (the digits of the claim's name). FAIRLEAD_WALK_OPEN=1 adds the acts of which claims say
-something wrong today.
+the one walk to make of it (the digits of the claim's name).
 """
 
 from __future__ import annotations

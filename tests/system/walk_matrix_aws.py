@@ -13,7 +13,7 @@ import pytest_asyncio
 
 from tests.support.aws import Aws
 from tests.support.walk import walk_batch
-from tests.support.walk_acts_aws import ACTS_AWS, ANY_EDIT_WITHDRAWN_AWS, OPEN_ACTS_AWS
+from tests.support.walk_acts_aws import ACTS_AWS, ACTS_AWS_TWO_LOGINS, ANY_EDIT_WITHDRAWN_AWS
 from tests.support.walk_aws import EVENTS_AWS, AwsWorld, aws_world
 from tests.support.walk_events import NOTHING
 from tests.support.walk_settings import proven, seeds, setting, settings_of, size
@@ -33,8 +33,10 @@ async def world(aws: Aws) -> AsyncIterator[AwsWorld]:
 
 @pytest.mark.parametrize("seed", seeds("WALKS_AWS", 30, _SIZE))
 async def test_what_a_claim_on_aws_says_is_true_all_along_its_walk(world: AwsWorld, seed: int) -> None:
+    """Walk claims of one login by odd seeds, of two logins by even ones."""
     await world.start()
-    acts = (*ACTS_AWS, *(OPEN_ACTS_AWS if setting("WALK_OPEN", 0) else ()))
+    await world.make_logins("Administrator" if seed % 2 else "Alternating")
+    acts = ACTS_AWS if seed % 2 else ACTS_AWS_TWO_LOGINS
     report = await walk_batch(world, seed, _SIZE, acts=acts, events=EVENTS_AWS, say=print)
     proven(report, _FILE, "its_walk", settings_of(report, "WALKS_AWS", _SIZE))
 
@@ -42,6 +44,7 @@ async def test_what_a_claim_on_aws_says_is_true_all_along_its_walk(world: AwsWor
 @pytest.mark.parametrize("seed", [1_000])
 async def test_any_edit_on_aws_is_taken_back_by_typing_the_former_text(world: AwsWorld, seed: int) -> None:
     await world.start()
+    await world.make_logins("Alternating")
     many = replace(_SIZE, claims=setting("WALK_EDITS", 200) // _EDITS_OF_EACH, rounds=_EDITS_OF_EACH)
     report = await walk_batch(world, seed, many, acts=(ANY_EDIT_WITHDRAWN_AWS,), events=(NOTHING,), say=print)
     proven(report, _FILE, f"former_text and {seed}")
