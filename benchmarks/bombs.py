@@ -23,8 +23,8 @@ import uvloop
 from benchmarks import loop_stall
 from benchmarks.plane import on_a_plane
 from benchmarks.report import Figure, told
-from composer.problems import CompositionError
-from composer.workshop import Workshop
+from composer.render.errors import CompositionError
+from composer.workers.pool import Workshop
 from runtime.errors import Transient
 from runtime.serve import freeze_imports
 from tests.composer.bombs import BOMBS, request_of

@@ -25,7 +25,7 @@ from benchmarks.plane import on_a_plane
 from benchmarks.report import Figure, told
 from devcloud.aws.platform import ACCESS_KEY, REGION
 from providers.aws.names import tags_of
-from providers.identity import owner_of
+from providers.external.ownership import owner_of
 from runtime.objects import uid_of
 from tests.support.api import JsonObject
 from tests.support.audit import WRITES, Match

@@ -10,7 +10,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from composer.workshop import Workshop, WorkshopError
+from composer.workers.pool import Workshop, WorkshopError
 
 if TYPE_CHECKING:
     from runtime.controller import Controller

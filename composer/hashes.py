@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from composer.schema import Schema, project
+from composer.render.schema import Schema, project
 from runtime.objects import Object
 
 _META_SCHEMA: Schema = {

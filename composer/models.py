@@ -15,7 +15,7 @@ Size = Literal["small", "medium", "large", "xlarge"]
 Day = Literal["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
 RolloutPhase = Literal["Progressing", "Soaking", "Finished", "Halted", "Reverted", "Superseded"]
 Expressions = dict[str, Any]
-"""A tree whose texts may hold expressions; checked by `composer.template`."""
+"""A tree whose texts may hold expressions; checked by `composer.render.template`."""
 
 
 class _Frozen(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -121,7 +121,7 @@ class CompositionRevisionSpec(_Frozen, frozen=True):
 class CompositionChoice(_Frozen, frozen=True):
     """The Composition and the revision in use; the rest where revisions go by waves: how the claim came to it.
 
-    `input`: what was asked for then, as `composer.members.input_of` says.
+    `input`: what was asked for then, as `composer.composition.rollout_claims.input_of` says.
     """
 
     name: str = ""

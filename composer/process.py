@@ -10,16 +10,16 @@ from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
 from composer import names
-from composer.act import Actor
-from composer.claims import ClaimReconciler, Tools
-from composer.compositions import Checker, CompositionReconciler
-from composer.demand import Demand, Served, used_kinds
-from composer.gather import Cluster, Gatherer
-from composer.kinds import KindFacts
-from composer.library import Library, claims_index
-from composer.news import defines, is_unanswered, moves, steers
-from composer.prepare import Preparer, Renderer
-from composer.secrets import Publisher
+from composer.claim.act import Actor
+from composer.claim.compose import Preparer, Renderer
+from composer.claim.gather import Cluster, Gatherer
+from composer.claim.reconciler import ClaimReconciler, Tools
+from composer.composition.reconciler import Checker, CompositionReconciler
+from composer.composition.store import Library, claims_index
+from composer.connection.publisher import Publisher
+from composer.kind_reconciler import Demand, Served, used_kinds
+from composer.kinds.catalog import KindFacts
+from composer.predicates import defines, is_unanswered, moves, steers
 from runtime.cache import Informer
 from runtime.changes import Change
 from runtime.controller import Controller, ControllerSettings, Source, is_intent

@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
+from devcloud.controlplane.kubectl import Kubectl
 from devcloud.errors import DevcloudError
-from devcloud.kubectl import Kubectl
 
 SYSTEM_NAMESPACE = "fairlead-system"
 INSTALLATION = "fairlead-installation"

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from devcloud import daemons
+from devcloud.controlplane.plane import Plane
 from devcloud.daemons import Command, Lifetime
 from devcloud.errors import DevcloudError
-from devcloud.plane import Plane
 
 _HOST = "127.0.0.1"
 _TOKEN_LIFETIME_S = 365 * 86_400  # nobody renews the token of a platform that stays up

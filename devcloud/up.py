@@ -12,19 +12,19 @@ from pathlib import Path
 
 import msgspec
 
-from devcloud import addresses, clouds, controlplane, install, plane, programs
+from devcloud import addresses, clouds, controlplane, install, programs
 from devcloud.addresses import Lease
 from devcloud.clouds import Cloud, Standing
-from devcloud.controlplane import Programs
+from devcloud.controlplane import Programs, plane
+from devcloud.controlplane.kubectl import Kubectl
+from devcloud.controlplane.plane import Plane
 from devcloud.daemons import Lifetime
 from devcloud.errors import DevcloudError
 from devcloud.install import Assets
-from devcloud.kubectl import Kubectl
 from devcloud.locks import Progress, exclusive
 from devcloud.onprem import OnPremServer
 from devcloud.onprem.platform import server_in
 from devcloud.paths import private_folder, remove_tree, state_home, write_private
-from devcloud.plane import Plane
 from devcloud.programs import COMPOSER, Program
 
 _FIRST_CLOUD = "onprem"

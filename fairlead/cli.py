@@ -15,8 +15,8 @@ from typing import Annotated, Literal
 from cyclopts import App, CycloptsError, Parameter
 
 from fairlead.exits import CommandError, Exit
+from fairlead.kube_options import USUAL, Server
 from fairlead.printing import to_errors, to_output
-from fairlead.server import USUAL, Server
 
 _EXITS = """Exit codes: 0 done or no change; 1 the tool failed; 2 invalid input or template; 3 differences or drift;
 4 the plan destroys or replaces; 5 not ready yet; 6 stalled: only a person's change helps; 7 refused for safety;
@@ -303,8 +303,8 @@ def plan(
 
     from fairlead import plan as planning_run
     from fairlead.exits import worst
-    from fairlead.planning import SCHEMA_VERSION, summary
-    from fairlead.show import show_json
+    from fairlead.output import show_json
+    from fairlead.plan_diff import SCHEMA_VERSION, summary
 
     if not paths:
         raise CommandError("plan: name files or folders with what is edited", exit_code=Exit.USAGE)
@@ -366,7 +366,7 @@ def trace(
     import asyncio
 
     from fairlead import tree
-    from fairlead.show import show_json, show_tree
+    from fairlead.output import show_json, show_tree
     from fairlead.trace import trace as gather
 
     found = asyncio.run(gather(reference, namespace=namespace, server=server))

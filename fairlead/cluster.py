@@ -11,10 +11,10 @@ from typing import Any
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
-from composer.problems import near
+from composer.render.errors import near
 from devcloud.paths import platform_path
 from fairlead.exits import CommandError, Exit
-from fairlead.server import Server
+from fairlead.kube_options import Server
 from runtime.errors import ApiError, NoAnswer, NotFound
 from runtime.kube import Kube, Selection
 from runtime.objects import NAMESPACES, Key, Object, Resource, key_of, loads

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from composer import contract
-from composer.kinds import is_managed
+from composer.kinds import claim_api
+from composer.kinds.catalog import is_managed
 from fairlead.exits import CommandError, Exit
 from fairlead.yaml_files import Document, documents_in, invalid
 
@@ -72,7 +72,7 @@ def _faults(document: Document) -> Iterator[str]:
     for index, version in enumerate(spec["versions"]):
         if not version.get("served"):
             continue
-        gaps = contract.gaps(str(spec.get("scope")), version)
+        gaps = claim_api.gaps(str(spec.get("scope")), version)
         if gaps:
             yield f"{document.place(f'spec.versions[{index}]')}: {_name(document, version)} lacks {', '.join(gaps)}"
 
@@ -90,6 +90,6 @@ def _name(document: Document, version: dict[str, Any]) -> str:
 
 
 def _remarks(name: str, version: dict[str, Any]) -> Iterator[str]:
-    absent = contract.absent_options(version)
+    absent = claim_api.absent_options(version)
     if absent:
         yield f"{name} goes without {', '.join(absent)}"

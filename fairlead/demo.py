@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 
 from fairlead import platform
+from fairlead.demo_stage import NAMESPACE, Stage
 from fairlead.exits import CommandError, Exit
-from fairlead.stage import NAMESPACE, Stage
 from runtime.conditions import current, find, is_true
 from runtime.objects import Object, labels_of, loads, uid_of
 

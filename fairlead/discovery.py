@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from composer.problems import near
+from composer.render.errors import near
 from fairlead.exits import CommandError
 from runtime.errors import ApiError, NotFound
 from runtime.kube import Kube, Selection

@@ -10,7 +10,7 @@ import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from composer.problems import near
+from composer.render.errors import near
 from fairlead.exits import CommandError, Exit
 from fairlead.moves import next_move
 

@@ -13,22 +13,22 @@ from pathlib import Path
 from typing import Any
 
 from composer import inventory
-from composer.check import CheckRequest, check
-from composer.choose import Candidate, Revision, candidates, revisions
-from composer.decide import decide
-from composer.kinds import Catalog, catalog
+from composer.claim.compose import Prepared, Preparer
+from composer.claim.decide import decide
+from composer.claim.renames import reused_names
+from composer.claim.selection import Candidate, Revision, candidates, revisions
+from composer.claim.snapshot import Known, View
+from composer.kinds.catalog import Catalog, catalog
 from composer.models import RolloutStatus
-from composer.moves import reused_names
-from composer.prepare import Prepared, Preparer
-from composer.render import Rendered, Request, render
-from composer.view import Known, View
+from composer.render.render import Rendered, Request, render
+from composer.validation.validate import CheckRequest, check
 from fairlead.cluster import connected, current_namespace
 from fairlead.discovery import COMPOSITIONS, Discovery
 from fairlead.edits import Edits, edits_in
 from fairlead.exits import CommandError, Exit
-from fairlead.planning import ClaimPlan, Renders, blocked, changes_of, homeless, moved_connection
+from fairlead.kube_options import USUAL, Server
+from fairlead.plan_diff import ClaimPlan, Renders, blocked, changes_of, homeless, moved_connection
 from fairlead.rendering import NO_UID, checked_claim, located
-from fairlead.server import USUAL, Server
 from fairlead.yaml_files import Document, invalid
 from runtime.errors import Forbidden, NotFound
 from runtime.kube import Kube, Selection

@@ -31,7 +31,7 @@ from typing import IO, TextIO
 from fairlead.cluster import connected, current_namespace, existing, split_reference
 from fairlead.discovery import Discovery
 from fairlead.exits import CommandError, Exit
-from fairlead.server import USUAL, Server
+from fairlead.kube_options import USUAL, Server
 from runtime.errors import Forbidden, NotFound
 from runtime.objects import SECRETS, Key, Object
 from runtime.text import readable

@@ -9,16 +9,17 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from composer import names, schema
-from composer.compilation import convert
-from composer.kinds import HOLDS_DATA, Catalog, KindFacts, catalog, is_managed, is_silent
-from composer.limits import absences
-from composer.problems import CompositionError, Problem, near
-from composer.render import Child, Observed, Rendered, Request, render
-from composer.sampling import all_ready
+from composer import names
+from composer.kinds.catalog import HOLDS_DATA, Catalog, KindFacts, catalog, is_managed, is_silent
+from composer.render import schema
+from composer.render.compiler import convert
+from composer.render.errors import CompositionError, Problem, near
+from composer.render.render import Child, Observed, Rendered, Request, render
+from composer.render.schema_limits import absences
+from composer.validation.samples import all_ready
 from fairlead.assets import assets
+from fairlead.cel import broken
 from fairlead.exits import CommandError, Exit
-from fairlead.rules import broken
 from fairlead.selection import Selection, select
 from fairlead.yaml_files import Document, documents_in, dump, invalid, objects_in
 from runtime.objects import Object, annotations_of, dumps, labels_of, metadata

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import msgspec
 from msgspec import UnsetType
 
-from composer.choose import Candidate, admitted, candidates, choose
+from composer.claim.selection import Candidate, admitted, candidates, choose
 from composer.models import ClaimSpec
 from fairlead.exits import CommandError, Exit
 from fairlead.yaml_files import Document, invalid

@@ -14,10 +14,10 @@ from typing import Any, Literal
 import msgspec
 
 from composer import names
-from composer.kinds import Catalog
-from composer.problems import CompositionError
-from composer.render import Observed, Rendered, Request, render
-from composer.sampling import all_ready
+from composer.kinds.catalog import Catalog
+from composer.render.errors import CompositionError
+from composer.render.render import Observed, Rendered, Request, render
+from composer.validation.samples import all_ready
 from fairlead.exits import CommandError, Exit
 from fairlead.rendering import NO_UID, Beside, check_children, checked_claim, compositions_in, kinds_in, yaml_of
 from fairlead.yaml_files import Document, documents_in, invalid

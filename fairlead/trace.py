@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from fairlead.cluster import connected, current_namespace, existing, split_reference
 from fairlead.discovery import Discovery
-from fairlead.server import USUAL, Server
+from fairlead.kube_options import USUAL, Server
 from fairlead.tree import Node, tree_of
 from runtime.errors import Forbidden, NotFound
 from runtime.kube import Kube

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from composer.check import CheckRequest, check, remarks
-from composer.kinds import Catalog
-from composer.limits import excesses
-from composer.schema import step
+from composer.kinds.catalog import Catalog
+from composer.render.schema import step
+from composer.render.schema_limits import excesses
+from composer.validation.validate import CheckRequest, check, remarks
 from fairlead.exits import CommandError, Exit
 from fairlead.rendering import (
     NO_UID,

@@ -9,7 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from providers.cloud import Provider
+from providers.external.client import Provider
 from providers.process import Times, build_for
 from runtime.lease import LeaseSettings
 from runtime.serve import ProcessSettings, main

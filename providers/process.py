@@ -10,20 +10,20 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
-from providers import credentials
-from providers.accounts import Accounts
-from providers.bounds import BY_CONFIG, Limiter, config_of
-from providers.cloud import Provider
-from providers.configs import Beside, ConfigReconciler
-from providers.drift import BY_DRIFT, drifting, watch_age
-from providers.effects import Effects
-from providers.gather import Gatherer
-from providers.probe import Prober
-from providers.reconcile import Around, Reconciler
-from providers.references import referred
+from providers.accounts.connections import Accounts
+from providers.accounts.limits import BY_CONFIG, Limiter, config_of
+from providers.accounts.lister import Sweeper
+from providers.accounts.probe import Prober
+from providers.accounts.reconciler import Beside, ConfigReconciler
+from providers.credentials import secrets
+from providers.external.client import Provider
+from providers.managed.act import Effects
+from providers.managed.drift_metrics import BY_DRIFT, drifting, watch_age
+from providers.managed.gather import Gatherer
+from providers.managed.reconciler import Around, Reconciler
+from providers.managed.references import referred
+from providers.managed.writes import Writing
 from providers.settings import Settings
-from providers.sweep import Sweeper
-from providers.writing import Writing
 from runtime.cache import Informer
 from runtime.changes import Change
 from runtime.controller import Controller, ControllerSettings, Source
@@ -75,7 +75,7 @@ async def _settings(context: ProcessContext, provider: Provider[Any, Any], times
         process=context.identity,
         namespace=namespace,
         manager=manager,
-        hash_key=await credentials.hash_key(context.kube, namespace, manager=manager),
+        hash_key=await secrets.hash_key(context.kube, namespace, manager=manager),
         takeover=takeover,
         grace=times.grace,
         call_budget=times.call_budget,

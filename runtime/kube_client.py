@@ -18,13 +18,13 @@ import msgspec
 from yarl import URL
 
 from runtime import fence, metrics
+from runtime.connectivity import Reach
 from runtime.errors import ApiError, Invalid, NoAnswer, WriteConflict
 from runtime.kube import Page, Selection, WatchEvent
 from runtime.kube_errors import from_answer, without_values
 from runtime.kube_session import SessionSource
 from runtime.objects import Key, Object, Resource, deleting, dumps, key_of, loads
 from runtime.preconditions import is_bound, is_tested
-from runtime.reach import Reach
 from runtime.writes import WRITES
 
 DEFAULT_REQUEST_TIMEOUT: Final = timedelta(seconds=10)

@@ -26,7 +26,6 @@ from runtime import fence, logs
 from runtime.cache import Cache
 from runtime.checks import checks_of
 from runtime.controller import Controller
-from runtime.crew import Crew
 from runtime.elector import Elector, ElectorHooks
 from runtime.errors import ApiError, NoAnswer
 from runtime.events import EventRecorder
@@ -35,6 +34,7 @@ from runtime.kube import Kube
 from runtime.kube_client import KubeClient
 from runtime.leadership import Leadership
 from runtime.lease import LeaseSettings
+from runtime.manager import Crew
 from runtime.objects import Key
 
 _log = structlog.get_logger("runtime.serve")

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from devcloud.aws.wire import Tree
+from devcloud.aws.api.wire import Tree
 
 _KEPT = 200_000
 _SECRET = frozenset({"MasterUserPassword", "WebIdentityToken", "TdeCredentialPassword"})

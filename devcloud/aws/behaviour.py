@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from devcloud.aws.master_password import MIDDLE_S, RESET_S
+from devcloud.aws.lifecycle.master_password import MIDDLE_S, RESET_S
 
 
 class Quotas(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

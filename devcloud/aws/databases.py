@@ -16,15 +16,16 @@ from pathlib import Path
 import msgspec
 from psycopg import sql
 
-from devcloud import addresses, pgcopies, postgres
-from devcloud.aws.dataplane import Address, Database
+from devcloud import addresses
+from devcloud.aws.lifecycle.dataplane import Address, Database
 from devcloud.certificates import authority_in
-from devcloud.door import Caller
 from devcloud.errors import DevcloudError
-from devcloud.instance import Flavour, Instance, Record, Site
 from devcloud.paths import private_folder, remove_tree, write_private
-from devcloud.pgprograms import Major
-from devcloud.scram import scram_verifier
+from devcloud.postgres import copies, server
+from devcloud.postgres.authenticator import Caller
+from devcloud.postgres.instance import Flavour, Instance, Record, Site
+from devcloud.postgres.programs import Major
+from devcloud.postgres.scram import scram_verifier
 
 _FIRST = 257  # of the addresses of a /16; those before are other parts of the platform
 _LAST = 65_000
@@ -61,7 +62,7 @@ class Options:
 
 
 class Databases:
-    """The databases of one simulator: a `devcloud.aws.dataplane.DataPlane`."""
+    """The databases of one simulator: a `devcloud.aws.lifecycle.dataplane.DataPlane`."""
 
     def __init__(self, options: Options) -> None:
         self._options = options
@@ -98,7 +99,7 @@ class Databases:
                 raise DevcloudError(f"snapshot {snapshot} has no data here: take it again")
             record = _adopted(self._new(database), source)
             if source.is_born:
-                await pgcopies.copy(kept, self._home(database.resource_id))
+                await copies.copy(kept, self._home(database.resource_id))
         return await self._opened(database, record)
 
     async def cloned(self, database: Database, source_resource_id: str) -> Address:
@@ -138,7 +139,7 @@ class Databases:
         folder = self._snapshot(snapshot)
         if _read(folder / "record.json") is not None:
             return
-        postgres.erase(folder)
+        server.erase(folder)
         record = await self._instance(resource_id).copy_to(private_folder(folder))
         write_private(folder / "record.json", msgspec.json.encode(record))
 
@@ -150,14 +151,14 @@ class Databases:
             raise DevcloudError(f"snapshot {source} has no data here: take it again")
         if _read(folder / "record.json") is not None:
             return
-        postgres.erase(folder)
+        server.erase(folder)
         if record.is_born:
-            await pgcopies.copy(kept, folder)
+            await copies.copy(kept, folder)
         write_private(private_folder(folder) / "record.json", msgspec.json.encode(record))
 
     async def snapshot_dropped(self, snapshot: str) -> None:
         """See `DataPlane`."""
-        await asyncio.to_thread(postgres.erase, self._snapshot(snapshot))
+        await asyncio.to_thread(server.erase, self._snapshot(snapshot))
 
     async def deleted(self, resource_id: str) -> None:
         """See `DataPlane`."""
@@ -221,7 +222,7 @@ class Databases:
         if record is None:
             raise DevcloudError(f"instance {resource_id} has no database: it was not created here, or is deleted")
         folder = self._home(resource_id)
-        return Instance(self._site, folder, record, major=postgres.major_of(folder) or _NEWEST)
+        return Instance(self._site, folder, record, major=server.major_of(folder) or _NEWEST)
 
     def _home(self, resource_id: str) -> Path:
         return self._folder / "instances" / resource_id
@@ -254,9 +255,9 @@ def discard(folder: Path) -> None:
     """Delete all that ended databases left, where data lie outside the folder too."""
     for kind in ("instances", "snapshots"):
         for one in (folder / kind).glob("*"):
-            postgres.discard(one)
+            server.discard(one)
     for blueprint in folder.glob("blueprint-*"):
-        postgres.discard(blueprint)
+        server.discard(blueprint)
     remove_tree(folder)
 
 

@@ -12,34 +12,34 @@ from urllib.parse import parse_qsl
 import msgspec
 from botocore.model import OperationModel
 
-from devcloud.aws import (
+from devcloud.aws.api import (
     instances,
     listings,
     modifications,
-    offers,
+    offerings,
     other_resources,
     parameter_groups,
     restores,
-    signatures,
     snapshots,
     sts,
     subnet_groups,
     tagging,
     wire,
 )
+from devcloud.aws.api.calls import Action, Call
+from devcloud.aws.api.refusals import Refusal
+from devcloud.aws.api.wire import Tree
 from devcloud.aws.audit import Audit, Entry, identifier_of, mutates, without_secrets
 from devcloud.aws.behaviour import Behaviour
-from devcloud.aws.calls import Action, Call
-from devcloud.aws.clock import Clock
 from devcloud.aws.faults import Faults, Limiter
-from devcloud.aws.permissions import asks
-from devcloud.aws.policies import refuse_denied
-from devcloud.aws.principals import Key, Principals
-from devcloud.aws.refusals import Refusal
-from devcloud.aws.region import Region
-from devcloud.aws.signatures import Request
-from devcloud.aws.wire import Tree
-from devcloud.aws.works import Works
+from devcloud.aws.iam import signatures
+from devcloud.aws.iam.permissions import asks
+from devcloud.aws.iam.policies import refuse_denied
+from devcloud.aws.iam.principals import Key, Principals
+from devcloud.aws.iam.signatures import Request
+from devcloud.aws.lifecycle.jobs import Works
+from devcloud.aws.state.clock import Clock
+from devcloud.aws.state.region import Region
 
 ACTIONS: dict[str, Action] = {
     **instances.ACTIONS,
@@ -50,7 +50,7 @@ ACTIONS: dict[str, Action] = {
     **subnet_groups.ACTIONS,
     **parameter_groups.ACTIONS,
     **tagging.ACTIONS,
-    **offers.ACTIONS,
+    **offerings.ACTIONS,
     **other_resources.ACTIONS,
 }
 _RDS_NAMESPACE = "http://rds.amazonaws.com/doc/2014-10-31/"

@@ -11,16 +11,17 @@ import signal
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from devcloud import addresses, daemons, postgres
+from devcloud import addresses, daemons
 from devcloud.addresses import Lease
 from devcloud.certificates import Subject, authority_in
 from devcloud.daemons import Command, Daemon, Lifetime
 from devcloud.errors import DevcloudError
-from devcloud.front import PORT
 from devcloud.paths import private_folder, remove_tree, write_private
-from devcloud.pgprograms import Major
-from devcloud.postgres import LogStatement, Server
-from devcloud.scram import scram_verifier
+from devcloud.postgres import server as postgres
+from devcloud.postgres.programs import Major
+from devcloud.postgres.scram import scram_verifier
+from devcloud.postgres.server import LogStatement, Server
+from devcloud.postgres.tls_proxy import PORT
 
 ADMIN_LOGIN = "fairlead_admin"
 ADMIN_DATABASE = "fairlead"
@@ -165,7 +166,7 @@ def _launch_front(folder: Path, host: str, server: Server, lifetime: Lifetime, l
     # Only this start's words say when it listens; those of a process that died are kept beside them.
     daemons.set_aside(log)
     arguments = daemons.python(
-        *("-m", "devcloud.front", f"--host={host}", f"--socket={server.socket}"),
+        *("-m", "devcloud.postgres.tls_proxy", f"--host={host}", f"--socket={server.socket}"),
         *(f"--certificate={folder / 'front.crt'}", f"--key={folder / 'front.key'}"),
     )
     # The front inherits the lease: the addresses stay ours for as long as it listens.

@@ -9,7 +9,7 @@ from devcloud.addresses import Lease, address_in
 from devcloud.clouds import Cloud, Standing
 from devcloud.daemons import Lifetime
 from devcloud.onprem import OnPremServer, Options
-from devcloud.pgprograms import Major
+from devcloud.postgres.programs import Major
 from devcloud.programs import Program
 
 _MAJOR: Major = 16

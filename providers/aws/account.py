@@ -31,7 +31,7 @@ from botocore.utils import parse_timestamp
 from providers.aws.config import ProviderConfigSpec
 from providers.aws.credentials import AGENT_HOSTS, Source, assumed, first, only, source_of
 from providers.aws.errors import failure_of
-from providers.cloud import Fence
+from providers.external.client import Fence
 from runtime.errors import Blocked, Terminal, Transient
 
 # As many as a kind has workers (runtime.controller): a look that hangs for its time-out holds up no other one.

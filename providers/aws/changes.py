@@ -14,7 +14,7 @@ from providers.aws import states
 from providers.aws.facts import Facts, major_of, version_covers
 from providers.aws.models import RDSInstanceParameters
 from providers.aws.roles import is_of_roles
-from providers.managed import Change, Class, Observed, Queue, Value
+from providers.external.observation import Change, Class, Observed, Queue, Value
 
 Seen = Observed[RDSInstanceParameters]
 
@@ -132,8 +132,8 @@ def _holds(change: Change, waiting: Value) -> bool:
 def request(spec: RDSInstanceParameters, seen: Seen, changes: Iterable[Change]) -> dict[str, Any] | None:
     """Return the parameters of the one ModifyDBInstance that the changes take; None when they are of tags alone.
 
-    What empties the queue and what is handed to it never go together (providers.converge); if they did, what only waits
-    for the window would be left for the next pass, not made along with the rest.
+    What empties the queue and what is handed to it never go together (providers.managed.decide_update); if they did,
+    what only waits for the window would be left for the next pass, not made along with the rest.
     """
     fields = [change for change in changes if not _is_of_a_tag(change) and not is_of_logins(change)]
     flushes = any(change.queue in {Queue.OPEN, Queue.WAITING} and not change.deferred for change in fields)

@@ -15,13 +15,13 @@ from providers.aws.config import ProviderConfigSpec, endpoint_of, secrets_of
 from providers.aws.errors import AlreadyThere, NotThere
 from providers.aws.names import hash_in, name_of, owner_from, owner_tags, tags_of
 from providers.aws.tags import TAGS, Tagged
-from providers.cloud import Cloud, Credential, Endpoint, Fence, Provider, Sweep, Target
-from providers.envelope import Envelope
-from providers.identity import Owner
-from providers.managed import Absent, Change, Found, Observed, Phase, Present, SpecT, digest
-from providers.passwords import Login
-from providers.plan import Policy
-from providers.reading import Operation
+from providers.credentials.passwords import Login
+from providers.external.client import Cloud, Credential, Endpoint, Fence, Provider, Sweep, Target
+from providers.external.observation import Absent, Change, Found, Observed, Phase, Present, SpecT, digest
+from providers.external.ownership import Owner
+from providers.external.spec import Envelope
+from providers.managed.plan import Policy
+from providers.managed.record import Operation
 from runtime.errors import Transient
 from runtime.objects import Object, Resource
 
@@ -30,7 +30,7 @@ Answer = Mapping[str, Any]
 
 
 class Dataless(Generic[SpecT]):
-    """providers.cloud.Cloud for a kind of group in one account and region; its incarnation is its ARN.
+    """providers.external.client.Cloud for a kind of group in one account and region; its incarnation is its ARN.
 
     A kind says what people call it (`noun`), RDS's word for it as its answers write it (`word`) and as the SDK's client
     does (`call`), how an answer reads as the spec (`_projected`), and what is changed in it (`update`).

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from providers.aws.roles import Roles
-from providers.managed import Value
+from providers.external.observation import Value
 
 
 @dataclass(frozen=True, slots=True)

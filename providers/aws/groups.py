@@ -6,8 +6,8 @@ from typing import Annotated
 
 import msgspec
 
-from providers.envelope import Envelope
-from providers.managed import Compare, compared
+from providers.external.observation import Compare, compared
+from providers.external.spec import Envelope
 
 DESCRIPTION = "made by Fairlead"
 """RDS wants a description of every group; this one stands for none."""

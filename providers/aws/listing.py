@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from providers.aws.names import decoded_tags, owner_from
-from providers.identity import Owner
+from providers.external.ownership import Owner
 
 Answer = Mapping[str, Any]
 _VOLATILE = frozenset({"LatestRestorableTime", "TagList", "ResponseMetadata"})

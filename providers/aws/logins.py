@@ -12,10 +12,10 @@ from providers.aws.models import RDSInstanceParameters
 from providers.aws.roles import is_of_roles, names_of
 from providers.aws.sql import AdministratorRefused
 from providers.aws.translate import wanted_roles
-from providers.cloud import Credential, Fence, Target
-from providers.login import Server
-from providers.managed import Change, Observed
-from providers.sql_session import Session, Unreached
+from providers.external.client import Credential, Fence, Target
+from providers.external.login import Server
+from providers.external.observation import Change, Observed
+from providers.external.sql_session import Session, Unreached
 from runtime.errors import Blocked, Failure, Transient
 
 Seen = Observed[RDSInstanceParameters]

@@ -9,8 +9,8 @@ from typing import Annotated, Literal, TypeAlias
 
 import msgspec
 
-from providers.envelope import DatabaseEnvelope
-from providers.managed import Compare, compared
+from providers.external.observation import Compare, compared
+from providers.external.spec import DatabaseEnvelope
 
 BIRTH_ONLY = compared(Compare.BIRTH_ONLY)
 NEVER = compared(Compare.NEVER)

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
-from providers.identity import Identity, Owner
+from providers.external.ownership import Identity, Owner
 
 Tag: TypeAlias = dict[str, str]
 

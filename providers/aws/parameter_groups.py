@@ -10,9 +10,9 @@ from providers.aws.dataless import Answer, Dataless, kind_of
 from providers.aws.groups import DBParameterGroupParameters, DBParameterGroupSpec
 from providers.aws.names import peoples_tags
 from providers.aws.parameters import as_rds_writes
-from providers.cloud import Credential, Fence, Target
-from providers.managed import Change, Observed
-from providers.reading import Operation
+from providers.external.client import Credential, Fence, Target
+from providers.external.observation import Change, Observed
+from providers.managed.record import Operation
 from runtime.objects import Object
 
 VERSION = 1
@@ -26,7 +26,7 @@ Parameters = DBParameterGroupParameters
 
 
 class ParameterGroups(Dataless[Parameters]):
-    """providers.cloud.Cloud for the parameter groups of one account and region."""
+    """providers.external.client.Cloud for the parameter groups of one account and region."""
 
     noun = "parameter group"
     word = "DBParameterGroup"

@@ -16,13 +16,13 @@ from providers.aws.listing import Listed
 from providers.aws.models import RDSInstanceParameters
 from providers.aws.names import decoded_tags, owner_from
 from providers.aws.tags import Tagged
-from providers.cloud import Credential, Endpoint, Fence, Sweep, Target
-from providers.identity import Owner
-from providers.login import Server, try_login
-from providers.managed import Absent, Change, Found, Observed, Present
-from providers.passwords import Login
-from providers.plan import Policy
-from providers.reading import Operation
+from providers.credentials.passwords import Login
+from providers.external.client import Credential, Endpoint, Fence, Sweep, Target
+from providers.external.login import Server, try_login
+from providers.external.observation import Absent, Change, Found, Observed, Present
+from providers.external.ownership import Owner
+from providers.managed.plan import Policy
+from providers.managed.record import Operation
 from runtime.errors import Blocked, Conflict, Transient
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ _SNAPSHOT_FAILED = frozenset({"failed", "incompatible-restore"})
 
 
 class RdsInstances:
-    """Implements providers.cloud.Cloud for instances."""
+    """Implements providers.external.client.Cloud for instances."""
 
     def __init__(self, account: AwsAccount) -> None:
         self._account = account

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import msgspec
 
-from providers.managed import Change
-from providers.sql_text import literal, quoted
+from providers.external.observation import Change
+from providers.external.sql_text import literal, quoted
 
 OLDEST_MAJOR = 16
 PRIVILEGES = ("CONNECT", "CREATE", "TEMPORARY")

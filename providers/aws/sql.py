@@ -11,11 +11,11 @@ import psycopg
 
 from providers.aws import roles
 from providers.aws.roles import Roles, Wanted
-from providers.cloud import Credential, Fence
-from providers.login import Server
-from providers.scram import verifier
-from providers.sql_errors import failure_of
-from providers.sql_session import Account, Session, as_file, open_session
+from providers.external.client import Credential, Fence
+from providers.external.login import Server
+from providers.external.scram import verifier
+from providers.external.sql_errors import failure_of
+from providers.external.sql_session import Account, Session, as_file, open_session
 from runtime.errors import Terminal
 
 _SALT_BYTES = 16

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from datetime import datetime, timedelta
 
-from providers.managed import Phase
+from providers.external.observation import Phase
 
 _READY = frozenset({
     "available", "storage-optimization", "storage-initialization", "storage-full", "incompatible-parameters",

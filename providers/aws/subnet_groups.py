@@ -5,9 +5,9 @@ from __future__ import annotations
 from providers.aws.dataless import Answer, Dataless, kind_of
 from providers.aws.groups import DBSubnetGroupParameters, DBSubnetGroupSpec
 from providers.aws.names import peoples_tags
-from providers.cloud import Credential, Fence, Target
-from providers.managed import Change, Observed
-from providers.reading import Operation
+from providers.external.client import Credential, Fence, Target
+from providers.external.observation import Change, Observed
+from providers.managed.record import Operation
 from runtime.objects import Object
 
 VERSION = 1
@@ -17,7 +17,7 @@ Parameters = DBSubnetGroupParameters
 
 
 class SubnetGroups(Dataless[Parameters]):
-    """providers.cloud.Cloud for the subnet groups of one account and region."""
+    """providers.external.client.Cloud for the subnet groups of one account and region."""
 
     noun = "subnet group"
     word = "DBSubnetGroup"

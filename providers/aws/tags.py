@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 
 from providers.aws.account import AwsAccount
 from providers.aws.names import RELEASED, decoded_tags, encoded_tags, owner_tags
-from providers.cloud import Fence
-from providers.identity import Owner
-from providers.managed import Change
+from providers.external.client import Fence
+from providers.external.observation import Change
+from providers.external.ownership import Owner
 from runtime.errors import Transient
 
 TAGS = "tags"

@@ -11,8 +11,8 @@ from providers.aws import birth, roles, states
 from providers.aws.facts import Facts, major_of, satisfies, version_covers
 from providers.aws.models import RDSInstanceParameters
 from providers.aws.names import owner_from, tags_of
-from providers.cloud import Target
-from providers.managed import Change, Class, Observed, Queue, Value
+from providers.external.client import Target
+from providers.external.observation import Change, Class, Observed, Queue, Value
 from runtime.objects import Object
 
 VERSION = 1

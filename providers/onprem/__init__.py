@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from providers.cloud import Provider, Rate
+from providers.external.client import Provider, Rate
+from providers.managed.plan import Policy
 from providers.onprem.client import OnPremCloud, connect
 from providers.onprem.models import PostgresDatabaseParameters, PostgresDatabaseSpec, ProviderConfigSpec
 from providers.onprem.names import hash_in, names_of
 from providers.onprem.translate import VERSION, guarded, login_versions, target_names
-from providers.plan import Policy
 from runtime.objects import Resource
 
 CRD_MODELS: tuple[tuple[str, type], ...] = (

@@ -6,11 +6,11 @@ from contextlib import AbstractAsyncContextManager
 
 import psycopg
 
-from providers.cloud import Fence
-from providers.managed import Change
+from providers.external.client import Fence
+from providers.external.observation import Change
+from providers.external.sql_session import Session
+from providers.external.sql_text import quoted
 from providers.onprem.facts import PRIVILEGES, Facts, right_text
-from providers.sql_session import Session
-from providers.sql_text import quoted
 from runtime.errors import Terminal
 
 _DATABASE_OWNER = "pg_database_owner"

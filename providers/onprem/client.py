@@ -10,11 +10,16 @@ from datetime import UTC, datetime
 import msgspec
 import psycopg
 
-from providers.cloud import Credential, Endpoint, Fence, Sweep, Target
-from providers.decide import renamed_text
-from providers.identity import Owner
-from providers.login import Server
-from providers.managed import Absent, Change, Found, Observed, Present, diff
+from providers.credentials.passwords import Login
+from providers.external.client import Credential, Endpoint, Fence, Sweep, Target
+from providers.external.login import Server
+from providers.external.observation import Absent, Change, Found, Observed, Present, diff
+from providers.external.ownership import Owner
+from providers.external.scram import verifier
+from providers.external.sql_session import Account, Session, as_file
+from providers.managed.decide import renamed_text
+from providers.managed.plan import Policy
+from providers.managed.record import Operation
 from providers.onprem import catalog, removal
 from providers.onprem.administrator import admin_login
 from providers.onprem.adoption import take_ownership
@@ -37,11 +42,6 @@ from providers.onprem.statements import (
     tags_of,
 )
 from providers.onprem.translate import observed, row_of, target_names, wanted
-from providers.passwords import Login
-from providers.plan import Policy
-from providers.reading import Operation
-from providers.scram import verifier
-from providers.sql_session import Account, Session, as_file
 from runtime.errors import Blocked, Conflict, Failure, Terminal, Transient
 
 Seen = Observed[PostgresDatabaseParameters]
@@ -49,7 +49,7 @@ Where = Target[PostgresDatabaseParameters]
 
 
 class OnPremCloud:
-    """Implements providers.cloud.Cloud."""
+    """Implements providers.external.client.Cloud."""
 
     def __init__(self, config: ProviderConfigSpec, sessions: Sessions, about: About) -> None:
         self._config = config

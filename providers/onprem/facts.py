@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from providers.managed import Change
+from providers.external.observation import Change
 from providers.onprem.names import Names
 
 PRIVILEGES = ("CONNECT", "CREATE", "TEMPORARY")

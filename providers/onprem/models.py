@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from providers.envelope import DatabaseEnvelope
-from providers.managed import Compare, compared
+from providers.external.observation import Compare, compared
+from providers.external.spec import DatabaseEnvelope
 
 BirthOnly = Annotated[str, compared(Compare.BIRTH_ONLY)]
 

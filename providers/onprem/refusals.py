@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 import psycopg
 
-from providers.cloud import Fence
-from providers.managed import Change
+from providers.external.client import Fence
+from providers.external.observation import Change
+from providers.external.sql_errors import failure_of
+from providers.external.sql_session import Session
 from providers.onprem.statements import Statement, is_closing, is_opening
-from providers.sql_errors import failure_of
-from providers.sql_session import Session
 from runtime.errors import Blocked, Conflict, Failure, Terminal, Transient
 
 _MOST_TOLD = 5

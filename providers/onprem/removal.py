@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import psycopg
 
-from providers.cloud import Fence
+from providers.external.client import Fence
+from providers.external.sql_session import Session
+from providers.external.sql_text import literal, quoted
 from providers.onprem import catalog
 from providers.onprem.names import Names, retired_name
 from providers.onprem.session import Sessions
 from providers.onprem.statements import disable
-from providers.sql_session import Session
-from providers.sql_text import literal, quoted
 from runtime.errors import Blocked
 
 _LOOKS = 40

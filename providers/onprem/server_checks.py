@@ -7,9 +7,9 @@ from collections.abc import Mapping
 
 import msgspec
 
+from providers.external.sql_session import Session
 from providers.onprem import catalog
 from providers.onprem.models import ProviderConfigSpec
-from providers.sql_session import Session
 from runtime.errors import Blocked, Terminal, Transient
 
 OLDEST_SAFE_MAJOR = 16  # before, CREATEROLE may grant itself nearly everything

@@ -14,11 +14,11 @@ from dataclasses import dataclass, field
 
 import psycopg
 
-from providers.cloud import Credential
-from providers.login import try_login
-from providers.passwords import Login
-from providers.sql_errors import failure_of
-from providers.sql_session import Account, NoAnswerError, Session, Unreached, open_session
+from providers.credentials.passwords import Login
+from providers.external.client import Credential
+from providers.external.login import try_login
+from providers.external.sql_errors import failure_of
+from providers.external.sql_session import Account, NoAnswerError, Session, Unreached, open_session
 from runtime.errors import Failure, Terminal, Transient
 
 _WHO = """

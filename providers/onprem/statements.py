@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from providers.identity import Owner
-from providers.managed import Change, Value
+from providers.external.observation import Change, Value
+from providers.external.ownership import Owner
+from providers.external.sql_text import literal, quoted
 from providers.onprem.facts import PRIVILEGES, TO_SET, Revocation, Wanted
 from providers.onprem.models import PostgresDatabaseParameters
 from providers.onprem.names import Names
-from providers.sql_text import literal, quoted
 
 SETTABLE = frozenset({
     "array_nulls", "bytea_output", "constraint_exclusion", "cursor_tuple_fraction", "datestyle",

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from providers.cloud import Target
-from providers.identity import Owner
-from providers.managed import Change, Observed, Phase
+from providers.external.client import Target
+from providers.external.observation import Change, Observed, Phase
+from providers.external.ownership import Owner
 from providers.onprem.facts import (
     Database,
     Facts,

@@ -145,7 +145,7 @@ KUBERNETES = frozenset(
     }
 )
 
-# Fields and phases of the operators that composer/operators.py knows
+# Fields and phases of the operators that composer/render/operators.py knows
 OPERATORS = frozenset({"PostgresClusterStatus", "SyncFailed", "UpdateFailed"})
 
 

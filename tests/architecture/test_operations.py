@@ -102,7 +102,7 @@ def test_a_filter_by_the_page_finds_a_line_for_the_audit() -> None:
     (key, value), *_ = re.findall(r"`\"(\w+)\": \"(audit)\"`", page)
     program = (
         "import structlog; from runtime import logs; logs.configure(packages=['composer']); "
-        "structlog.get_logger('composer.act').info('audit', action='LetGo', why='x')"
+        "structlog.get_logger('composer.claim.act').info('audit', action='LetGo', why='x')"
     )
     ended = subprocess.run(
         [sys.executable, "-c", program], cwd=tree.ROOT, capture_output=True, text=True, check=True, timeout=60

@@ -8,7 +8,7 @@ import pytest
 
 from fairlead.cluster import connected, current_namespace, default_kubeconfig, split_reference
 from fairlead.exits import CommandError
-from fairlead.server import USUAL, Server
+from fairlead.kube_options import USUAL, Server
 
 CONFIG = """\
 apiVersion: v1

@@ -12,8 +12,8 @@ import pytest
 
 from devcloud.up import Environment
 from fairlead import demo
+from fairlead.demo_stage import Stage
 from fairlead.exits import CommandError, Exit
-from fairlead.stage import Stage
 from fairlead.tree import Node
 
 _MADE = {"app.kubernetes.io/managed-by": "fairlead-demo", "fairlead.dev/ephemeral": "true"}
@@ -94,7 +94,7 @@ async def test_a_step_that_is_not_seen_ends_with_the_trace_of_its_claim(
     async def nothing() -> None:
         return None
 
-    monkeypatch.setattr("fairlead.stage.trace", trace)
+    monkeypatch.setattr("fairlead.demo_stage.trace", trace)
     with pytest.raises(CommandError, match="not seen within 0 s: orders is Ready"):
         await _stage(Kubectl({})).until("orders is Ready", nothing, claim="orders", limit_s=0.0)
 
@@ -110,6 +110,6 @@ async def test_a_trace_that_cannot_be_had_does_not_hide_what_was_not_seen(monkey
     async def nothing() -> None:
         return None
 
-    monkeypatch.setattr("fairlead.stage.trace", trace)
+    monkeypatch.setattr("fairlead.demo_stage.trace", trace)
     with pytest.raises(CommandError, match=r"not seen within 0 s: orders is Ready; the logs are /logs/composer\.log"):
         await _stage(Kubectl({})).until("orders is Ready", nothing, claim="orders", limit_s=0.0)

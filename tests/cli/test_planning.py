@@ -7,12 +7,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from composer.decide import Annotate, Apply, Create, Keep, LetGo, Plan, Remove, Step
+from composer.claim.decide import Annotate, Apply, Create, Keep, LetGo, Plan, Remove, Step
 from composer.inventory import Entry
 from composer.reasons import cause
-from composer.render import Child, Rendered
+from composer.render.render import Child, Rendered
 from fairlead.exits import Exit
-from fairlead.planning import ClaimPlan, FieldChange, Renders, changes_of, summary
+from fairlead.plan_diff import ClaimPlan, FieldChange, Renders, changes_of, summary
 from tests.composer.factories import DATABASE, SETTINGS
 
 _ENTRY = Entry("settings", "v1", "ConfigMap", "orders-settings", uid="u")

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import msgspec
 import pytest
 
-from fairlead.rules import broken
+from fairlead.cel import broken
 from fairlead.yaml_files import objects_in
 
 _CRDS = Path(__file__).resolve().parents[2] / "crds"

@@ -8,11 +8,11 @@ import base64
 import msgspec
 import pytest
 
-from devcloud.plane import Plane
+from devcloud.controlplane.plane import Plane
 from fairlead.cli import run
 from fairlead.exits import CommandError
+from fairlead.kube_options import Server
 from fairlead.psql import login_of
-from fairlead.server import Server
 from fairlead.trace import trace
 from tests.support.api import Api, JsonObject
 

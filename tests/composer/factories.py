@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from composer import names
+from composer.claim.snapshot import Known, View
 from composer.inventory import Entry
-from composer.kinds import Catalog, KindFacts
-from composer.render import Child, Rendered
-from composer.view import Known, View
+from composer.kinds.catalog import Catalog, KindFacts
+from composer.render.render import Child, Rendered
 from runtime.objects import Object, Resource
 
 CLAIMS = Resource("database.fairlead.dev", "v1alpha1", "PostgreSQLInstance", "postgresqlinstances")

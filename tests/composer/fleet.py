@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 
-from composer.members import Member
+from composer.composition.rollout import Course, is_included
+from composer.composition.rollout_claims import Member
 from composer.models import Rollout, RolloutStatus
-from composer.rollout import Course, is_included
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)

@@ -8,10 +8,10 @@ from typing import Any
 
 import msgspec
 
-from composer.filters import EXPRESSION_FILTERS
-from composer.problems import CompositionError, PendingError
-from composer.template import compile_tree, fill
-from composer.values import Status
+from composer.render.errors import CompositionError, PendingError
+from composer.render.filters import EXPRESSION_FILTERS
+from composer.render.template import compile_tree, fill
+from composer.render.values import Status
 
 _CONTENT = {"id": {"v4": "10.0.0.0/8", "tags": ["b", "a", "b"]}, "gib": "20Gi", "zone": "a", "ready": True}
 _SCOPE: dict[str, Any] = {

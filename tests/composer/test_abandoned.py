@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from composer import names
-from composer.gather import Cluster, Gatherer
+from composer.claim.gather import Cluster, Gatherer
 from runtime.cache import Cache
 from runtime.objects import CRDS, Key, Object
 from tests.composer.factories import CLAIMS, DATABASES, claim, desired, live

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from composer import names
-from composer.act import Actor
-from composer.decide import Apply, Create
+from composer.child.field_conflicts import WINDOW, at_rest, without
+from composer.claim.act import Actor
+from composer.claim.decide import Apply, Create
+from composer.claim.snapshot import Known, View
 from composer.hashes import sent_hash
-from composer.resting import WINDOW, at_rest, without
-from composer.view import Known, View
 from runtime.conditions import timestamp
 from runtime.errors import ApiError, ApplyConflict, Cause, Invalid, NotFound, WriteConflict
 from runtime.objects import Object

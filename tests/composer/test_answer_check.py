@@ -15,13 +15,14 @@ import msgspec
 import pytest
 import structlog
 
-from composer import names, worker
-from composer.answer_check import AnswerError, refuse_excess, refuse_foreign
-from composer.check import CheckRequest
-from composer.floors import Floor
-from composer.problems import CompositionError, Problem
-from composer.render import Observed, Rendered, Request, render
-from composer.workshop import ANSWERS_REFUSED, Workshop
+from composer import names
+from composer.render.errors import CompositionError, Problem
+from composer.render.floors import Floor
+from composer.render.render import Observed, Rendered, Request, render
+from composer.validation.validate import CheckRequest
+from composer.workers import worker
+from composer.workers.answer_check import AnswerError, refuse_excess, refuse_foreign
+from composer.workers.pool import ANSWERS_REFUSED, Workshop
 from tests.composer.factories import claim
 
 _IDENTITY = "claim-uid@shop/orders"
@@ -251,7 +252,7 @@ def test_what_is_larger_than_any_render_is_refused() -> None:
 
 
 def _answering(answer: Callable[[Request], Rendered], monkeypatch: pytest.MonkeyPatch) -> Workshop:
-    monkeypatch.setattr("composer.worker.render", answer)
+    monkeypatch.setattr("composer.workers.worker.render", answer)
     made = Workshop(workers=1)
     monkeypatch.undo()
     return made
@@ -334,7 +335,7 @@ async def test_a_fault_that_is_none_of_the_composition_ends_its_worker(
     def no_check(request: CheckRequest) -> Any:
         return faulty(request) if len(request.composition["resources"]) > 1 else ()
 
-    monkeypatch.setattr("composer.worker.check", no_check)
+    monkeypatch.setattr("composer.workers.worker.check", no_check)
     workshop = _answering(faulty, monkeypatch)
     try:
         with pytest.raises(CompositionError, match="no fault of this Composition"):
@@ -353,7 +354,7 @@ async def test_a_worker_that_says_more_than_its_answer_is_ended(monkeypatch: pyt
         more = b"" if payload == worker.READY else struct.pack("!I", len(payload)) + payload
         os.write(pipe, struct.pack("!I", len(payload)) + payload + more)
 
-    monkeypatch.setattr("composer.worker._send", talkative)
+    monkeypatch.setattr("composer.workers.worker._send", talkative)
     workshop = _answering(render, monkeypatch)
     try:
         with pytest.raises(CompositionError, match="something follows it"):

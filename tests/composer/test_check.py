@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from composer.check import CheckRequest, check
-from composer.kinds import Catalog, KindFacts
+from composer.kinds.catalog import Catalog, KindFacts
+from composer.validation.validate import CheckRequest, check
 from runtime.objects import Resource
 from tests.composer.factories import CLAIMS
 

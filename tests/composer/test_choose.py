@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from composer.choose import Candidate, Revision, admitted, candidates, choose, choose_revision, not_allowed
+from composer.claim.selection import Candidate, Revision, admitted, candidates, choose, choose_revision, not_allowed
 from composer.models import AllowedNamespaces, AppliesTo, ClaimSpec
 from composer.reasons import Cause, Gravity, cause
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from composer import names
-from composer.connection import (
+from composer.connection.secret import (
     Origin,
     Published,
     Secretly,

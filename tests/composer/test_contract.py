@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from composer import contract
-from composer.kinds import facts_of, is_silent
+from composer.kinds import claim_api
+from composer.kinds.catalog import facts_of, is_silent
 
 _CRD = Path(__file__).resolve().parents[2] / "crds" / "database.fairlead.dev_postgresqlinstances.yaml"
 SHIPPED: dict[str, Any] = YAML(typ="safe").load(_CRD.read_text())
@@ -89,7 +89,7 @@ def test_the_shipped_kind_lacks_nothing() -> None:
     assert facts.abstract
     assert facts.is_shipped
     assert not facts.allowed
-    assert contract.absent_options(_version(SHIPPED)) == ()
+    assert claim_api.absent_options(_version(SHIPPED)) == ()
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from composer import names
-from composer.decide import (
+from composer.claim.decide import (
     Annotate,
     Apply,
     Create,
@@ -20,10 +20,10 @@ from composer.decide import (
     mirrored_pause,
     token_steps,
 )
+from composer.claim.snapshot import Known, View
 from composer.hashes import live_hash, sent_hash
 from composer.inventory import Entry, Resting
-from composer.render import Rendered, Waiting
-from composer.view import Known, View
+from composer.render.render import Rendered, Waiting
 from runtime.objects import Object
 from tests.composer.factories import (
     DATABASE,

@@ -13,10 +13,10 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
-from composer.demand import Demand, Served, used_kinds
-from composer.gather import Cluster
-from composer.kinds import KindFacts
-from composer.library import COMPOSITIONS, Library
+from composer.claim.gather import Cluster
+from composer.composition.store import COMPOSITIONS, Library
+from composer.kind_reconciler import Demand, Served, used_kinds
+from composer.kinds.catalog import KindFacts
 from composer.process import kinds_controller
 from runtime.cache import Cache
 from runtime.controller import Controller, ControllerSettings

@@ -9,13 +9,13 @@ import msgspec
 import pytest
 
 from composer import names
-from composer.decide import Annotate, LetGo, Release
-from composer.ending import blocker, teardown_status
-from composer.outcomes import Note, gathered, release_note, word_note
-from composer.pause import NOBODY, Pauser, paused_status, pauser
+from composer.claim.decide import Annotate, LetGo, Release
+from composer.claim.deletion_report import blocker, teardown_status
+from composer.claim.outcomes import Note, gathered, release_note, word_note
+from composer.claim.pause import NOBODY, Pauser, paused_status, pauser
+from composer.claim.report import Findings, report
+from composer.claim.snapshot import Known, View
 from composer.reasons import Cause, Gravity, cause
-from composer.report import Findings, report
-from composer.view import Known, View
 from runtime.objects import Object
 from tests.composer.factories import DATABASE, NOW, VOLUME, annotated, claim, desired, entry, live, view
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from composer.environments import read
-from composer.problems import CompositionError
+from composer.render.environments import read
+from composer.render.errors import CompositionError
 
 
 @pytest.mark.parametrize(

@@ -10,13 +10,14 @@ from typing import Any
 import jinja2
 import pytest
 
-from composer import template, worker
-from composer.problems import CompositionError, PendingError
-from composer.render import Request
-from composer.sandbox import Sandbox, evaluate
-from composer.scope import Composed, Variables
-from composer.values import ExpressionError
-from composer.workshop import Workshop
+from composer.render import template
+from composer.render.errors import CompositionError, PendingError
+from composer.render.render import Request
+from composer.render.sandbox import Sandbox, evaluate
+from composer.render.scope import Composed, Variables
+from composer.render.values import ExpressionError
+from composer.workers import worker
+from composer.workers.pool import Workshop
 from tests.composer.escapes import ESCAPES, PUBLISHED
 from tests.composer.factories import claim
 

@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from composer.problems import CompositionError, PendingError
-from composer.template import SANDBOX, compile_tree, fill
-from composer.values import Status
+from composer.render.errors import CompositionError, PendingError
+from composer.render.template import SANDBOX, compile_tree, fill
+from composer.render.values import Status
 
 SCOPE: dict[str, Any] = {
     "claim": {"metadata": {"name": "orders.db"}, "spec": {"size": "small", "items": [1, 2], "count": 3, "on": True}},

@@ -10,13 +10,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from composer import claims, names
-from composer.act import Actor
-from composer.choose import Revision
-from composer.claims import ClaimReconciler, Tools
+from composer import names
+from composer.claim import reconciler as claims
+from composer.claim.act import Actor
+from composer.claim.compose import Prepared
+from composer.claim.reconciler import ClaimReconciler, Tools
+from composer.claim.selection import Revision
+from composer.claim.snapshot import Known, View
 from composer.models import CompositionSpec
-from composer.prepare import Prepared
-from composer.view import Known, View
 from runtime.cache import Cache, Informer
 from runtime.errors import ApiError, Failure, NotLeading, Transient, Unavailable
 from runtime.events import EventRecorder

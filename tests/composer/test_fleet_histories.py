@@ -11,11 +11,11 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from composer.choose import Revision, Standing, choose_revision
-from composer.members import NOT_YET, Member, is_well, lacks_revision, member_of, stands_since
+from composer.claim.selection import Revision, Standing, choose_revision
+from composer.claim.snapshot import identity_of, is_paused
+from composer.composition.rollout import Course, advance, choice_after, superseded
+from composer.composition.rollout_claims import NOT_YET, Member, is_well, lacks_revision, member_of, stands_since
 from composer.models import CompositionChoice, Rollout, RolloutStatus
-from composer.rollout import Course, advance, choice_after, superseded
-from composer.view import identity_of, is_paused
 from runtime.conditions import Condition, merge, timestamp
 from runtime.objects import Object
 

@@ -9,15 +9,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from composer.decide import Apply, Create, Keep, decide
-from composer.floors import Floor, Kept, faults, floors_of, raised, reached
+from composer.claim.decide import Apply, Create, Keep, decide
+from composer.claim.outcomes import larger_of
+from composer.claim.snapshot import Known
 from composer.hashes import live_hash, sent_hash
 from composer.models import CompositionSpec
-from composer.outcomes import larger_of
-from composer.problems import CompositionError
 from composer.quantities import Amount, measured
-from composer.render import Request, render
-from composer.view import Known
+from composer.render.errors import CompositionError
+from composer.render.floors import Floor, Kept, faults, floors_of, raised, reached
+from composer.render.render import Request, render
 from runtime.objects import Object
 from tests.composer.factories import DATABASE, IDENTITY, NOW, child, claim, desired, entry, live, rendered, view
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from composer.check import CheckRequest, check
-from composer.kinds import catalog
+from composer.kinds.catalog import catalog
+from composer.validation.validate import CheckRequest, check
 from tests.support.second_api import SecondApi
 
 API = SecondApi("cache.example.org")

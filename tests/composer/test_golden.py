@@ -14,11 +14,11 @@ import msgspec
 import pytest
 from ruamel.yaml import YAML
 
-from composer.check import CheckRequest, check
 from composer.hashes import digest
-from composer.kinds import catalog
-from composer.render import Observed, Rendered, Request, render
-from composer.schema import defaulted, mismatches
+from composer.kinds.catalog import catalog
+from composer.render.render import Observed, Rendered, Request, render
+from composer.render.schema import defaulted, mismatches
+from composer.validation.validate import CheckRequest, check
 from runtime.objects import Object
 
 ROOT = Path(__file__).resolve().parents[2]

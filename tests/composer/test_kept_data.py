@@ -8,12 +8,12 @@ import msgspec
 import pytest
 
 from composer import names
-from composer.decide import Create, Keep, Release, Remove, decide
+from composer.claim.decide import Create, Keep, Release, Remove, decide
+from composer.claim.snapshot import Known, View
 from composer.hashes import live_hash, sent_hash
-from composer.kinds import KindFacts
+from composer.kinds.catalog import KindFacts
 from composer.reasons import Gravity
-from composer.render import Child, Rendered, Waiting
-from composer.view import Known, View
+from composer.render.render import Child, Rendered, Waiting
 from runtime.objects import Object
 from tests.composer.factories import (
     DATABASE,

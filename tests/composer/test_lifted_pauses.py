@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from composer import names
-from composer.decide import Annotate, decide
-from composer.kinds import KindFacts
-from composer.view import Known
+from composer.claim.decide import Annotate, decide
+from composer.claim.snapshot import Known
+from composer.kinds.catalog import KindFacts
 from runtime.objects import Resource
 from tests.composer.factories import DATABASE, NOW, annotated, child, desired, entry, live, rendered, view
 

@@ -7,13 +7,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from composer import moves, names
+from composer import names
+from composer.claim import renames
+from composer.claim.rollback import held_on_way_back
+from composer.claim.snapshot import Known
 from composer.inventory import Entry
 from composer.models import CompositionSpec
-from composer.problems import CompositionError
-from composer.render import Request, render
-from composer.view import Known
-from composer.wayback import held_on_way_back
+from composer.render.errors import CompositionError
+from composer.render.render import Request, render
 from tests.composer.factories import (
     CATALOG,
     DATABASE,
@@ -80,7 +81,7 @@ MOVES = {
 def test_a_move(case: Move) -> None:
     before = view(*(Known(each, None, SETTINGS) for each in case.recorded))
 
-    after = moves.moved(before, _read(*case.resources))
+    after = renames.moved(before, _read(*case.resources))
 
     assert tuple((each.entry.resource, each.entry.origin) for each in after.known) == case.gives
     assert [each.entry.name for each in after.known] == [each.name for each in case.recorded]
@@ -90,7 +91,7 @@ def test_a_move_is_known_to_what_goes_before_the_moved_resource() -> None:
     user = Known(_entry("user", depends_on=("old", "net")), None, SETTINGS)
     before = view(Known(_entry("old"), None, SETTINGS), user)
 
-    after = moves.moved(before, _read({"name": "fresh", "movedFrom": ["old"]}, {"name": "user"}, {"name": "net"}))
+    after = renames.moved(before, _read({"name": "fresh", "movedFrom": ["old"]}, {"name": "user"}, {"name": "net"}))
 
     assert after.known[1].entry.depends_on == ("fresh", "net")
 
@@ -117,7 +118,7 @@ def test_a_moved_resource_renders_under_the_names_of_its_origin() -> None:
     ids=["from a name that is free", "from a resource that is there", "to two at once"],
 )
 def test_moves_that_lead_nowhere_are_refused(resources: tuple[dict[str, Any], ...], count: int) -> None:
-    assert len(tuple(moves.faults(_read(*resources)))) == count
+    assert len(tuple(renames.faults(_read(*resources)))) == count
 
 
 class Reuse(msgspec.Struct, frozen=True):
@@ -148,7 +149,7 @@ REUSES = {
 
 @pytest.mark.parametrize("case", REUSES.values(), ids=REUSES)
 def test_a_name_is_not_given_again_while_objects_may_have_it(case: Reuse) -> None:
-    found = moves.reused(_read(*case.resources), (_read(*each) for each in case.earlier))
+    found = renames.reused(_read(*case.resources), (_read(*each) for each in case.earlier))
 
     assert tuple((each.resource, each.path) for each in found) == case.told
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from composer.news import defines, is_unanswered
+from composer.predicates import defines, is_unanswered
 from runtime.changes import Change, ChangeKind
 from runtime.objects import CRDS, Key, Object, dumps
 from runtime.record import record_of

@@ -8,10 +8,10 @@ from collections.abc import AsyncIterator
 import msgspec
 import pytest
 
-from composer.check import CheckRequest
-from composer.problems import CompositionError
-from composer.render import Observed, Rendered, Request
-from composer.workshop import Workshop
+from composer.render.errors import CompositionError
+from composer.render.render import Observed, Rendered, Request
+from composer.validation.validate import CheckRequest
+from composer.workers.pool import Workshop
 from tests.composer.test_workshop import IDENTITY, _pids, _reason, _request
 from tests.runtime.test_conditions import ODD_STATUSES
 
@@ -60,7 +60,7 @@ async def test_an_error_that_nobody_foresaw_is_named_by_its_type(monkeypatch: py
     def broken(request: Request) -> Rendered:
         raise AttributeError("no \x1b[2J such \ud800 thing") if request.identity == IDENTITY else CompositionError()
 
-    monkeypatch.setattr("composer.worker.render", broken)
+    monkeypatch.setattr("composer.workers.worker.render", broken)
     workshop = Workshop(workers=1)
     try:
         with pytest.raises(CompositionError) as caught:

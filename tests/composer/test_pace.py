@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from composer.pace import Pace
+from composer.claim.debounce import Pace
 from runtime.objects import Key, Object
 
 KEY, OTHER = Key("shop", "orders"), Key("shop", "carts")

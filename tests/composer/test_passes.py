@@ -10,19 +10,19 @@ import msgspec
 import pytest
 
 from composer import names
-from composer.act import Actor
-from composer.choose import Revision
-from composer.claims import ClaimReconciler, Tools
-from composer.decide import Create, Remove, Step
-from composer.gather import Cluster, Gatherer
+from composer.claim.act import Actor
+from composer.claim.compose import Prepared
+from composer.claim.decide import Create, Remove, Step
+from composer.claim.gather import Cluster, Gatherer
+from composer.claim.outcomes import Outcome, after
+from composer.claim.reconciler import ClaimReconciler, Tools
+from composer.claim.selection import Revision
+from composer.claim.snapshot import Known, View
 from composer.hashes import live_hash, sent_hash
 from composer.inventory import dump
+from composer.kinds.informers import claim_index
 from composer.models import CompositionSpec
-from composer.outcomes import Outcome, after
-from composer.prepare import Prepared
-from composer.render import Rendered
-from composer.view import Known, View
-from composer.watches import claim_index
+from composer.render.render import Rendered
 from runtime.cache import Cache
 from runtime.errors import ApiError, Conflict, Invalid, Unavailable
 from runtime.events import EventRecorder

@@ -9,14 +9,14 @@ import msgspec
 import pytest
 from ruamel.yaml import YAML
 
-from composer.floors import floors_of
+from composer.claim.snapshot import Known
 from composer.inventory import Entry
-from composer.kinds import catalog
+from composer.kinds.catalog import catalog
 from composer.models import CompositionSpec
-from composer.problems import CompositionError
-from composer.render import Request, render
-from composer.schema import defaulted, mismatches
-from composer.view import Known
+from composer.render.errors import CompositionError
+from composer.render.floors import floors_of
+from composer.render.render import Request, render
+from composer.render.schema import defaulted, mismatches
 from runtime.objects import Object
 from tests.composer.factories import DATABASE, view
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from composer import names
-from composer.decide import Create, decide
-from composer.view import Known
+from composer.claim.decide import Create, decide
+from composer.claim.snapshot import Known
 from tests.composer.factories import NOW, SETTINGS, VOLUME, child, claim, desired, entry, live, rendered, view
 
 LEFT = Known(entry("data", VOLUME, uid="former-uid"), live(desired("data", VOLUME), uid="former-uid"), VOLUME)

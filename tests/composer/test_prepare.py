@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from composer import names
-from composer.choose import Candidate, Revision
-from composer.prepare import Prepared, Preparer
-from composer.problems import CompositionError, Problem
-from composer.render import Rendered, Request
-from composer.report import Findings
+from composer.claim.compose import Prepared, Preparer
+from composer.claim.report import Findings
+from composer.claim.selection import Candidate, Revision
+from composer.render.errors import CompositionError, Problem
+from composer.render.render import Rendered, Request
 from tests.composer.factories import CLAIMS, child, claim, desired, rendered, view
 
 SPEC: dict[str, Any] = {

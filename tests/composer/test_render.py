@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from composer.problems import CompositionError
-from composer.render import Observed, Rendered, Request, render
+from composer.render.errors import CompositionError
+from composer.render.render import Observed, Rendered, Request, render
 from runtime.objects import Object
 from tests.composer.factories import CLAIMS, claim
 

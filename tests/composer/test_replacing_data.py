@@ -6,10 +6,10 @@ import msgspec
 import pytest
 
 from composer import names
-from composer.brakes import replacing_data
-from composer.kinds import KindFacts
-from composer.render import Child
-from composer.view import Known
+from composer.claim.prune_guard import replacing_data
+from composer.claim.snapshot import Known
+from composer.kinds.catalog import KindFacts
+from composer.render.render import Child
 from tests.composer.factories import DATABASE, SETTINGS, child, claim, desired, entry, live, rendered, view
 
 OLD = desired("database", DATABASE)

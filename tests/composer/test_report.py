@@ -9,12 +9,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from composer.ending import teardown_status
-from composer.pause import NOBODY, paused_status
+from composer.claim.deletion_report import teardown_status
+from composer.claim.pause import NOBODY, paused_status
+from composer.claim.report import Findings, child_cause, only_words_differ, report
+from composer.claim.snapshot import Known
 from composer.reasons import Cause, Gravity, cause
-from composer.render import Rendered
-from composer.report import Findings, child_cause, only_words_differ, report
-from composer.view import Known
+from composer.render.render import Rendered
 from runtime.objects import Object
 from tests.composer.factories import DATABASE, annotated, child, claim, desired, entry, live, rendered, view
 

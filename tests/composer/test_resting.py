@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 import pytest
 
+from composer.child.field_conflicts import Conflict, at_rest, joined, next_try, remembered, rest_of, settle
+from composer.claim.outcomes import fights_of
 from composer.inventory import Resting
-from composer.outcomes import fights_of
-from composer.resting import Conflict, at_rest, joined, next_try, remembered, rest_of, settle
 from runtime.conditions import timestamp
 from tests.composer.factories import entry
 

@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from composer.choose import Revision, Standing, choose_revision, is_way_back
-from composer.members import place_of
+from composer.claim.selection import Revision, Standing, choose_revision, is_way_back
+from composer.composition.rollout_claims import place_of
 from composer.models import RolloutStatus
 from composer.reasons import Cause
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from composer.kinds import KindFacts
-from composer.revisions import are_known
+from composer.composition.revisions import are_known
+from composer.kinds.catalog import KindFacts
 from tests.composer.factories import CLAIMS
 
 CLAIM_KIND = KindFacts(CLAIMS, stateful=False, gaps=())

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from composer.problems import Problem
-from composer.rights import VERBS, Rights
+from composer.kinds.rights import VERBS, Rights
+from composer.render.errors import Problem
 from runtime.objects import Object
 from tests.composer.factories import CATALOG
 from tests.runtime.fake_kube import FakeKube

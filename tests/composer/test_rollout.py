@@ -12,9 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from composer.members import Member, member_of, place_of, stands_since
-from composer.models import CompositionChoice, RolloutStatus
-from composer.rollout import (
+from composer.composition.rollout import (
     advance,
     choice_after,
     conditions_of,
@@ -23,6 +21,8 @@ from composer.rollout import (
     sentence,
     superseded,
 )
+from composer.composition.rollout_claims import Member, member_of, place_of, stands_since
+from composer.models import CompositionChoice, RolloutStatus
 from tests.composer import fleet
 from tests.composer.factories import claim
 from tests.composer.fleet import MINUTE, NEW, NOW, OLD

@@ -11,10 +11,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from composer.members import Member, member_of
+from composer.composition.rollout import Course, advance, choice_after, is_included, sentence
+from composer.composition.rollout_claims import Member, member_of
 from composer.models import CompositionChoice, RolloutStatus
 from composer.reasons import OTHERS_DOING
-from composer.rollout import Course, advance, choice_after, is_included, sentence
 from tests.composer import fleet
 from tests.composer.factories import claim
 from tests.composer.fleet import MINUTE, NEW, NOW, OLD

@@ -10,9 +10,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from composer.problems import PendingError
-from composer.template import compile_tree, fill
-from composer.values import Status
+from composer.render.errors import PendingError
+from composer.render.template import compile_tree, fill
+from composer.render.values import Status
 from tests.composer.test_expressions import SCOPE
 
 

@@ -7,11 +7,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from composer.check import CheckRequest, check, remarks
-from composer.kinds import Catalog, KindFacts
-from composer.render import Observed, Rendered, Request, render
-from composer.sampling import all_ready, samples
-from composer.values import Pending
+from composer.kinds.catalog import Catalog, KindFacts
+from composer.render.render import Observed, Rendered, Request, render
+from composer.render.values import Pending
+from composer.validation.samples import all_ready, samples
+from composer.validation.validate import CheckRequest, check, remarks
 from runtime.objects import Resource
 from tests.composer.factories import CLAIMS, claim
 from tests.composer.test_check import STATUS

@@ -12,15 +12,15 @@ import msgspec
 import pytest
 
 from composer import names
-from composer.choose import Revision
-from composer.connect import Connected, connect
-from composer.connection import Origin, Secretly, SecretRef, Wanted, wanted
+from composer.claim.compose import Prepared
+from composer.claim.connection import Connected, connect
+from composer.claim.outcomes import Note
+from composer.claim.selection import Revision
+from composer.claim.snapshot import Known
+from composer.connection.publisher import Publication, Publisher
+from composer.connection.secret import Origin, Secretly, SecretRef, Wanted, wanted
 from composer.models import CompositionSpec
-from composer.outcomes import Note
-from composer.prepare import Prepared
-from composer.render import Rendered
-from composer.secrets import Publication, Publisher
-from composer.view import Known
+from composer.render.render import Rendered
 from runtime.changes import Change, ChangeKind
 from runtime.objects import SECRETS, Key, Object, dumps
 from runtime.record import record_of

@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from composer import names
-from composer.choose import Candidate, Revision
+from composer.claim.compose import Preparer
+from composer.claim.deletion import effective_policy
+from composer.claim.selection import Candidate, Revision
+from composer.claim.snapshot import View
 from composer.models import DeletionPolicy, RolloutPhase, RolloutStatus
-from composer.prepare import Preparer
-from composer.render import Rendered, Request
-from composer.teardown import effective_policy
-from composer.view import View
+from composer.render.render import Rendered, Request
 from runtime.objects import Object
 from tests.composer.factories import CLAIMS, claim, view
 

@@ -8,10 +8,10 @@ import msgspec
 import pytest
 
 from composer import names
-from composer.decide import Annotate, Keep, LetGo, Release, Remove, mirrored_pause
+from composer.claim.decide import Annotate, Keep, LetGo, Release, Remove, mirrored_pause
+from composer.claim.deletion import Verdict, effective_policy, tear_down, verdict
+from composer.claim.snapshot import Known, View
 from composer.models import DeletionPolicy
-from composer.teardown import Verdict, effective_policy, tear_down, verdict
-from composer.view import Known, View
 from runtime.objects import Object
 from tests.composer.factories import DATABASE, NOW, SETTINGS, VOLUME, annotated, claim, desired, entry, live, view
 

@@ -8,9 +8,9 @@ import msgspec
 import pytest
 
 from composer import names
-from composer.gather import Cluster, Gatherer
+from composer.claim.gather import Cluster, Gatherer
+from composer.claim.snapshot import Known, View, kept_kinds
 from composer.inventory import dump
-from composer.view import Known, View, kept_kinds
 from runtime.cache import Cache
 from runtime.errors import ApiError, Forbidden, Unavailable
 from runtime.kube import Page, Selection

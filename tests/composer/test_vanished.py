@@ -8,14 +8,14 @@ import msgspec
 import pytest
 
 from composer import names
-from composer.decide import Create, Keep
+from composer.claim.decide import Create, Keep
+from composer.claim.deletion import Teardown, has_vanished, recorded, tear_down
+from composer.claim.outcomes import Outcome, heard_words
+from composer.claim.snapshot import Known, View
+from composer.claim.unwritten_instructions import NotedWords
 from composer.inventory import Entry
-from composer.kinds import KindFacts
-from composer.noted_words import NotedWords
-from composer.outcomes import Outcome, heard_words
-from composer.render import Child
-from composer.teardown import Teardown, has_vanished, recorded, tear_down
-from composer.view import Known, View
+from composer.kinds.catalog import KindFacts
+from composer.render.render import Child
 from runtime.objects import Object, annotations_of, finalizers_of
 from tests.composer.factories import (
     DATABASE,

@@ -8,12 +8,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from composer.check import CheckRequest, check
-from composer.choose import candidates
-from composer.decide import Keep, decide
+from composer.claim.decide import Keep, decide
+from composer.claim.selection import candidates
+from composer.claim.snapshot import Known
 from composer.hashes import live_hash, sent_hash
-from composer.kinds import Catalog, KindFacts, catalog, facts_of
-from composer.view import Known
+from composer.kinds.catalog import Catalog, KindFacts, catalog, facts_of
+from composer.validation.validate import CheckRequest, check
 from runtime.objects import Object
 from tests.composer.factories import DATABASE, NOW, child, desired, entry, live, rendered, view
 from tests.support.second_api import SecondApi

@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 import pytest
 
 from composer import names
+from composer.child.recovery import entry_of
+from composer.claim.snapshot import Known, identity_of, is_paused, pause_end, recorded_kinds, without_rests
 from composer.inventory import Entry, Resting, dump, load
-from composer.recovery import entry_of
-from composer.view import Known, identity_of, is_paused, pause_end, recorded_kinds, without_rests
 from runtime.objects import Object
 from tests.composer.factories import DATABASE, SETTINGS, VOLUME, annotated, claim, desired, entry, live, view
 

@@ -8,7 +8,7 @@ import struct
 
 import pytest
 
-from composer.worker_pipe import WorkerPipe
+from composer.workers.pipe import WorkerPipe
 
 _LIMIT = 1000
 

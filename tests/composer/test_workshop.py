@@ -16,11 +16,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from composer import jail
-from composer.check import CheckRequest
-from composer.problems import CompositionError
-from composer.render import Request, render
-from composer.workshop import Workshop, _About
+from composer.render.errors import CompositionError
+from composer.render.render import Request, render
+from composer.validation.validate import CheckRequest
+from composer.workers import seccomp
+from composer.workers.pool import Workshop, _About
 from runtime.errors import Transient
 from tests.composer.bombs import BOMBS, request_of
 from tests.composer.factories import claim
@@ -90,7 +90,7 @@ async def test_a_bomb_costs_its_own_render_alone() -> None:
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Workers that are forked from now on have a fifth of the processor time."""
-    monkeypatch.setattr("composer.worker.CPU_SECONDS", 0.2)
+    monkeypatch.setattr("composer.workers.worker.CPU_SECONDS", 0.2)
 
 
 @pytest.mark.usefixtures("impatient")
@@ -124,7 +124,7 @@ async def test_a_namespace_of_bombs_has_one_worker_at_a_time(monkeypatch: pytest
 
         assert await going_off == "RenderLimit"
         assert all(each.children for each in rendered)
-        monkeypatch.setattr("composer.workshop.REFUSED_FOR", timedelta(0))
+        monkeypatch.setattr("composer.workers.pool.REFUSED_FOR", timedelta(0))
         first, second = await asyncio.gather(workshop.render(_request("a")), workshop.render(_request("b")))
         assert first.children != second.children
     finally:
@@ -148,7 +148,7 @@ async def test_a_render_that_takes_long_costs_its_worker_and_the_turns_of_its_na
         idle = workshop._idle
         assert idle is not None
         before = _pids(idle)
-        monkeypatch.setattr("composer.workshop.LONG", timedelta(0))
+        monkeypatch.setattr("composer.workers.pool.LONG", timedelta(0))
         (child,) = (await workshop.render(_request("long"))).children
         monkeypatch.undo()
         after = _pids(idle)
@@ -312,7 +312,7 @@ def _outcome(attempt: Callable[[], None], *, user: int) -> int:
             if user and os.geteuid() == 0:
                 os.setgid(user)
                 os.setuid(user)
-            jail.confine(system_calls=True)
+            seccomp.confine(system_calls=True)
             attempt()
             status = _ALLOWED
         except OSError as error:
@@ -331,8 +331,8 @@ def test_a_confined_process_cannot(attempt: Callable[[], None], user: int) -> No
 
 def test_the_filter_refuses_a_foreign_convention() -> None:
     """On x86_64 the x32 calls share the audit number; the program must end them before it compares."""
-    program = jail.filter_program(1, 0x40000000, (0,))
-    bare = jail.filter_program(1, 0, (0,))
+    program = seccomp.filter_program(1, 0x40000000, (0,))
+    bare = seccomp.filter_program(1, 0, (0,))
 
     assert len(program) - len(bare) == 2 * 8
 

@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from composer import names
-from composer.act import annotation_patch
+from composer.child.field_conflicts import Conflict, conflicts, settle, without
+from composer.child.managed_fields import shed, upgrade
+from composer.claim.act import annotation_patch
 from composer.hashes import digest, has_fields_of, live_hash, sent_hash
 from composer.inventory import Resting
-from composer.ownership import shed, upgrade
-from composer.resting import Conflict, conflicts, settle, without
-from composer.schema import defaulted, project, unknown_step
+from composer.render.schema import defaulted, project, unknown_step
 from runtime.errors import Cause
 from tests.composer.factories import annotated, desired, live
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from devcloud.certificates import Subject, authority_in
-from devcloud.door import Silence
-from devcloud.front import Behaviour, Endpoint, Front, Serve, serving
+from devcloud.postgres.authenticator import Silence
+from devcloud.postgres.tls_proxy import Behaviour, Endpoint, Front, Serve, serving
 
 SSL_REQUEST = struct.pack("!ii", 8, 80877103)
 GSSENC_REQUEST = struct.pack("!ii", 8, 80877104)

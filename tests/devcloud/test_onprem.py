@@ -7,11 +7,11 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from devcloud import postgres
 from devcloud.daemons import Lifetime
-from devcloud.door import Refuse, Silence
-from devcloud.front import Cut, Front, Serve
 from devcloud.onprem import OnPremServer
+from devcloud.postgres import server as postgres
+from devcloud.postgres.authenticator import Refuse, Silence
+from devcloud.postgres.tls_proxy import Cut, Front, Serve
 from tests.support.waiting import eventually
 
 

@@ -5,7 +5,7 @@ import ssl
 import aiohttp
 import pytest
 
-from devcloud.plane import Plane
+from devcloud.controlplane.plane import Plane
 from tests.support.api import Api, ApiError, connect
 from tests.support.audit import WRITES, AuditLog, Match
 

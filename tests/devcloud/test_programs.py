@@ -10,9 +10,9 @@ import pytest
 from devcloud import daemons, onprem, programs
 from devcloud.addresses import Lease
 from devcloud.aws import platform
+from devcloud.controlplane.plane import Plane
 from devcloud.daemons import Command, Daemon, Identity, Lifetime
-from devcloud.plane import Plane
-from devcloud.postgres import Server
+from devcloud.postgres.server import Server
 from devcloud.programs import Program, Start
 from tests.support.waiting import eventually
 

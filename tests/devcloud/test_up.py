@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from devcloud import accounts, daemons, plane, up
+from devcloud import accounts, daemons, up
+from devcloud.controlplane import plane
 from devcloud.daemons import Identity
 from devcloud.errors import DevcloudError
 from devcloud.up import Environment, Options

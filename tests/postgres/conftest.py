@@ -10,8 +10,8 @@ import msgspec
 import pytest
 
 from devcloud.onprem import OnPremServer
-from providers.cloud import Credential, Fence, Target
-from providers.identity import Owner
+from providers.external.client import Credential, Fence, Target
+from providers.external.ownership import Owner
 from providers.onprem.client import OnPremCloud, connect
 from providers.onprem.models import PostgresDatabaseParameters, ProviderConfigSpec
 

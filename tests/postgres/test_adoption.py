@@ -9,15 +9,15 @@ from dataclasses import replace
 import pytest
 
 from devcloud.onprem import OnPremServer
-from providers.cloud import Credential
-from providers.identity import Owner
-from providers.managed import Change, Observed, Present, diff
+from providers.credentials.passwords import Login
+from providers.external.client import Credential
+from providers.external.observation import Change, Observed, Present, diff
+from providers.external.ownership import Owner
+from providers.managed.plan import Policy
 from providers.onprem import PROVIDER
 from providers.onprem.client import OnPremCloud
 from providers.onprem.models import PostgresDatabaseParameters
 from providers.onprem.translate import guarded
-from providers.passwords import Login
-from providers.plan import Policy
 from runtime.errors import Terminal
 from tests.postgres.conftest import FENCE, PASSWORD, Where, credential
 

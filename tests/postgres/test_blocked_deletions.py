@@ -11,10 +11,10 @@ import pytest_asyncio
 from devcloud import addresses, onprem
 from devcloud.daemons import Lifetime
 from devcloud.onprem import OnPremServer
-from providers.managed import Absent, Observed, Present
+from providers.external.observation import Absent, Observed, Present
+from providers.managed.plan import Policy
 from providers.onprem.client import OnPremCloud, connect
 from providers.onprem.models import PostgresDatabaseParameters
-from providers.plan import Policy
 from runtime.errors import Blocked
 from tests.postgres.conftest import FENCE, Where, config_of, credential, new_target, secrets_of
 from tests.support.waiting import eventually

@@ -18,11 +18,11 @@ import msgspec
 import pytest
 
 from devcloud.onprem import OnPremServer
-from providers.cloud import Credential
-from providers.login import Server, try_login
+from providers.credentials.passwords import Login
+from providers.external.client import Credential
+from providers.external.login import Server, try_login
 from providers.onprem.client import connect
 from providers.onprem.models import ProviderConfigSpec
-from providers.passwords import Login
 from runtime.errors import Failure, Terminal
 from tests.postgres.conftest import config_of, secrets_of
 

@@ -12,13 +12,13 @@ import pytest
 import pytest_asyncio
 
 from devcloud.onprem import OnPremServer
-from providers.cloud import Credential, Fence, FenceClosed
-from providers.managed import Absent, Change, Present, diff
+from providers.credentials.passwords import Login
+from providers.external.client import Credential, Fence, FenceClosed
+from providers.external.observation import Absent, Change, Present, diff
+from providers.managed.plan import Policy
 from providers.onprem.client import OnPremCloud, connect
 from providers.onprem.facts import broken_rules
 from providers.onprem.translate import wanted
-from providers.passwords import Login
-from providers.plan import Policy
 from tests.postgres.conftest import FENCE, Where, config_of, credential, new_target, secrets_of
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.postgres]

@@ -9,15 +9,15 @@ import psycopg
 import pytest
 
 from devcloud.onprem import OnPremServer
-from providers.cloud import Credential
-from providers.managed import Absent, Present, diff
+from providers.credentials.passwords import Login
+from providers.external.client import Credential
+from providers.external.observation import Absent, Present, diff
+from providers.managed.plan import Policy
 from providers.onprem.client import OnPremCloud, connect
 from providers.onprem.facts import broken_rules
 from providers.onprem.incarnations import oid_of
 from providers.onprem.models import PostgresDatabaseParameters
 from providers.onprem.translate import wanted
-from providers.passwords import Login
-from providers.plan import Policy
 from runtime.errors import Blocked, Conflict
 from tests.postgres.conftest import FENCE, Where, config_of, credential, secrets_of
 

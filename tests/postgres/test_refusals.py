@@ -11,14 +11,14 @@ import psycopg
 import pytest
 
 from devcloud.onprem import OnPremServer
-from providers.managed import Absent, Change, Observed, Present, diff
+from providers.credentials.passwords import Login
+from providers.external.observation import Absent, Change, Observed, Present, diff
+from providers.managed.plan import Policy
 from providers.onprem.client import OnPremCloud, connect
 from providers.onprem.facts import broken_rules
 from providers.onprem.models import PostgresDatabaseParameters
 from providers.onprem.names import retired_name
 from providers.onprem.translate import wanted
-from providers.passwords import Login
-from providers.plan import Policy
 from runtime.errors import Blocked, Terminal
 from tests.postgres.conftest import FENCE, Where, config_of, credential, secrets_of
 

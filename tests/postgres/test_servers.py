@@ -13,16 +13,16 @@ import pytest_asyncio
 from devcloud import addresses, onprem
 from devcloud.daemons import Lifetime
 from devcloud.onprem import OnPremServer
-from providers.cloud import Credential
-from providers.login import Server
-from providers.managed import Absent, Present, diff
+from providers.credentials.passwords import Login
+from providers.external.client import Credential
+from providers.external.login import Server
+from providers.external.observation import Absent, Present, diff
+from providers.external.sql_session import Account
+from providers.managed.plan import Policy
 from providers.onprem.client import OnPremCloud, connect
 from providers.onprem.facts import broken_rules
 from providers.onprem.session import Sessions
 from providers.onprem.translate import wanted
-from providers.passwords import Login
-from providers.plan import Policy
-from providers.sql_session import Account
 from runtime.errors import Blocked, Failure, Terminal, Transient
 from tests.postgres.conftest import FENCE, config_of, credential, new_target, secrets_of
 

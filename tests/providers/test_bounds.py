@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from providers.accounts import Accounts
-from providers.bounds import Limiter, allowed
-from providers.cloud import Account, Sweep
-from providers.destroys import destroys_within_the_hour, with_one_more
-from providers.identity import Owner
-from providers.plan import Bounds
+from providers.accounts.connections import Accounts
+from providers.accounts.destroys import destroys_within_the_hour, with_one_more
+from providers.accounts.limits import Limiter, allowed
+from providers.external.client import Account, Sweep
+from providers.external.ownership import Owner
+from providers.managed.plan import Bounds
 from runtime.cache import Cache
 from runtime.errors import NotFound, Terminal
 from runtime.objects import Key, Object, Resource, dumps

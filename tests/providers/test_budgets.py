@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from providers.budgets import Metered, budget, budgets_of
-from providers.cloud import Cloud, Credential, Fence, Rate, Sweep
-from providers.passwords import Login
+from providers.accounts.rate_limit import Metered, budget, budgets_of
+from providers.credentials.passwords import Login
+from providers.external.client import Cloud, Credential, Fence, Rate, Sweep
 from runtime.errors import Throttled
 
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from providers.decide import decide
-from providers.managed import Found
-from providers.plan import Consent, Refuse, Scene
+from providers.external.observation import Found
+from providers.managed.decide import decide
+from providers.managed.plan import Consent, Refuse, Scene
 from tests.providers.test_decide import ADDRESS, FORMER, FRESH, GONE, LONG_GONE, LOSS, SIZE, Spec, scene, there
 
 LOST = (GONE, LONG_GONE)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from providers.managed import Class
+from providers.external.observation import Class
 from runtime.errors import Transient
 from runtime.objects import Key
 from tests.providers.toy import CONFIGS, TOYS, Toy, ToyCloud, provider_of

@@ -9,11 +9,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from providers.converge import converge
-from providers.identity import Owner
-from providers.managed import Change, Class, Converged, Marks, Observed, Phase, Present, Queue
-from providers.plan import Bounds, Consent, Desired, Plan, Refuse, Rest, Scene, Settled, Update, Wait
-from providers.sent import MOST_TRIES, Sent
+from providers.external.observation import Change, Class, Converged, Marks, Observed, Phase, Present, Queue
+from providers.external.ownership import Owner
+from providers.managed.accepted_changes import MOST_TRIES, Sent
+from providers.managed.decide_update import converge
+from providers.managed.plan import Bounds, Consent, Desired, Plan, Refuse, Rest, Scene, Settled, Update, Wait
 
 
 class Spec(msgspec.Struct, frozen=True):

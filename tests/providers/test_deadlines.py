@@ -7,8 +7,8 @@ from datetime import timedelta
 
 import pytest
 
-from providers.cloud import Target
-from providers.managed import Absent, Phase, Present
+from providers.external.client import Target
+from providers.external.observation import Absent, Phase, Present
 from runtime.objects import Object
 from tests.providers.test_slow import LateCloud, ready, world_of
 from tests.providers.toy import ToyParameters

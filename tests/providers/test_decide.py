@@ -9,10 +9,21 @@ from typing import Any
 import msgspec
 import pytest
 
-from providers.decide import decide
-from providers.identity import Owner
-from providers.managed import Absent, Change, Class, Converged, Found, Marks, Observed, Phase, Present, Unknown
-from providers.plan import (
+from providers.external.observation import (
+    Absent,
+    Change,
+    Class,
+    Converged,
+    Found,
+    Marks,
+    Observed,
+    Phase,
+    Present,
+    Unknown,
+)
+from providers.external.ownership import Owner
+from providers.managed.decide import decide
+from providers.managed.plan import (
     Adopt,
     Bounds,
     Consent,

@@ -8,7 +8,7 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from providers.managed import Compare, compared, describe, diff, digest
+from providers.external.observation import Compare, compared, describe, diff, digest
 
 
 class Model(msgspec.Struct, frozen=True, rename="camel", kw_only=True):

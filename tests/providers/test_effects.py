@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from providers.cloud import FenceClosed, Target
-from providers.managed import Absent, Present
-from providers.passwords import Login
+from providers.credentials.passwords import Login
+from providers.external.client import FenceClosed, Target
+from providers.external.observation import Absent, Present
 from runtime.errors import Blocked, Transient, WriteConflict
 from runtime.objects import Key, Object, Resource
 from tests.providers.toy import CONFIGS, ToyCloud, ToyParameters, provider_of

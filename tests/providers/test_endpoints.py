@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from providers.accounts import Accounts
-from providers.cloud import Cloud
-from providers.endpoints import objection
+from providers.accounts.connections import Accounts
+from providers.accounts.endpoints import objection
+from providers.external.client import Cloud
 from runtime.errors import Terminal
 from tests.providers.toy import ToyCloud, provider_of
 from tests.providers.world import World

@@ -7,8 +7,8 @@ from datetime import timedelta
 
 import pytest
 
-from providers.cloud import Target
-from providers.managed import Absent, Present
+from providers.external.client import Target
+from providers.external.observation import Absent, Present
 from runtime.errors import NotLeading, Unavailable
 from runtime.objects import Key, Object, Resource
 from tests.providers.paced import Paced, texts

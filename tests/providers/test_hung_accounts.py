@@ -10,9 +10,9 @@ from datetime import timedelta
 
 import pytest
 
-from providers.bounds import BY_CONFIG, config_of
-from providers.cloud import Target
-from providers.managed import Absent, Present
+from providers.accounts.limits import BY_CONFIG, config_of
+from providers.external.client import Target
+from providers.external.observation import Absent, Present
 from providers.process import controller_settings
 from runtime.controller import Controller
 from runtime.errors import Transient
@@ -23,7 +23,7 @@ from tests.support.waiting import eventually
 
 
 async def test_nobody_waits_for_somebody_elses_second_dial(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("providers.accounts._AFTER_FAILURE", timedelta(0))
+    monkeypatch.setattr("providers.accounts.connections._AFTER_FAILURE", timedelta(0))
     dials, hangs = 0, asyncio.Event()
 
     @asynccontextmanager

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from providers.cloud import Credential, Endpoint, Fence, Target
-from providers.credentials import text_of
-from providers.managed import Absent, Observed, Phase, Present
-from providers.passwords import keyed_hash
-from providers.reading import Operation
+from providers.credentials.passwords import keyed_hash
+from providers.credentials.secrets import text_of
+from providers.external.client import Credential, Endpoint, Fence, Target
+from providers.external.observation import Absent, Observed, Phase, Present
+from providers.managed.record import Operation
 from runtime.objects import SECRETS, Key, Object
 from runtime.results import Result
 from tests.providers.test_slow import LateCloud, late

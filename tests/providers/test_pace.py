@@ -8,10 +8,10 @@ from datetime import timedelta
 import pytest
 from structlog.testing import capture_logs
 
-from providers.cloud import Credential, Fence, Target
-from providers.managed import Absent, Change, Observed, Phase, Present
-from providers.plan import Policy
-from providers.reading import Operation
+from providers.external.client import Credential, Fence, Target
+from providers.external.observation import Absent, Change, Observed, Phase, Present
+from providers.managed.plan import Policy
+from providers.managed.record import Operation
 from runtime.errors import Blocked, Transient
 from runtime.results import Result
 from tests.providers.test_slow import LateCloud, ready, world_of

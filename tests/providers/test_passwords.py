@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from providers.credentials import new_password
-from providers.passwords import (
+from providers.credentials.passwords import (
     Await,
     Confirm,
     Delivery,
@@ -31,6 +30,7 @@ from providers.passwords import (
     keyed_hash,
     refuse_password,
 )
+from providers.credentials.secrets import new_password
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 LOGINS = ("app_a", "app_b")

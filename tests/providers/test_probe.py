@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from providers.bounds import BY_CONFIG
-from providers.cloud import ServerUnreachable
-from providers.configs import Beside, ConfigReconciler
-from providers.probe import EVERY, Prober
+from providers.accounts.limits import BY_CONFIG
+from providers.accounts.probe import EVERY, Prober
+from providers.accounts.reconciler import Beside, ConfigReconciler
+from providers.external.client import ServerUnreachable
 from providers.settings import Settings
 from runtime.conditions import find
 from runtime.errors import Failure, Terminal, Transient

@@ -6,11 +6,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from providers import reading
-from providers.cloud import Sweep
-from providers.identity import Identity, identity_of, owner_of
-from providers.plan import Policy
-from providers.sweep import ExternalStore
+from providers.accounts.lister import ExternalStore
+from providers.external.client import Sweep
+from providers.external.ownership import Identity, identity_of, owner_of
+from providers.managed import record
+from providers.managed.plan import Policy
 from runtime.objects import Object
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -38,7 +38,7 @@ def obj(annotations: dict[str, str] | None = None, **fields: object) -> Object:
     ],
 )
 def test_a_word_counts_for_its_own_uid_alone(word: str, policy: Policy | None) -> None:
-    assert reading.word_of(obj({P + "teardown": word})) is policy
+    assert record.word_of(obj({P + "teardown": word})) is policy
 
 
 @pytest.mark.parametrize("own", [Policy.ORPHAN, Policy.SNAPSHOT, Policy.DELETE])
@@ -51,7 +51,7 @@ def test_a_word_destroys_no_more_than_the_resources_own_policy_asks_for(word: Po
     }
     destroys = word in (Policy.SNAPSHOT, Policy.DELETE)
 
-    assert bool(reading.withheld(word, own)) is (destroys and (word, own) not in agreed)
+    assert bool(record.withheld(word, own)) is (destroys and (word, own) not in agreed)
 
 
 @pytest.mark.parametrize(
@@ -68,15 +68,15 @@ def test_a_word_destroys_no_more_than_the_resources_own_policy_asks_for(word: Po
     ],
 )
 def test_a_pause_has_an_end(value: str, is_paused: bool) -> None:  # noqa: FBT001 - a column of the table
-    assert bool(reading.paused(obj({P + "paused": value}), NOW)) is is_paused
+    assert bool(record.paused(obj({P + "paused": value}), NOW)) is is_paused
 
 
 def test_a_pause_names_its_reason() -> None:
-    assert "the rack moves" in reading.paused(obj({P + "paused": "true", P + "paused-reason": "the rack moves"}), NOW)
+    assert "the rack moves" in record.paused(obj({P + "paused": "true", P + "paused-reason": "the rack moves"}), NOW)
 
 
 def test_a_pause_that_came_with_the_claim_leads_to_who_set_it() -> None:
-    paused = reading.paused(obj({P + "paused": "true", P + "claim-name": "orders"}), NOW)
+    paused = record.paused(obj({P + "paused": "true", P + "claim-name": "orders"}), NOW)
 
     assert "with its claim orders, which says by whom and when" in paused
 
@@ -87,12 +87,12 @@ def test_marks_are_read_from_either_place() -> None:
     by_status = obj(status={"externalName": "x", "incarnation": "7", "account": "a"})
 
     for one in (by_annotation, by_status):
-        marks = reading.marks_of(one, absent_since=None)
+        marks = record.marks_of(one, absent_since=None)
         assert (marks.external_name, marks.incarnation, marks.account) == ("x", "7", "a")
 
 
 def test_consent_is_a_list_of_paths_and_values() -> None:
-    consent = reading.consent_of(obj({P + "consent": "recreate=7, a.b = 3,nonsense", P + "adopt": "9"}))
+    consent = record.consent_of(obj({P + "consent": "recreate=7, a.b = 3,nonsense", P + "adopt": "9"}))
 
     assert consent.to("recreate", "7")
     assert consent.to("a.b", "3")
@@ -102,21 +102,21 @@ def test_consent_is_a_list_of_paths_and_values() -> None:
 
 
 def test_an_intent_is_read_as_it_was_written() -> None:
-    calls = (reading.Call("Create", "db"), reading.Call("SetPassword", "app_a", "7", "hash"))
-    intent = reading.Intent(1, "process-1", NOW + timedelta(seconds=25), calls)
+    calls = (record.Call("Create", "db"), record.Call("SetPassword", "app_a", "7", "hash"))
+    intent = record.Intent(1, "process-1", NOW + timedelta(seconds=25), calls)
 
-    assert reading.intent_of(obj(status={"intent": reading.written(intent)})) == intent
-    assert reading.intent_of(obj()) is None
-    assert reading.intent_of(obj(status={"intent": {"format": 1, "notAfter": "nonsense"}})) is None
+    assert record.intent_of(obj(status={"intent": record.written(intent)})) == intent
+    assert record.intent_of(obj()) is None
+    assert record.intent_of(obj(status={"intent": {"format": 1, "notAfter": "nonsense"}})) is None
 
 
 def test_an_operation_is_read_from_status() -> None:
-    found = reading.operation_of(
+    found = record.operation_of(
         obj(status={"operation": {"id": "o", "kind": "Create", "startedAt": "2026-11-21T12:00:00Z"}})
     )
 
-    assert found == reading.Operation("o", "Create", NOW)
-    assert reading.operation_of(obj()) is None
+    assert found == record.Operation("o", "Create", NOW)
+    assert record.operation_of(obj()) is None
 
 
 def child(**changed: str) -> Object:

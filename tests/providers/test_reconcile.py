@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from providers.identity import Owner, identity_of
+from providers.external.ownership import Owner, identity_of
 from runtime.errors import Failure, Terminal, Throttled, Transient
 from runtime.objects import Key
 from tests.providers.toy import Toy, ToyCloud

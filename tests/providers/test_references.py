@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from providers.references import _looked_up
+from providers.managed.references import _looked_up
 from runtime.objects import Key, Object
 
 MARK = {"fairlead.dev/external-name": "fl-ours"}

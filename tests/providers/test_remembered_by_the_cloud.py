@@ -8,8 +8,8 @@ from datetime import timedelta
 
 import pytest
 
-from providers.cloud import Target
-from providers.managed import Absent, Present
+from providers.external.client import Target
+from providers.external.observation import Absent, Present
 from runtime.errors import Transient
 from runtime.objects import Key
 from tests.providers.toy import TOYS, ToyCloud, ToyParameters

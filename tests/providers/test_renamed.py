@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from providers.decide import decide
-from providers.managed import Absent, Present
-from providers.plan import Destroy, Finish, Policy, Refuse, Settled
+from providers.external.observation import Absent, Present
+from providers.managed.decide import decide
+from providers.managed.plan import Destroy, Finish, Policy, Refuse, Settled
 from tests.providers.test_decide import LONG_GONE, MARKED, Row, row, scene, there
 
 RENAMED = Absent(remains=True, renamed="orders_x_old")

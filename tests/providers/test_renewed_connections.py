@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from providers.configs import Beside, ConfigReconciler
+from providers.accounts.reconciler import Beside, ConfigReconciler
 from providers.settings import Settings
 from runtime.objects import SECRETS, Key
 from tests.providers.toy import ToyCloud, provider_of

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from ruamel.yaml import YAML
 
-from providers.destroys import FIELD, destroys_within_the_hour, with_one_more
+from providers.accounts.destroys import FIELD, destroys_within_the_hour, with_one_more
 from runtime.errors import Terminal, Transient
 from runtime.objects import Key
 from tests.providers.toy import ToyCloud

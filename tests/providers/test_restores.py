@@ -7,8 +7,8 @@ from datetime import timedelta
 
 import pytest
 
-from providers.cloud import Credential, Fence, Target
-from providers.reading import Operation
+from providers.external.client import Credential, Fence, Target
+from providers.managed.record import Operation
 from runtime.errors import Blocked, Transient
 from runtime.objects import Key, Object
 from tests.providers.test_slow import LateCloud, ready, world_of

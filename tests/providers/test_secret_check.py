@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from providers.passwords import Kept, keyed_hash, refuse_password
-from providers.secret_check import Recorded, Unproven, check, coming_hash, still_coming
+from providers.credentials.passwords import Kept, keyed_hash, refuse_password
+from providers.credentials.secret_check import Recorded, Unproven, check, coming_hash, still_coming
 
 KEY = b"the provider's own key"
 LOGINS = ("app_hash_a", "app_hash_b")

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import msgspec
 import pytest
 
-from providers.managed import Compare, Keys, compared, diff, joined_keys, shared_keys
+from providers.external.observation import Compare, Keys, compared, diff, joined_keys, shared_keys
 from tests.providers.toy import TOYS, Toy, ToyCloud
 from tests.providers.world import World
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from providers.cloud import Credential, Fence, Provider, Target
-from providers.identity import Owner
-from providers.managed import Absent, Change, Observed, Phase, Present
-from providers.passwords import Login
-from providers.plan import Policy
-from providers.reading import Operation
+from providers.credentials.passwords import Login
+from providers.external.client import Credential, Fence, Provider, Target
+from providers.external.observation import Absent, Change, Observed, Phase, Present
+from providers.external.ownership import Owner
+from providers.managed.plan import Policy
+from providers.managed.record import Operation
 from runtime.errors import Transient
 from runtime.objects import Key
 from tests.providers.toy import CONFIGS, Toy, ToyCloud, ToyParameters, provider_of

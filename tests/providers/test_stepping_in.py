@@ -9,8 +9,8 @@ from datetime import timedelta
 
 import pytest
 
-from providers.cloud import Fence, Target
-from providers.managed import Class, Observed
+from providers.external.client import Fence, Target
+from providers.external.observation import Class, Observed
 from runtime.errors import Invalid
 from runtime.objects import Key, Object, Resource
 from tests.providers.toy import CONFIGS, TOYS, Toy, ToyCloud, ToyParameters, provider_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from providers.sweep import Sweeper
+from providers.accounts.lister import Sweeper
 from runtime.objects import Key
 from tests.providers.toy import TOYS, ToyCloud
 from tests.providers.world import World

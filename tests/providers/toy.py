@@ -12,13 +12,13 @@ from typing import Annotated
 
 import msgspec
 
-from providers.cloud import Credential, Endpoint, Fence, Provider, Rate, Sweep, Target
-from providers.envelope import DatabaseEnvelope
-from providers.identity import Owner
-from providers.managed import Absent, Change, Class, Compare, Found, Observed, Phase, Present, compared
-from providers.passwords import Login
-from providers.plan import Policy
-from providers.reading import Operation
+from providers.credentials.passwords import Login
+from providers.external.client import Credential, Endpoint, Fence, Provider, Rate, Sweep, Target
+from providers.external.observation import Absent, Change, Class, Compare, Found, Observed, Phase, Present, compared
+from providers.external.ownership import Owner
+from providers.external.spec import DatabaseEnvelope
+from providers.managed.plan import Policy
+from providers.managed.record import Operation
 from runtime.objects import Resource
 
 TOYS = Resource("toy.example.org", "v1", "Toy", "toys")
@@ -54,7 +54,10 @@ class Toy:
 
 @dataclass
 class ToyCloud:
-    """Implements providers.cloud.Cloud; `slow` is how many looks a change takes, `faults` fail the next calls."""
+    """Implements `providers.external.client.Cloud`.
+
+    `slow` is how many looks a change takes, `faults` fail the next calls.
+    """
 
     slow: int = 0
     toys: dict[str, Toy] = field(default_factory=dict)

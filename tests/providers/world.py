@@ -6,13 +6,13 @@ from copy import deepcopy
 from datetime import timedelta
 from typing import Any
 
-from providers.accounts import Accounts
-from providers.cloud import Provider
-from providers.effects import Effects
-from providers.gather import Gatherer
-from providers.reconcile import Around, Reconciler
+from providers.accounts.connections import Accounts
+from providers.external.client import Provider
+from providers.managed.act import Effects
+from providers.managed.gather import Gatherer
+from providers.managed.reconciler import Around, Reconciler
+from providers.managed.writes import Writing
 from providers.settings import Settings
-from providers.writing import Writing
 from runtime.cache import Cache
 from runtime.errors import AlreadyExists, Failure, NotFound, WriteConflict
 from runtime.events import EventRecorder

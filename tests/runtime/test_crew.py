@@ -5,8 +5,8 @@ from datetime import timedelta
 
 from runtime.cache import Cache
 from runtime.controller import Controller, ControllerSettings, Source
-from runtime.crew import Crew
 from runtime.kube import Selection
+from runtime.manager import Crew
 from runtime.objects import Key
 from runtime.reflector import Clock, Timing
 from runtime.results import SETTLED, Result

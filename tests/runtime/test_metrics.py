@@ -7,9 +7,9 @@ from datetime import timedelta
 import pytest
 
 from runtime import metrics
+from runtime.connectivity import Reach
 from runtime.objects import LEASES, Key, Object
 from runtime.queue import Priority, QueueSettings, QueueState, Wait
-from runtime.reach import Reach
 from runtime.status import seconds_to_ready
 from runtime.writes import LOOP_WRITES, PERIOD_SECONDS, WriteLoops
 from tests.runtime.fake_kube import WIDGETS

@@ -14,7 +14,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from devcloud.front import Endpoint, serving
+from devcloud.postgres.tls_proxy import Endpoint, serving
 from tests.support.gate import Effect, Gate, Moment, Trap
 from tests.support.kinds import PROVIDER_CONFIG, SECRET
 from tests.support.kube_proxy import kube_proxy

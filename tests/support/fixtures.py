@@ -11,15 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from devcloud import addresses, install, onprem, postgres
-from devcloud import plane as planes
+from devcloud import addresses, install, onprem
 from devcloud.controlplane import Programs, ensure
+from devcloud.controlplane import plane as planes
+from devcloud.controlplane.kubectl import Kubectl
+from devcloud.controlplane.plane import Plane
 from devcloud.daemons import Lifetime
-from devcloud.front import Endpoint, Front, serving
 from devcloud.install import Assets
-from devcloud.kubectl import Kubectl
 from devcloud.onprem import OnPremServer
-from devcloud.plane import Plane
+from devcloud.postgres import server
+from devcloud.postgres.tls_proxy import Endpoint, Front, serving
 from tests.support.api import Api, connect
 from tests.support.audit import AuditLog
 from tests.support.processes import Program
@@ -93,12 +94,12 @@ def audit(plane: Plane) -> AuditLog:
 
 
 @pytest.fixture(scope="session")
-def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[postgres.Server]:
+def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[server.Server]:
     """A bare PostgreSQL 16 on a unix socket, for the whole session."""
     folder = tmp_path_factory.mktemp("pg")
-    yield asyncio.run(postgres.start(postgres.Options(folder=folder, lifetime=Lifetime.WITH_PARENT, durable=False)))
-    asyncio.run(postgres.stop(folder, grace_s=5.0))
-    postgres.discard(folder)
+    yield asyncio.run(server.start(server.Options(folder=folder, lifetime=Lifetime.WITH_PARENT, durable=False)))
+    asyncio.run(server.stop(folder, grace_s=5.0))
+    server.discard(folder)
 
 
 @pytest.fixture(scope="session")

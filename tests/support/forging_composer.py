@@ -8,9 +8,9 @@ import sys
 
 import msgspec
 
-from composer import worker
 from composer.__main__ import main
-from composer.render import Rendered, Request, render
+from composer.render.render import Rendered, Request, render
+from composer.workers import worker
 from runtime.objects import annotations_of
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from composer.connection import Published, Secretly, entries, of_contract, published, wanted
+from composer.connection.secret import Published, Secretly, entries, of_contract, published, wanted
 from devcloud.onprem import OnPremServer
 from providers.onprem.client import OnPremCloud
 from runtime.objects import Key

@@ -21,13 +21,13 @@ import aiohttp
 import psycopg
 
 from devcloud import addresses, onprem
-from devcloud import plane as planes
 from devcloud.controlplane import Programs
+from devcloud.controlplane import plane as planes
+from devcloud.controlplane.kubectl import Kubectl
+from devcloud.controlplane.plane import Plane
 from devcloud.daemons import Lifetime
 from devcloud.install import until_served
-from devcloud.kubectl import Kubectl
 from devcloud.onprem import OnPremServer
-from devcloud.plane import Plane
 from tests.support.api import Api, ApiError, JsonObject, connect
 from tests.support.audit import WRITES, AuditLog, Match, Request
 from tests.support.kinds import (

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from devcloud import postgres
+from devcloud.postgres import server
 from tests.support.api import JsonObject
 from tests.support.home import Home, claim, move_in
 from tests.support.kinds import (
@@ -102,7 +102,7 @@ async def test_a_consent_to_start_empty_counts_once_although_a_restored_server_g
     watchful: System, namespace: str
 ) -> None:
     system = watchful
-    data, backup = postgres.data_of(system.folder / "onprem" / "server"), system.folder / "base-backup"
+    data, backup = server.data_of(system.folder / "onprem" / "server"), system.folder / "base-backup"
     async with system.server_away():
         await _run("cp", "-a", str(data), str(backup))
     home = await move_in(system, claim(namespace, "restored"))

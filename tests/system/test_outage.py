@@ -18,7 +18,7 @@ import pytest
 import pytest_asyncio
 from prometheus_client.parser import text_string_to_metric_families
 
-from devcloud import plane
+from devcloud.controlplane import plane
 from tests.runtime.tcp_proxy import Line, TcpProxy, through
 from tests.support.api import JsonObject
 from tests.support.home import claim, furnish, move_in, until_gone

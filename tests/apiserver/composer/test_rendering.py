@@ -14,9 +14,9 @@ import msgspec
 import pytest
 import pytest_asyncio
 
-from composer.kinds import catalog
-from composer.sampling import samples
-from composer.values import Pending
+from composer.kinds.catalog import catalog
+from composer.render.values import Pending
+from composer.validation.samples import samples
 from devcloud.controlplane import Programs
 from tests.support.api import JsonObject
 from tests.support.gate import Gate

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from devcloud.plane import Plane
+from devcloud.controlplane.plane import Plane
 from tests.apiserver.policies.actors import CHILD, CLAIM, DEVELOPER, As, body_of, paths
 from tests.support.api import Api, ApiError
 from tests.support.waiting import eventually

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from devcloud.plane import Plane
+from devcloud.controlplane.plane import Plane
 from tests.apiserver.policies.test_roles import COMPOSER, ONPREM, is_allowed
 from tests.support.api import Api, connect
 from tests.support.waiting import eventually

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from devcloud.plane import Plane
+from devcloud.controlplane.plane import Plane
 from tests.support.api import Api, ApiError, JsonObject
 
 KUSTOMIZE = Path(__file__).resolve().parents[3] / "deploy" / "kustomize"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from devcloud.plane import Plane
+from devcloud.controlplane.plane import Plane
 from tests.apiserver.policies.actors import COMPOSER, DEVELOPER, IDENTITY, PREFIX, As
 from tests.support.api import Api, ApiError, JsonObject
 from tests.support.kinds import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, CRD

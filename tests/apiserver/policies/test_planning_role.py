@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from devcloud.plane import Plane
+from devcloud.controlplane.plane import Plane
 from tests.support.api import Api, JsonObject
 from tests.support.kinds import COMPOSITION, CONFIG_MAP, Kind, claim, composition
 

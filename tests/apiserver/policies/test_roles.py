@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from devcloud.plane import Plane
+from devcloud.controlplane.plane import Plane
 from tests.support.api import Api, connect
 from tests.support.kinds import NAMESPACE
 from tests.support.prepared import prepare

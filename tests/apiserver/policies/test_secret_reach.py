@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from devcloud.plane import Plane
+from devcloud.controlplane.plane import Plane
 from tests.support.api import Api, ApiError, JsonObject, connect
 from tests.support.kinds import NAMESPACE, SECRET
 from tests.support.prepared import prepare

@@ -5,9 +5,9 @@ from __future__ import annotations
 import base64
 from typing import Any
 
-from providers.cloud import Credential
-from providers.login import Server, try_login
-from providers.passwords import Login
+from providers.credentials.passwords import Login
+from providers.external.client import Credential
+from providers.external.login import Server, try_login
 from tests.support.api import JsonObject, connect
 from tests.support.kinds import DATABASE, SECRET, database, is_ready
 from tests.support.system import System

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from devcloud.plane import Plane
+from devcloud.controlplane.plane import Plane
 from runtime.errors import AlreadyExists, NotFound
 from runtime.kube import Selection
 from runtime.kube_client import KubeClient

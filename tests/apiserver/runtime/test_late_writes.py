@@ -18,15 +18,16 @@ from urllib.parse import urlsplit
 import pytest
 
 from composer import names
-from composer.act import Actor
-from composer.decide import Annotate, Apply, LetGo, Release, Remove, Step
-from composer.secrets import Publisher
-from composer.view import Known
-from devcloud.plane import Plane
-from providers import credentials, reading
-from providers.outcome import Outcome
-from providers.passwords import Kept
-from providers.writing import Writing
+from composer.claim.act import Actor
+from composer.claim.decide import Annotate, Apply, LetGo, Release, Remove, Step
+from composer.claim.snapshot import Known
+from composer.connection.publisher import Publisher
+from devcloud.controlplane.plane import Plane
+from providers.credentials import secrets
+from providers.credentials.passwords import Kept
+from providers.managed import record
+from providers.managed.outcome import Outcome
+from providers.managed.writes import Writing
 from runtime.errors import WriteConflict
 from runtime.kube_client import KubeClient
 from runtime.objects import CONFIG_MAPS, SECRETS, Object, annotations_of, deleting, key_of, labels_of, uid_of
@@ -248,7 +249,7 @@ async def test_late_marks_of_a_provider_are_refused(kube: KubeClient, late: Late
     settings: Any = SimpleNamespace(manager="provider")
     port: Any = late
     writing: Writing[Any, Any] = Writing(provider, port, settings, Store(WIDGETS), lambda: lambda _: True)
-    marks = {"annotations": {reading.EXTERNAL_NAME: "new"}}
+    marks = {"annotations": {record.EXTERNAL_NAME: "new"}}
 
     async def successor() -> None:
         await kube.apply(WIDGETS, widget(namespace, "w", metadata=marks), manager="provider", force=True)
@@ -257,21 +258,21 @@ async def test_late_marks_of_a_provider_are_refused(kube: KubeClient, late: Late
     error = await delivered_late(late, "apply", lambda: writing.mark(named, outcome, incarnation=""), successor)
 
     assert isinstance(error, WriteConflict)
-    assert annotations_of(await kube.get(WIDGETS, key_of(live)))[reading.EXTERNAL_NAME] == "new"
+    assert annotations_of(await kube.get(WIDGETS, key_of(live)))[record.EXTERNAL_NAME] == "new"
 
 
 async def test_a_late_deletion_of_credentials_is_refused(kube: KubeClient, late: LateKube, namespace: str) -> None:
     owner = child(namespace, metadata={"name": "owner", "uid": "owner-uid"})
-    written = await credentials.write(kube, owner, Kept("old", "", "app", ""), None, manager="provider")
+    written = await secrets.write(kube, owner, Kept("old", "", "app", ""), None, manager="provider")
     port: Any = late
 
     async def successor() -> None:
-        await credentials.write(kube, owner, Kept("new", "", "app", ""), written, manager="provider")
+        await secrets.write(kube, owner, Kept("new", "", "app", ""), written, manager="provider")
 
-    error = await delivered_late(late, "delete", lambda: credentials.delete(port, owner, {}), successor)
+    error = await delivered_late(late, "delete", lambda: secrets.delete(port, owner, {}), successor)
 
     assert isinstance(error, WriteConflict)
-    kept = await credentials.read(kube, owner)
+    kept = await secrets.read(kube, owner)
     assert kept is not None
     assert kept.kept.current == "new"
 

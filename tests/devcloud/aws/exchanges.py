@@ -17,8 +17,9 @@ from typing import Any
 
 import msgspec
 
-from devcloud.aws import catalog, wire
-from devcloud.aws.refusals import Refusal
+from devcloud.aws.api import wire
+from devcloud.aws.api.refusals import Refusal
+from devcloud.aws.state import catalog
 from tests.devcloud.aws.conftest import PASSWORD, QUICK, Cloud
 
 _FILE = re.compile(r"rds\.(\w+?)_\d+\.json")

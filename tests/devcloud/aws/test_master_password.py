@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from devcloud.aws.master_password import RESET_S, reset
+from devcloud.aws.lifecycle.master_password import RESET_S, reset
+from devcloud.aws.lifecycle.steps import SetPassword
 from devcloud.aws.server import Options, running
-from devcloud.aws.steps import SetPassword
 from tests.devcloud.aws.conftest import QUICK, Cloud, Recorded, refusal
 
 RESETTING = "resetting-master-credentials"

@@ -8,10 +8,10 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from devcloud.aws import births, changes, lifecycle
-from devcloud.aws.asked import Asked
-from devcloud.aws.model import NOTHING_PENDING, Endpoint, Subnet, SubnetGroup, Zone
-from devcloud.aws.steps import Make, Record
+from devcloud.aws.api.requests import Asked
+from devcloud.aws.lifecycle import changes, creation, progress
+from devcloud.aws.lifecycle.steps import Make, Record
+from devcloud.aws.state.model import NOTHING_PENDING, Endpoint, Subnet, SubnetGroup, Zone
 
 BORN_AT = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)  # a Monday at noon: the windows of newborns are far
 WEEK = timedelta(days=7)
@@ -50,12 +50,12 @@ def _group() -> SubnetGroup:
 def _moved(record: Record, now: datetime) -> Record:
     """Move a record on; the databases do all work at once."""
     while True:
-        moved, _ = lifecycle.advance(record, now, 1.0)
+        moved, _ = progress.advance(record, now, 1.0)
         assert moved is not None
         under = moved.under
         if under is None or under.work is None:
             return moved
-        record = lifecycle.work_done(moved, under.work, Endpoint(address="192.0.2.1", port=5432))
+        record = progress.work_done(moved, under.work, Endpoint(address="192.0.2.1", port=5432))
 
 
 def _two_hours(record: Record, now: datetime) -> tuple[Record, datetime]:
@@ -75,7 +75,7 @@ def _born() -> Record:
         backup_retention_period=0,
         auto_minor_version_upgrade=False,
     )
-    resolved = births.Resolved(
+    resolved = creation.Resolved(
         identifier="db-1",
         arn="arn:aws:rds:eu-west-1:123456789012:db:db-1",
         resource_id="db-A",
@@ -86,7 +86,7 @@ def _born() -> Record:
         password="Sufficient-1",
         now=BORN_AT,
     )
-    record = _moved(births.record_of(asked, resolved, Make()), BORN_AT)
+    record = _moved(creation.record_of(asked, resolved, Make()), BORN_AT)
     return _moved(record, BORN_AT + timedelta(hours=1))
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from devcloud.aws import platform
-from devcloud.aws.unsigned import objection
+from devcloud.aws.iam.unsigned import objection
 from tests.devcloud.aws.conftest import Cloud
 
 _KEY = {"access_key_id": "AKIAEVIL000000000000", "secret_access_key": "of-the-page"}

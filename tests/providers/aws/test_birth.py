@@ -9,8 +9,8 @@ import pytest
 
 from providers.aws.birth import call_for
 from providers.aws.models import PointInTime, RDSInstanceParameters, RestoreFrom
-from providers.cloud import Credential, Target
-from providers.identity import Owner
+from providers.external.client import Credential, Target
+from providers.external.ownership import Owner
 
 OWNER = Owner("home", "uid-1", "0123456789abcdef", "shop", "orders", "instance", "shop-uid")
 PASSWORD = "Sufficient-1"

@@ -16,7 +16,7 @@ from botocore.utils import parse_timestamp
 from providers.aws.account import AwsAccount, connect, instant
 from providers.aws.config import Credentials, Limits, ProviderConfigSpec, refusal, secrets_of
 from providers.aws.credentials import AGENT_HOSTS, PodIdentity, StaticKeys, WebIdentity, source_of
-from providers.cloud import Fence, FenceClosed
+from providers.external.client import Fence, FenceClosed
 from runtime.errors import Blocked, Failure, Terminal, Throttled, Transient
 from tests.providers.aws.fake_sts import ACCOUNT, OTHER, FakeAws, serving
 

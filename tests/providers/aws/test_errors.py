@@ -19,7 +19,7 @@ from botocore.exceptions import (
 from structlog.testing import capture_logs
 
 from providers.aws.errors import AlreadyThere, NotThere, failure_of
-from providers.cloud import FenceClosed
+from providers.external.client import FenceClosed
 from runtime.errors import Blocked, Conflict, Failure, Terminal, Throttled, Transient
 
 HOST = "https://rds.eu-west-1.amazonaws.com"

@@ -6,13 +6,13 @@ import time
 from dataclasses import replace
 
 from devcloud.aws.server import Served
+from providers.accounts.lister import ExternalStore
 from providers.aws.account import AwsAccount
 from providers.aws.models import RDSInstanceParameters
 from providers.aws.rds import RdsInstances
-from providers.cloud import Credential, Fence, Target
-from providers.identity import Owner
-from providers.managed import Present
-from providers.sweep import ExternalStore
+from providers.external.client import Credential, Fence, Target
+from providers.external.observation import Present
+from providers.external.ownership import Owner
 from tests.support.rds_control import control
 from tests.support.waiting import eventually
 

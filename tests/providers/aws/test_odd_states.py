@@ -15,12 +15,12 @@ from providers.aws.account import AwsAccount
 from providers.aws.models import RDSInstanceParameters, RDSInstanceSpec
 from providers.aws.rds import RdsInstances, Seen
 from providers.aws.translate import observed
-from providers.cloud import Credential, Fence, Target
-from providers.converge import converge
-from providers.identity import Owner
-from providers.managed import Present
-from providers.plan import Bounds, Desired, Lifecycle, Policy, Refuse, Scene, Update
-from providers.snapshot import differences
+from providers.external.client import Credential, Fence, Target
+from providers.external.observation import Present
+from providers.external.ownership import Owner
+from providers.managed.decide_update import converge
+from providers.managed.plan import Bounds, Desired, Lifecycle, Policy, Refuse, Scene, Update
+from providers.managed.snapshot import differences
 from runtime.errors import Blocked
 from tests.providers.aws.test_translate import ANSWER, TAGS, target
 from tests.providers.aws.test_translate import OWNER as OURS

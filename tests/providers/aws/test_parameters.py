@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from devcloud.postgres import Server
+from devcloud.postgres.server import Server
 from providers.aws.parameters import SWITCHES, UNIT_OF, as_rds_writes
 
 

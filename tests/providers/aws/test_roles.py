@@ -10,8 +10,8 @@ import pytest
 from providers.aws import translate
 from providers.aws.models import RDSInstanceParameters
 from providers.aws.roles import Membership, Role, Roles, Wanted, broken, in_order, names_of, password, retirement
-from providers.cloud import Target
-from providers.identity import Owner
+from providers.external.client import Target
+from providers.external.ownership import Owner
 
 NAMES = names_of("boss")
 WANTED = Wanted(NAMES, "app", frozenset({"boss_a"}))

@@ -13,8 +13,8 @@ from providers.aws.account import AwsAccount
 from providers.aws.models import PointInTime, RDSInstanceParameters, RestoreFrom
 from providers.aws.names import tags_of
 from providers.aws.sources import resolved
-from providers.cloud import Target
-from providers.identity import Owner
+from providers.external.client import Target
+from providers.external.ownership import Owner
 from runtime.errors import Blocked, Terminal
 from tests.support.waiting import eventually
 

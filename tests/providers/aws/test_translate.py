@@ -17,10 +17,10 @@ from providers.aws.listing import mark_of, tags_mark
 from providers.aws.models import RDSInstanceParameters, RDSInstanceSpec, RestoreFrom
 from providers.aws.names import tags_of
 from providers.aws.translate import guarded, login_versions, observed
-from providers.cloud import Target
-from providers.identity import Owner
-from providers.managed import Change, Class, Phase, Queue
-from providers.snapshot import differences
+from providers.external.client import Target
+from providers.external.observation import Change, Class, Phase, Queue
+from providers.external.ownership import Owner
+from providers.managed.snapshot import differences
 from runtime.errors import Terminal
 
 OWNER = Owner("home", "uid-1", "0123456789abcdef", "team", "orders", "db")

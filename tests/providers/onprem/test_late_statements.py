@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from providers.cloud import Fence, FenceClosed
+from providers.external.client import Fence, FenceClosed
 from providers.onprem.removal import end_sessions
 
 _LOGINS = ("app_a", "app_b")

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 import msgspec
 import pytest
 
-from providers.cloud import Target
-from providers.identity import Owner
-from providers.managed import Change
+from providers.external.client import Target
+from providers.external.observation import Change
+from providers.external.ownership import Owner
+from providers.external.sql_text import literal, quoted
 from providers.onprem.facts import Database, Facts, Grant, Inside, Membership, Role, Row, Wanted, broken_rules
 from providers.onprem.models import PostgresDatabaseParameters
 from providers.onprem.names import Names, hash_in, names_of, retired_name
@@ -23,7 +24,6 @@ from providers.onprem.statements import (
     statements,
 )
 from providers.onprem.translate import wanted
-from providers.sql_text import literal, quoted
 
 DB = "orders_abcdefghij"
 A, B = "app_abcdefghij_a", "app_abcdefghij_b"

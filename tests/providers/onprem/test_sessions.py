@@ -9,11 +9,11 @@ from typing import Any, cast
 
 import pytest
 
-from providers.cloud import Credential, Fence
-from providers.login import Server
+from providers.credentials.passwords import Login
+from providers.external.client import Credential, Fence
+from providers.external.login import Server
+from providers.external.sql_session import Account, NoAnswerError, Session, Unreached
 from providers.onprem.session import Sessions
-from providers.passwords import Login
-from providers.sql_session import Account, NoAnswerError, Session, Unreached
 from runtime.errors import Transient
 
 ACCOUNT = Account(Server("pg1.example.org", 5432, ""), "fairlead", Credential("admin", "secret"), Path("/nowhere"))
@@ -219,7 +219,7 @@ class Silent:
 async def test_who_waits_for_an_answer_gives_up_and_a_change_after_its_first_seconds(
     monkeypatch: pytest.MonkeyPatch, *, is_change: bool, gone_after_s: float
 ) -> None:
-    monkeypatch.setattr("providers.sql_session._CONNECT_SECONDS", 0.3)
+    monkeypatch.setattr("providers.external.sql_session._CONNECT_SECONDS", 0.3)
     loop, connection = asyncio.get_running_loop(), cast("Any", Silent())
     session, fence = Session(connection, 20.0), Fence(float("inf"), lambda: True, lambda: 0.0)
     began = loop.time()

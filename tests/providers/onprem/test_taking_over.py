@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from providers.managed import Change
+from providers.external.observation import Change
 from providers.onprem.facts import Grant, Membership, Row, broken_rules, kept_rights, right_text
 from providers.onprem.models import PostgresDatabaseParameters
 from providers.onprem.names import hash_in, names_of, retired_name

@@ -1,0 +1,1 @@
+"""What is known and kept of one composed object."""

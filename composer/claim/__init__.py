@@ -1,0 +1,1 @@
+"""One pass over one claim: gather, compose, decide, act, report, write."""

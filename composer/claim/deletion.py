@@ -1,0 +1,228 @@
+"""How a claim goes: which word its children are told, and in which waves. Pure; every row is a test case.
+
+Children go in reverse order of their dependencies, each wave after the last is proven gone. A deletion that the claim's
+owner did not ask for (its namespace's, its CRD's) destroys nothing. A child that is not there although its provider was
+never told to end what it stands for is made again first: its provider finds the database by the recorded marks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from composer import names
+from composer.claim.decide import (
+    ENDING_WORDS,
+    Annotate,
+    Create,
+    Keep,
+    LetGo,
+    Release,
+    Remove,
+    Step,
+    copied_pause,
+    policy_with,
+    reborn,
+    with_word,
+)
+from composer.claim.deletion_report import blocker
+from composer.claim.prune_guard import consent_command, consents_of, no_backup, unseen
+from composer.claim.snapshot import Known, View
+from composer.inventory import Entry
+from composer.kinds.catalog import KindFacts, is_managed
+from composer.models import DeletionPolicy
+from composer.reasons import Cause, cause
+from composer.render.render import Child
+from runtime.objects import Object, annotations_of, deleting, finalizers_of, labels_of, uid_of
+
+Verdict: TypeAlias = Literal["Delete", "Snapshot", "Orphan", "Detach"]
+
+
+@dataclass(frozen=True, slots=True)
+class Teardown:
+    """One pass of a teardown. `done`: nothing is left, the claim may go. `keeps_secret`: its Secret stays."""
+
+    steps: tuple[Step, ...]
+    causes: tuple[Cause, ...]
+    done: bool
+    keeps_secret: bool
+
+
+def effective_policy(view: View, supported: tuple[DeletionPolicy, ...] | None) -> DeletionPolicy:
+    """Return the deletion policy in force: the spec's where the composition supports it, else Orphan.
+
+    `supported` is None when the composition cannot be read any more; then the last policy that was in force counts.
+    """
+    wanted = view.spec.deletion_policy
+    if supported is not None:
+        return wanted if wanted in supported else "Orphan"
+    return wanted if wanted == view.status.get("deletionPolicy") else "Orphan"
+
+
+def verdict(view: View, policy: DeletionPolicy) -> Verdict:
+    """Return the word for the children of a claim that is being deleted."""
+    if view.kind_deleting:
+        return "Detach"
+    ephemeral = view.namespace_labels.get(names.EPHEMERAL_LABEL) == "true"
+    if view.namespace_deleting and not ephemeral:
+        return "Detach"
+    return policy
+
+
+def tear_down(view: View, policy: DeletionPolicy, rendered: Sequence[Child] = ()) -> Teardown:
+    """Decide one pass over a claim that is being deleted, from live reads of claim, namespace and CRD.
+
+    `rendered` is needed where `has_vanished` says so: the children as the claim's Composition renders them.
+    """
+    if view.spec.deletion_protection:
+        text = "the deletion is held by spec.deletionProtection; set it to false to let the claim go"
+        kept = tuple(Keep(each.entry) for each in view.known)
+        return Teardown(kept, (cause("DeletionProtected", text),), done=False, keeps_secret=True)
+    spoken = verdict(view, policy)
+    remaining = [each for each in view.known if not _is_gone(view, each, spoken)]
+    held = tuple(why for each in remaining if (why := _held(view, each, spoken)) is not None)
+    if held:
+        return Teardown(tuple(Keep(each.entry) for each in remaining), held, done=False, keeps_secret=True)
+    steps: list[Step] = []
+    causes: list[Cause] = []
+    for each in remaining:
+        if _is_needed(each, remaining):
+            steps.append(Keep(each.entry))
+            continue
+        step = _again(each, spoken, rendered) if each.live is None else _step(view, each, spoken)
+        if isinstance(step, Cause):
+            causes.append(step)
+            step = Keep(each.entry)
+        steps.append(step)
+        blocked = blocker(each)
+        if blocked:
+            causes.append(blocked)
+    if remaining:
+        left = ", ".join(f"{each.entry.kind} {each.entry.name}" for each in remaining)
+        causes.append(cause("Deleting", f"waits for {left} to go ({spoken})"))
+    return Teardown(tuple(steps), tuple(causes), done=not remaining, keeps_secret=spoken in ("Orphan", "Detach"))
+
+
+def _held(view: View, each: Known, spoken: Verdict) -> Cause | None:
+    """Say why nothing goes yet: a child that nobody can see, or data that would be lost against the claim's policy."""
+    if each.unseen:
+        return unseen(each)
+    if not each.is_foreign_data or each.live is None or spoken not in ("Orphan", "Snapshot"):
+        return None
+    if spoken == "Snapshot":
+        return no_backup(each)
+    ours = names.TEARDOWN_FINALIZER in finalizers_of(each.live)
+    uid = uid_of(each.live)
+    if not (ours and deleting(each.live)) or (each.entry.resource, uid) in consents_of(view.annotations):
+        return None
+    text = (
+        f"{each.entry.kind} {each.entry.name} was deleted by somebody else, and by deletionPolicy Orphan it lives on;"
+        f" save what is in it, then let it go: {consent_command(view, each.entry.resource, uid)}, or set"
+        " spec.deletionPolicy to Delete"
+    )
+    return cause("HeldDeletion", text, resource=each.entry.resource)
+
+
+def _is_needed(each: Known, remaining: list[Known]) -> bool:
+    """Tell whether something that depends on a child is still there: its wave comes first."""
+    name = each.entry.resource
+    return any(name in other.entry.depends_on for other in remaining if other.entry.resource != name)
+
+
+def has_vanished(view: View, policy: DeletionPolicy) -> bool:
+    """Tell whether a child of a claim that is being deleted must be made again, so that its provider can end it."""
+    spoken = verdict(view, policy)
+    return any(_vanished(view, child, spoken) for child in view.known)
+
+
+def _vanished(view: View, child: Known, spoken: Verdict) -> bool:
+    """Tell whether a child is not there, and what it stands for in the cloud is: nobody told its provider to end it.
+
+    Its CRD was deleted, or its finalizer taken off by force. Nothing can be made in a namespace that goes.
+    """
+    entry = child.entry
+    if child.live is not None or child.unseen or spoken in ("Orphan", "Detach") or view.namespace_deleting:
+        return False
+    was_told = entry.outcome in {names.word(entry.uid, word) for word in ENDING_WORDS}
+    return is_managed(entry.group) and bool(entry.marks) and not was_told
+
+
+def _again(child: Known, spoken: Verdict, rendered: Sequence[Child]) -> Step | Cause:
+    """Make a vanished child again with its marks; say why where that is impossible."""
+    entry, facts = child.entry, child.facts
+    if child.unseen:
+        return Keep(entry)
+    what = f"{entry.kind} {entry.name} vanished, and what it stands for in the cloud was not ended ({spoken})"
+    way_out = "or set spec.deletionPolicy to Orphan, which leaves it as it is"
+    if facts is None:
+        text = f"{what}: install {entry.group_kind} again, {way_out}"
+        return cause("KindNotInstalled", text, resource=entry.resource)
+    wanted = next((other for other in rendered if (other.place, other.name) == (entry.place, entry.name)), None)
+    if wanted is None:
+        text = f"{what}: the claim's Composition cannot make it again; mend the Composition, {way_out}"
+        return cause("RevisionNotFound", text, resource=entry.resource)
+    forgotten = msgspec.structs.replace(entry, outcome="")
+    return Create(forgotten, facts, reborn(wanted.object, entry), wanted.floors)
+
+
+def recorded(view: View, entries: Iterable[Entry]) -> View:
+    """Return the view with these entries in the place of its own: what is about to be said is written down first."""
+    by_place = {(entry.place, entry.name): entry for entry in entries}
+    known = tuple(
+        replace(child, entry=by_place.get((child.entry.place, child.entry.name), child.entry)) for child in view.known
+    )
+    return replace(view, known=known)
+
+
+def _is_gone(view: View, each: Known, spoken: Verdict) -> bool:
+    if each.live is None:
+        return not each.unseen and not _vanished(view, each, spoken)
+    if each.facts is None or each.facts.managed:
+        return False
+    label, identity = labels_of(each.live).get(names.CLAIM_LABEL), view.identity.uid
+    # Letting go takes label and finalizer at once: with our finalizer and no label it was merely taken off.
+    return label != identity and (bool(label) or names.TEARDOWN_FINALIZER not in finalizers_of(each.live))
+
+
+def _step(view: View, each: Known, spoken: Verdict) -> Step:
+    entry, live, facts = each.entry, each.live, each.facts
+    if live is None or facts is None:
+        return Keep(entry)
+    if not facts.managed:
+        return _foreign_step(each, live, facts, spoken)
+    word = names.word(uid_of(live), spoken)
+    # A child that goes by another word already may be gone before it hears this one.
+    if not deleting(live) or annotations_of(live).get(names.TEARDOWN, "") in ("", word):
+        entry = with_word(entry, live, spoken)
+    # A pause that has ended for the claim has ended for its child, too.
+    lifted = copied_pause(view, live)
+    policy = policy_with(live, spoken)
+    if not deleting(live) and not lifted:
+        why = f"the claim is being deleted ({spoken}){_what_stays(entry, live, spoken)}"
+        return Remove(entry, facts, live, word, why, policy)
+    if not deleting(live):
+        return Annotate(entry, facts, live, lifted)
+    if annotations_of(live).get(names.TEARDOWN) != word:
+        lifted[names.TEARDOWN] = word
+    return Annotate(entry, facts, live, lifted, policy) if lifted or policy else Keep(entry)
+
+
+def _what_stays(entry: Entry, live: Object, spoken: Verdict) -> str:
+    """Say what a deletion under Orphan leaves in the cloud, by the name that it has there."""
+    name = names.marks_of(live).get("external-name", "")
+    if spoken not in ("Orphan", "Detach") or not entry.stateful or not name:
+        return ""
+    return f"; {name} and its Secrets stay"
+
+
+def _foreign_step(each: Known, live: Object, facts: KindFacts, spoken: Verdict) -> Step:
+    entry = each.entry
+    ours = names.TEARDOWN_FINALIZER in finalizers_of(live)
+    if deleting(live):
+        return Release(entry, facts, live) if ours else Keep(entry)
+    if entry.stateful and spoken != "Delete":
+        return LetGo(entry, facts, live)
+    return Remove(entry, facts, live, "", f"the claim is being deleted ({spoken})")

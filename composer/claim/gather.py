@@ -1,0 +1,287 @@
+"""Reads all that a pass over one claim looks at, from caches; live where absence must be proven."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import msgspec
+
+from composer import inventory, names
+from composer.child.recovery import entry_of, says_stateful
+from composer.claim.snapshot import Known, View, identity_of, recorded_kinds
+from composer.inventory import Entry
+from composer.kinds.catalog import Catalog, KindFacts, catalog_of, facts_of
+from composer.kinds.informers import Watches
+from runtime.cache import Cache, Informer
+from runtime.changes import Change
+from runtime.errors import ApiError, Conflict, Forbidden, NotFound
+from runtime.kube import Kube, Selection
+from runtime.objects import (
+    CRDS,
+    NAMESPACES,
+    SECRETS,
+    Key,
+    Object,
+    Resource,
+    annotations_of,
+    deleting,
+    key_of,
+    labels_of,
+    metadata,
+    uid_of,
+)
+
+
+class Cluster:
+    """What all controllers share: the kinds that exist, namespaces, and the informers of composed kinds."""
+
+    def __init__(self, kube: Kube, cache: Cache) -> None:
+        self.kube = kube
+        self._cache = cache
+        self.crds = cache.informer(CRDS)
+        # Their labels and whether they go: nothing else of a namespace is ever read.
+        self.namespaces = cache.informer(NAMESPACES, selection=Selection(metadata_only=True))
+        self.watches = Watches(cache)
+        self._facts: dict[Key, KindFacts] | None = None
+        self._catalog: Catalog | None = None
+        self.crds.subscribe(self._on_crd)
+
+    @property
+    def catalog(self) -> Catalog:
+        """Facts of all kinds; another object when, and only when, one of them has changed."""
+        if self._facts is None:
+            store = self.crds.store
+            read = ((key, facts_of(crd)) for key in tuple(store.keys()) if (crd := store.get(key)) is not None)
+            self._facts = {key: facts for key, facts in read if facts is not None}
+        if self._catalog is None:
+            self._catalog = catalog_of(self._facts.values())
+        return self._catalog
+
+    def is_defined(self, kind: str) -> bool:
+        """Tell whether a CRD defines a kind (`Kind.group`), served or not: its objects may be there all the same."""
+        found = (self.crds.store.get(key) for key in tuple(self.crds.store.keys()))
+        return any(f"{crd['spec']['names']['kind']}.{crd['spec']['group']}" == kind for crd in found if crd)
+
+    def informer(self, resource: Resource, selection: Selection | None = None, *, required: bool = True) -> Informer:
+        """Return the informer of a whole kind, or of a selection of it."""
+        return self._cache.informer(resource, selection=selection or Selection(), required=required)
+
+    def secrets(self, namespace: str) -> Informer:
+        """Return the informer of a namespace's Secrets: that one changed is seen, and never what it holds."""
+        return self.informer(SECRETS, Selection(namespace=namespace, metadata_only=True), required=False)
+
+    def drop(self, resource: Resource) -> None:
+        """Watch a whole kind no longer."""
+        self._cache.drop(resource)
+
+    def _on_crd(self, change: Change) -> None:
+        if self._facts is None:
+            return
+        crd = change.new()
+        facts = facts_of(crd) if crd else None
+        if facts == self._facts.get(change.key):
+            return
+        self._catalog = None
+        if facts is None:
+            del self._facts[change.key]
+        else:
+            self._facts[change.key] = facts
+
+
+class Gatherer:
+    """Reads claims of one kind and what belongs to them."""
+
+    def __init__(self, cluster: Cluster, claims: Informer) -> None:
+        self._cluster = cluster
+        self.claims = claims
+
+    async def gather(self, key: Key, *, more_kinds: Callable[[Object], frozenset[str]]) -> View | None:
+        """Read a living claim; None when there is none. `more_kinds` adds those of its composition. Raises ApiError."""
+        claim = self.claims.store.get(key)
+        if claim is None:
+            return None
+        namespace = self._cluster.namespaces.store.get(Key("", key.namespace))
+        crd = self._cluster.crds.store.get(self._crd_key)
+        return await self._view(claim, namespace, crd, more_kinds(claim))
+
+    async def gather_live(self, view: View) -> View | None:
+        """Read claim, namespace and CRD again, live: what a teardown may rest on. None when the claim is gone."""
+        kube = self._cluster.kube
+        try:
+            claim = await kube.get(self.claims.resource, view.key)
+        except NotFound:
+            return None
+        if uid_of(claim) != view.uid:
+            return None
+        namespace = await kube.get(NAMESPACES, Key("", view.key.namespace))
+        crd = await kube.get(CRDS, self._crd_key)
+        metadata(claim).pop("managedFields", None)
+        return await self._view(claim, namespace, crd, recorded_kinds(view.claim))
+
+    async def unseen(self, view: View) -> tuple[str, ...]:
+        """Return the kinds of which the claim may have children that nobody can see.
+
+        A claim that remembers its children has none of a kind that it does not name, unless a create had no answer:
+        what is deleted asks for them once more, and where even that is forbidden none was ever made.
+        """
+        if not view.status.get("identity"):
+            recorded = recorded_kinds(view.claim) if view.deleting else frozenset()
+            unserved = (kind for kind in sorted(recorded - view.catalog.keys()) if self._cluster.is_defined(kind))
+            return (*view.unlisted, *unserved)
+        known = inventory.kinds(inventory.load(view.status))
+        return tuple(
+            [
+                kind
+                for kind in view.unlisted
+                if kind in known or (view.deleting and await self._may_have(view, view.catalog[kind].resource))
+            ]
+        )
+
+    async def _may_have(self, view: View, resource: Resource) -> bool:
+        labelled = Selection(namespace=view.key.namespace, labels=f"{names.CLAIM_LABEL}={view.identity.uid}")
+        try:
+            return bool((await self._cluster.kube.list_page(resource, labelled, limit=1)).items)
+        except Forbidden:
+            return False
+        except ApiError:
+            return True
+
+    async def abandoned(self, key: Key) -> tuple[Known, ...]:
+        """Return the children that die without a word although their claim is proven gone, its name taken or not."""
+        found = [each for each in self._dying(key) if await self._owns(each, key)]
+        if not found:
+            return ()
+        claim = await self._read(self.claims.resource, key)
+        return tuple(each for each in found if claim is None or _is_of_another(each.live, claim))
+
+    def _dying(self, key: Key) -> Iterator[Known]:
+        for watched in self._cluster.watches:
+            store = watched.store
+            for child in store.by_index("dying", f"{key.namespace}/{key.name}"):
+                live, facts = store.get(child), self._cluster.catalog.get(watched.resource.group_kind)
+                entry = entry_of(live, stateful=facts.stateful) if live and facts else None
+                if entry and live and facts and facts.managed and names.TEARDOWN not in annotations_of(live):
+                    yield Known(entry, live, facts)
+
+    async def _owns(self, child: Known, claim: Key) -> bool:
+        """Tell whether a child is of a claim of this kind: by its owner, without one by who wrote it."""
+        if child.live is None or child.facts is None:
+            return False
+        mine = self.claims.resource
+        owners = metadata(child.live).get("ownerReferences") or ()
+        if owners:
+            kinds = {(str(each.get("apiVersion")).rpartition("/")[0], each.get("kind")) for each in owners}
+            return (mine.group, mine.kind) in kinds
+        try:
+            whole = await self._cluster.kube.get(child.facts.resource, key_of(child.live))
+        except NotFound:
+            return False
+        manager = names.manager(mine.group, mine.kind, claim)
+        return any(each.get("manager") == manager for each in metadata(whole).get("managedFields") or ())
+
+    @property
+    def _crd_key(self) -> Key:
+        resource = self.claims.resource
+        return Key("", f"{resource.plural}.{resource.group}")
+
+    async def _view(self, claim: Object, namespace: Object | None, crd: Object | None, more: frozenset[str]) -> View:
+        kinds = recorded_kinds(claim) | more
+        served = (self._cluster.catalog[kind].resource for kind in sorted(kinds & frozenset(self._cluster.catalog)))
+        unlisted = await self._cluster.watches.unlisted(served)
+        known = await self._known(claim, kinds - frozenset(unlisted))
+        return View(
+            claim=claim,
+            resource=self.claims.resource,
+            namespace=namespace,
+            kind_deleting=crd is None or deleting(crd),
+            catalog=self._cluster.catalog,
+            known=known,
+            unlisted=unlisted,
+            predecessors=await self._predecessors(claim, kinds - frozenset(unlisted)),
+        )
+
+    async def with_predecessors(self, view: View) -> View:
+        """Return the view of a claim that was marked in this pass, with what an earlier claim of its name left.
+
+        Only now are the kinds of its composition on record. Raises Conflict while one of them is not listed.
+        """
+        kinds = recorded_kinds(view.claim) & self._cluster.catalog.keys()
+        unlisted = await self._cluster.watches.unlisted(self._cluster.catalog[kind].resource for kind in sorted(kinds))
+        if unlisted:
+            raise Conflict(f"{', '.join(unlisted)} cannot be listed yet")
+        return replace(view, predecessors=await self._predecessors(view.claim, kinds))
+
+    async def _predecessors(self, claim: Object, kinds: frozenset[str]) -> tuple[Known, ...]:
+        """Return what an earlier claim of this kind and name left: objects with data that no provider of ours finds."""
+        identity, key = identity_of(claim).uid, key_of(claim)
+        left: list[Known] = []
+        for facts in (self._cluster.catalog[kind] for kind in sorted(kinds & self._cluster.catalog.keys())):
+            if facts.managed:
+                continue
+            store = self._cluster.watches.listed(facts.resource).store
+            for name in store.by_index("name", f"{key.namespace}/{key.name}"):
+                live = store.get(name)
+                entry = entry_of(live, stateful=facts.stateful) if live else None
+                if live is None or entry is None or labels_of(live).get(names.CLAIM_LABEL) == identity:
+                    continue
+                child = Known(entry, live, facts)
+                # Who starts beside it on purpose is not asked for the owner in each pass.
+                is_in_the_way = entry.stateful and annotations_of(claim).get(names.ADOPT) != "none"
+                if is_in_the_way and await self._owns(child, key):
+                    left.append(child)
+        return tuple(left)
+
+    async def _known(self, claim: Object, kinds: frozenset[str]) -> tuple[Known, ...]:
+        recorded = inventory.load(claim.get("status") or {})
+        identity, namespace = identity_of(claim), key_of(claim).namespace
+        facts = {kind: self._cluster.catalog[kind] for kind in sorted(kinds) if kind in self._cluster.catalog}
+        found = [await self._of_entry(entry, facts.get(entry.group_kind), claim) for entry in recorded]
+        names_known = {(each.entry.group_kind, each.entry.name) for each in found}
+        for kind, about in facts.items():
+            store = self._cluster.watches.listed(about.resource).store
+            for key in store.by_index("claim", f"{namespace}/{identity.uid}"):
+                live = store.get(key)
+                entry = entry_of(live, stateful=about.stateful) if live else None
+                if entry and (kind, key.name) not in names_known and _is_of(live, key_of(claim)):
+                    found.append(Known(entry, live, about))
+        return tuple(found)
+
+    async def _of_entry(self, entry: Entry, facts: KindFacts | None, claim: Object) -> Known:
+        namespace, identity = key_of(claim).namespace, identity_of(claim).uid
+        if facts is None:
+            return Known(entry, None, None, unseen=self._cluster.is_defined(entry.group_kind))
+        key = Key(namespace, entry.name)
+        live = self._cluster.watches.listed(facts.resource).store.get(key)
+        if live is None:
+            # Without its label an object is not in the cache, and a create may have taken effect without an answer:
+            # only the API server can say that it is gone.
+            live = await self._read(facts.resource, key)
+        if live is not None and uid_of(live) != entry.uid and labels_of(live).get(names.CLAIM_LABEL) != identity:
+            # A stranger has the name by now: ours is gone.
+            live = None
+        if live is not None and uid_of(live) != entry.uid:
+            entry = msgspec.structs.replace(entry, uid=uid_of(live), applied=False, desired="", live="", resting=())
+        if live is not None and not entry.stateful and says_stateful(live):
+            entry = msgspec.structs.replace(entry, stateful=True)
+        return Known(entry, live, facts)
+
+    async def _read(self, resource: Resource, key: Key) -> Object | None:
+        try:
+            live = await self._cluster.kube.get(resource, key)
+        except NotFound:
+            return None
+        metadata(live).pop("managedFields", None)
+        return live
+
+
+def _is_of_another(live: Object | None, claim: Object) -> bool:
+    """Tell whether a child was composed for an earlier claim of the name, and not for this one or its restored self."""
+    if live is None:
+        return False
+    owned = {each.get("uid") for each in metadata(live).get("ownerReferences") or ()}
+    return labels_of(live).get(names.CLAIM_LABEL) != identity_of(claim).uid and uid_of(claim) not in owned
+
+
+def _is_of(live: Object | None, claim: Key) -> bool:
+    return live is not None and annotations_of(live).get(names.CLAIM_NAME) == claim.name

@@ -1,0 +1,36 @@
+"""Whether a claim may go back to its revision before: only where all that holds data stays as it is. Pure."""
+
+from __future__ import annotations
+
+from composer.claim.prune_guard import consent_command, consents_of, is_stateful
+from composer.claim.snapshot import View
+from composer.reasons import Cause, cause
+from composer.render.render import Rendered
+from runtime.objects import uid_of
+
+
+def held_on_way_back(view: View, rendered: Rendered, revision: str) -> tuple[Cause, ...]:
+    """Return what forbids the way back to `revision`: something that holds data would go, or be made anew and empty.
+
+    The claim then stays, whole, on the revision that failed.
+    """
+    wanted = {child.place for child in rendered.children}
+    waiting = {each.resource for each in rendered.waiting}
+    alive = {each.entry.place for each in view.known if each.live is not None}
+    consents = consents_of(view.annotations)
+    found: list[Cause] = []
+    for each in view.known:
+        entry, live = each.entry, each.live
+        goes = entry.place not in wanted and entry.resource not in waiting
+        if live is None or not entry.stateful or not goes or (entry.resource, uid_of(live)) in consents:
+            continue
+        text = f"the way back to revision {revision} would take {entry.kind} {entry.name} away, which holds data"
+        how = f"to go back all the same: {consent_command(view, entry.resource, uid_of(live))}"
+        found.append(cause("HeldDeletion", f"{text}; {how}", resource=entry.resource))
+    for child in rendered.children:
+        if child.place not in alive and is_stateful(view, child):
+            what = f"{child.object['kind']} {child.object['metadata']['name']}"
+            text = f"the way back to revision {revision} would make a new, empty {what}"
+            how = f"pin the claim to {revision} by spec.compositionRevisionRef to go back all the same"
+            found.append(cause("RolloutHalted", f"{text}; {how}", resource=child.resource))
+    return tuple(found)

@@ -1,0 +1,1 @@
+"""Compositions and their revisions: checked, stored, rolled out wave by wave."""

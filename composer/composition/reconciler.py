@@ -1,0 +1,305 @@
+"""Reconciles Compositions: checks each, rolls its newest revision out, holds the deletion of one in use."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any, Protocol, assert_never
+
+import msgspec
+from msgspec import UnsetType
+
+from composer import names
+from composer.claim.compose import kinds_of
+from composer.claim.gather import Cluster
+from composer.claim.renames import reused_names
+from composer.claim.report import MISSING_PATIENCE
+from composer.claim.selection import Revision, readable
+from composer.composition.revisions import Clock, Revisions
+from composer.composition.rollout import Course, advance, conditions_of, sentence
+from composer.composition.rollout_claims import Member
+from composer.composition.store import COMPOSITIONS, Library, claim_kind
+from composer.kinds.catalog import Catalog
+from composer.kinds.rights import DENIED_PACE, Rights
+from composer.models import Rollout, RolloutStatus
+from composer.reasons import Gravity, gravity
+from composer.render.errors import Problem
+from composer.validation.validate import CheckRequest
+from runtime import finalizers
+from runtime.cache import Informer
+from runtime.conditions import Condition, find, merge
+from runtime.errors import Conflict, NotFound
+from runtime.events import EventRecorder
+from runtime.objects import Key, Object, annotations_of, deleting, finalizers_of, generation_of, key_of
+from runtime.preconditions import apply_metadata
+from runtime.results import SETTLED, Result
+from runtime.status import write_status
+
+HISTORY_LIMIT = 10
+_IN_USE_POLL = timedelta(seconds=10)
+_PACE = timedelta(seconds=1)
+_PACE_OF_ONE = timedelta(milliseconds=2)
+_BACK_PACE = timedelta(seconds=10)
+
+
+class Checker(Protocol):
+    """Checks in a place where a template can do no harm."""
+
+    async def check(self, request: CheckRequest) -> tuple[Problem, ...]:
+        """Check one Composition; raises Transient when the worker is lost."""
+
+
+class CompositionReconciler:
+    """One pass over one Composition: the only writer of its revisions."""
+
+    def __init__(
+        self, cluster: Cluster, library: Library, checker: Checker, events: EventRecorder, now: Callable[[], datetime]
+    ) -> None:
+        self._cluster = cluster
+        self._library = library
+        self._checker = checker
+        self._events = events
+        self._now = now
+        self._revisions = Revisions(cluster, library, Clock(now, events))
+        # Whether the claims of a kind (`Kind.group`) cannot be listed.
+        self.silent: Callable[[str], bool] = lambda _: False
+        self._rights = Rights(cluster.kube, monotonic=time.monotonic)
+        self._checked: dict[Key, tuple[Catalog, CheckRequest]] = {}
+        self._missing_since: dict[Key, datetime] = {}
+
+    def count_in(self, claims: Informer) -> None:
+        """Count the claims of one kind among the users of Compositions; the informer has the index `composition`."""
+        self._revisions.claims.append(claims)
+
+    def count_out(self, claims: Informer) -> None:
+        """Forget the claims of a kind that is served no longer."""
+        self._revisions.claims.remove(claims)
+
+    async def reconcile(self, key: Key) -> Result:
+        """Check a Composition, record its revision and bring that a step further. Raises ApiError."""
+        composition = self._library.compositions.store.get(key)
+        ended = await self._revisions.let_go(key.name)
+        if ended.gone:
+            # The caches will know in a moment.
+            return Result(requeue_after=_PACE)
+        result = await self._reconcile(key, composition)
+        return _sooner(result, _IN_USE_POLL) if ended.waiting else result
+
+    async def _reconcile(self, key: Key, composition: Object | None) -> Result:
+        if composition is None:
+            self._checked.pop(key, None)
+            return SETTLED
+        if deleting(composition):
+            return await self._let_go(composition)
+        spec = composition.get("spec") or {}
+        problems = await self._problems(key, spec) or self._silence(composition)
+        if problems:
+            return await self._refuse(composition, problems)
+        resources, catalog = spec.get("resources") or (), self._cluster.catalog
+        denied = await self._rights.problems(resources, catalog, is_asked=_is_asked(composition))
+        if denied:
+            result = await self._refuse(composition, denied)
+            return Result(requeue_after=min(DENIED_PACE, result.requeue_after or DENIED_PACE))
+        self._missing_since.pop(key, None)
+        composition = await self._hold(composition)
+        await self._revisions.hold(key.name)
+        revision = await self._revisions.record(composition, spec)
+        state, conditions, result = await self._roll_out(composition, revision)
+        if state is None or state.phase == "Finished":
+            synced = f"revision {revision.number} is {revision.name}"
+            conditions.append(self._condition(composition, "Synced", "True", "InSync", synced))
+        ready = self._condition(composition, "Ready", "True", "Accepted", "checked; claims may use it")
+        await self._write(composition, [ready, *conditions], revision.name)
+        await self._revisions.prune(key.name, int(spec.get("revisionHistoryLimit", HISTORY_LIMIT)))
+        return result
+
+    async def _problems(self, key: Key, spec: dict[str, Any]) -> tuple[Problem, ...]:
+        """Check a content once for each state of kinds and environments: a rollout looks often."""
+        catalog = self._cluster.catalog
+        found = {name: self._library.environment(name) for name in spec.get("environments") or ()}
+        environments = {name: data for name, data in found.items() if data is not None}
+        known = self._checked.get(key)
+        if known and known[0] is catalog and (known[1].composition, known[1].environments) == (spec, environments):
+            return ()
+        request = CheckRequest(spec, relevant(catalog, spec), environments)
+        problems = await self._checker.check(request) or reused_names(spec, self._library.revisions(key.name))
+        self._checked.pop(key, None)
+        if not problems:
+            self._checked[key] = (catalog, request)
+        return problems
+
+    def _silence(self, composition: Object) -> tuple[Problem, ...]:
+        """Say that nobody hears of the claims; when they can be listed the Composition is looked at again."""
+        kind = claim_kind(composition.get("spec") or {})
+        if not self.silent(kind):
+            return ()
+        text = f"claims of {kind} cannot be listed: may the composer read them? (label {names.AGGREGATE_LABEL})"
+        return (Problem("KindNotAllowed", text, "spec.compositeTypeRef"),)
+
+    async def _roll_out(
+        self, composition: Object, revision: Revision
+    ) -> tuple[RolloutStatus | None, list[Condition], Result]:
+        """Bring the newest revision a step further; return its state, what is to be said of it, and when to look."""
+        rules = _rules(revision)
+        accepted = self._condition(composition, "Ready", "True", "Accepted", "checked; claims may use it")
+        past = self._condition(composition, "Synced", "True", "InSync", "a copy of the past")
+        await self._revisions.retire(revision, [accepted, past])
+        if rules is None:
+            await self._revisions.tell(revision.name, [accepted, past], None)
+            return None, [], SETTLED
+        before, is_asked = revision.state, _is_asked(composition)
+        members: tuple[Member, ...] = ()
+        if before is not None and (before.phase == "Finished" or (before.phase == "Halted" and not is_asked)):
+            state = before
+        else:
+            found = await self._revisions.members(revision)
+            if found is None:
+                told = self._conditions(composition, before) if before else []
+                return before, told, Result(requeue_after=_PACE)
+            members = found
+            state = advance(Course(revision.name, revision.number, rules, is_asked), before, members, self._now())
+        conditions = self._conditions(composition, state)
+        await self._revisions.tell(revision.name, [accepted, *(conditions or [past])], state)
+        self._tell_phase(composition, before, state)
+        return state, conditions, Result(requeue_after=_pace(state, len(members)))
+
+    def _tell_phase(self, composition: Object, before: RolloutStatus | None, state: RolloutStatus) -> None:
+        if before is None or before.phase == state.phase:
+            return
+        match state.phase:
+            case "Finished":
+                self._events.emit(composition, type_="Normal", reason="RolloutFinished", message=sentence(state))
+            case "Halted" | "Reverted":
+                self._events.emit(composition, type_="Warning", reason="RolloutHalted", message=sentence(state))
+            case "Progressing" | "Soaking" | "Superseded":
+                pass
+            case _:
+                assert_never(state.phase)
+
+    async def _hold(self, composition: Object) -> Object:
+        """Add the finalizer that holds a deletion while claims use the Composition."""
+        if names.IN_USE_FINALIZER in finalizers_of(composition):
+            return composition
+        body = {
+            "apiVersion": COMPOSITIONS.api_version,
+            "kind": COMPOSITIONS.kind,
+            "metadata": {
+                "name": key_of(composition).name,
+                **apply_metadata(composition),
+                "finalizers": [names.IN_USE_FINALIZER],
+            },
+        }
+        try:
+            made = await self._cluster.kube.apply(COMPOSITIONS, body, manager=names.OWN_MANAGER, force=True)
+        except NotFound as error:
+            raise Conflict("the Composition is gone") from error
+        self._library.compositions.store.remember(made)
+        return made
+
+    async def _refuse(self, composition: Object, problems: tuple[Problem, ...]) -> Result:
+        """Say what is wrong; the claims stay on the last good revision."""
+        first, key = problems[0], key_of(composition)
+        more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+        text = f"{first}{more}"
+        now = self._now()
+        waited = now - self._missing_since.setdefault(key, now)
+        missing = gravity(first.reason) is Gravity.MISSING
+        told = find(composition, "Stalled")
+        abnormal = "Reconciling" if missing and waited < MISSING_PATIENCE and told is None else "Stalled"
+        conditions = [
+            self._condition(composition, "Ready", "False", first.reason, text),
+            self._condition(composition, "Synced", "False", first.reason, text),
+            self._condition(composition, abnormal, "True", first.reason, text),
+        ]
+        newest = self._revisions.newest(key.name)
+        # A bad edit stops no rollout of what was good before it.
+        result = (await self._roll_out(composition, newest))[2] if newest else SETTLED
+        await self._write(composition, conditions, str((composition.get("status") or {}).get("revision") or ""))
+        if abnormal != "Stalled":
+            return Result(requeue_after=min(MISSING_PATIENCE - waited, result.requeue_after or MISSING_PATIENCE))
+        if told is None or (told["reason"], told["message"]) != (first.reason, text):
+            self._events.emit(composition, type_="Warning", reason=first.reason, message=text)
+        return result
+
+    async def _let_go(self, composition: Object) -> Result:
+        if names.IN_USE_FINALIZER not in finalizers_of(composition):
+            return SETTLED
+        name = key_of(composition).name
+        users = sum(len(claims.store.by_index("composition", name)) for claims in self._revisions.claims)
+        is_known = self._revisions.knows_claims(composition.get("spec") or {})
+        if users or not is_known:
+            how_many = f"{users} claims use" if is_known else "nobody can list the claims that may use"
+            text = f"{how_many} this Composition; its deletion waits until they are gone"
+            conditions = [
+                self._condition(composition, "Ready", "True", "Accepted", "checked; claims may use it"),
+                self._condition(composition, "Synced", "False", "InUse", text),
+                self._condition(composition, "Stalled", "True", "InUse", text),
+            ]
+            await self._write(composition, conditions, str((composition.get("status") or {}).get("revision") or ""))
+            return Result(requeue_after=_IN_USE_POLL)
+        operations = finalizers.removal(composition, names.IN_USE_FINALIZER)
+        await self._cluster.kube.json_patch(COMPOSITIONS, Key("", name), operations, manager=names.OWN_MANAGER)
+        return SETTLED
+
+    def _condition(self, obj: Object, type_: str, status: Any, reason: str, message: str) -> Condition:
+        return Condition(type_, status, reason, message, generation_of(obj))
+
+    def _conditions(self, composition: Object, state: RolloutStatus) -> list[Condition]:
+        generation = generation_of(composition)
+        return [replace(each, observed_generation=generation) for each in conditions_of(state)]
+
+    async def _write(self, composition: Object, conditions: list[Condition], revision: str) -> None:
+        before = composition.get("status") or {}
+        status: Object = {
+            "observedGeneration": generation_of(composition),
+            "conditions": merge(before.get("conditions") or (), conditions, self._now()),
+        }
+        if revision:
+            status["revision"] = revision
+        token = annotations_of(composition).get(names.RECONCILE_REQUESTED_AT)
+        if token:
+            status["lastHandledReconcileAt"] = token[:256]
+        made = await write_status(
+            self._cluster.kube, COMPOSITIONS, composition, status, manager=f"{names.OWN_MANAGER}/status"
+        )
+        if made:
+            self._library.compositions.store.remember(made)
+
+
+def _rules(revision: Revision) -> Rollout | None:
+    spec = readable(revision.composition)
+    return None if spec is None or isinstance(spec.rollout, UnsetType) else spec.rollout
+
+
+def _is_asked(composition: Object) -> bool:
+    token = annotations_of(composition).get(names.RECONCILE_REQUESTED_AT, "")[:256]
+    return bool(token) and token != (composition.get("status") or {}).get("lastHandledReconcileAt")
+
+
+def _sooner(result: Result, pause: timedelta) -> Result:
+    return Result(requeue_after=pause if result.requeue_after is None else min(pause, result.requeue_after))
+
+
+def _pace(state: RolloutStatus, members: int) -> timedelta | None:
+    """Return when to look at the claims again: the more there are, the later."""
+    match state.phase:
+        case "Progressing" if state.paused and not (state.through or state.everyone):
+            return max(_BACK_PACE, _PACE_OF_ONE * members)
+        case "Progressing" | "Soaking":
+            return max(_PACE, _PACE_OF_ONE * members)
+        case "Reverted" if state.updated:
+            return max(_BACK_PACE, _PACE_OF_ONE * members)
+        case _:
+            return None
+
+
+def relevant(kinds: Catalog, spec: dict[str, Any]) -> Catalog:
+    """Return all kinds, but the schemas only of those that a Composition names: the rest may be megabytes."""
+    claim = spec.get("compositeTypeRef") or {}
+    group = str(claim.get("apiVersion", "")).rpartition("/")[0]
+    named = kinds_of(spec) | {f"{claim.get('kind')}.{group}"}
+    return {
+        name: facts if name in named else msgspec.structs.replace(facts, schema=None) for name, facts in kinds.items()
+    }

@@ -1,0 +1,257 @@
+"""Keeps the revisions of Compositions: records each content, writes how far it has come, drops what nobody uses."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from composer import names
+from composer.claim.gather import Cluster
+from composer.claim.selection import Revision
+from composer.composition.rollout import superseded
+from composer.composition.rollout_claims import Member, member_of
+from composer.composition.store import REVISIONS, Library, claim_kind
+from composer.hashes import content_hash
+from composer.kinds.catalog import KindFacts
+from composer.models import RolloutStatus
+from runtime import finalizers
+from runtime.cache import Informer
+from runtime.conditions import Condition, merge
+from runtime.errors import AlreadyExists, Conflict, NotFound
+from runtime.events import EventRecorder
+from runtime.objects import Key, Object, deleting, generation_of, key_of, uid_of, version_of
+from runtime.preconditions import apply_metadata
+from runtime.status import write_status
+
+_CHUNK = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """The wall clock and the events of one process."""
+
+    now: Callable[[], datetime]
+    events: EventRecorder
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How many deleted revisions were let go of, and how many wait for claims."""
+
+    gone: int
+    waiting: int
+
+
+class Revisions:
+    """The only writer of CompositionRevisions."""
+
+    def __init__(self, cluster: Cluster, library: Library, clock: Clock) -> None:
+        self._cluster = cluster
+        self._library = library
+        self._clock = clock
+        self.claims: list[Informer] = []
+
+    def newest(self, composition: str) -> Revision | None:
+        """Return the revision with the highest number, as the caches have it."""
+        return max(self._library.revisions(composition), key=lambda each: each.number, default=None)
+
+    async def record(self, composition: Object, spec: dict[str, Any]) -> Revision:
+        """Make the newest revision be this content: content seen before gets its old revision under a new number."""
+        name, wanted = key_of(composition).name, content_hash(spec)
+        newest = self.newest(name)
+        if newest and content_hash(newest.composition) == wanted:
+            return newest
+        number = newest.number + 1 if newest else 1
+        revision = Revision(f"{name[:200]}-{wanted[:10]}", number, name, spec)
+        stored = self._library.revision_informer.store.get(Key("", revision.name))
+        body = {
+            "apiVersion": REVISIONS.api_version,
+            "kind": REVISIONS.kind,
+            # Whoever deletes it, it stays while a claim uses it.
+            "metadata": {
+                "name": revision.name,
+                "finalizers": [names.IN_USE_FINALIZER],
+                **(apply_metadata(stored) if stored else {}),
+            },
+            "spec": {"compositionName": name, "revision": number, "hash": wanted, "composition": spec},
+        }
+        if stored:
+            made = await self._cluster.kube.apply(REVISIONS, body, manager=names.OWN_MANAGER, force=True)
+        else:
+            try:
+                made = await self._cluster.kube.create(REVISIONS, body, manager=names.OWN_MANAGER)
+            except AlreadyExists as error:
+                raise Conflict(f"revision {revision.name} is not in the cache yet") from error
+            text = f"revision {number} is {revision.name}"
+            self._clock.events.emit(composition, type_="Normal", reason="RevisionCreated", message=text)
+        self._library.revision_informer.store.remember(made)
+        return revision
+
+    async def tell(self, name: str, conditions: list[Condition], state: RolloutStatus | None) -> None:
+        """Write the status of a revision when it differs. `conditions` are of the Composition's generation."""
+        revision = self._library.revision_informer.store.get(Key("", name))
+        if revision is None:
+            return
+        rollout = msgspec.json.decode(msgspec.json.encode(state)) if state is not None else None
+        await self._write(revision, await self._holds(revision) or conditions, rollout)
+
+    async def _write(self, revision: Object, conditions: list[Condition], rollout: Any) -> None:
+        before, generation = revision.get("status") or {}, generation_of(revision)
+        own = [Condition(each.type, each.status, each.reason, each.message, generation) for each in conditions]
+        status: Object = {
+            "observedGeneration": generation,
+            "conditions": merge(before.get("conditions") or (), own, self._clock.now()),
+        }
+        if rollout is not None:
+            status["rollout"] = rollout
+        manager = f"{names.OWN_MANAGER}/status"
+        made = await write_status(self._cluster.kube, REVISIONS, revision, status, manager=manager)
+        if made:
+            self._library.revision_informer.store.remember(made)
+
+    async def retire(self, newest: Revision, conditions: list[Condition]) -> None:
+        """Say of all revisions before the newest that nothing moves to them any more."""
+        for each in self._library.revisions(newest.composition_name):
+            if each.number < newest.number:
+                await self.tell(each.name, conditions, superseded(each.rollout, self._clock.now()))
+
+    async def hold(self, composition: str) -> None:
+        """Add the finalizer that holds the deletion of a revision in use where an earlier version left it out."""
+        for each in self._library.revisions(composition):
+            revision = None if each.is_deleted or each.is_kept else self._object(each)
+            if revision is None:
+                continue
+            body = {
+                "apiVersion": REVISIONS.api_version,
+                "kind": REVISIONS.kind,
+                "metadata": {
+                    "name": each.name,
+                    **apply_metadata(revision),
+                    "finalizers": [names.IN_USE_FINALIZER],
+                },
+                "spec": revision["spec"],
+            }
+            try:
+                made = await self._cluster.kube.apply(REVISIONS, body, manager=names.OWN_MANAGER, force=True)
+            except NotFound as error:
+                raise Conflict(f"revision {each.name} is gone") from error
+            self._library.revision_informer.store.remember(made)
+
+    async def let_go(self, composition: str) -> Ended:
+        """Let the deleted revisions of a Composition go that no claim uses, and say of the others who does."""
+        gone, waiting = 0, 0
+        for each in self._library.revisions(composition):
+            revision = self._object(each) if each.is_deleted and each.is_kept else None
+            if revision is None:
+                continue
+            held = await self._holds(revision)
+            if held:
+                waiting += 1
+                await self._write(revision, held, (revision.get("status") or {}).get("rollout"))
+                continue
+            operations = finalizers.removal(revision, names.IN_USE_FINALIZER)
+            with suppress(NotFound):
+                await self._cluster.kube.json_patch(REVISIONS, key_of(revision), operations, manager=names.OWN_MANAGER)
+            gone += 1
+        return Ended(gone, waiting)
+
+    def _object(self, revision: Revision) -> Object | None:
+        return self._library.revision_informer.store.get(Key("", revision.name))
+
+    async def _holds(self, revision: Object) -> list[Condition]:
+        """Return what a revision that is being deleted says of the claims that use it; nothing for any other."""
+        if not deleting(revision):
+            return []
+        spec, name = revision.get("spec") or {}, key_of(revision).name
+        composition = str(spec.get("compositionName") or "")
+        finished = {each.name for each in self._library.revisions(composition) if each.is_finished}
+        users = [name in _held_by(claim, finished) async for claim in self._claims(composition)].count(True)
+        is_known = self.knows_claims(spec.get("composition") or {})
+        if is_known and not users:
+            return []
+        who = f"{users} claims use it, are pinned to it or may go back to it" if is_known else "nobody can list claims"
+        text = f"{who}; its deletion waits until none does, and moves none"
+        return [
+            Condition("Ready", "True", "Accepted", "checked; claims may use it", 0),
+            Condition("Synced", "False", "InUse", text, 0),
+            Condition("Stalled", "True", "InUse", text, 0),
+        ]
+
+    async def prune(self, composition: str, limit: int) -> None:
+        """Delete the oldest revisions beyond `limit` that no claim uses, came from, or is pinned to."""
+        known = sorted(self._library.revisions(composition), key=lambda each: each.number)
+        finished = [each.name for each in known if each.is_finished]
+        if len(known) <= limit + 1 or not self.knows_claims(known[-1].composition):
+            return
+        kept = {known[-1].name, *finished[-1:]}
+        async for claim in self._claims(composition):
+            kept |= _revisions_of(claim)
+        spare = [each for each in known if each.name not in kept]
+        for each in spare[: max(len(spare) - limit, 0)]:
+            try:
+                revision = await self._cluster.kube.get(REVISIONS, Key("", each.name))
+                if not deleting(revision) and (revision.get("spec") or {}).get("revision") == each.number:
+                    await self._cluster.kube.delete(
+                        REVISIONS, Key("", each.name), uid=uid_of(revision), resource_version=version_of(revision)
+                    )
+            except NotFound:
+                continue
+
+    async def members(self, revision: Revision) -> tuple[Member, ...] | None:
+        """Read the claims that a rollout is about; None while not all are known."""
+        if not self.knows_claims(revision.composition):
+            return None
+        now, found = self._clock.now(), list[Member]()
+        async for claim in self._claims(revision.composition_name, with_undecided=False):
+            member = member_of(claim, revision.name, now)
+            if member is not None:
+                found.append(member)
+        return tuple(found)
+
+    def knows_claims(self, composition: Mapping[str, Any]) -> bool:
+        """Tell whether all claims of the kind that a Composition serves are listed."""
+        kind = claim_kind(composition)
+        listed = [claims.synced.is_set() for claims in self.claims if claims.resource.group_kind == kind]
+        return are_known(self._cluster.catalog.get(kind), listed)
+
+    async def _claims(self, composition: str, *, with_undecided: bool = True) -> AsyncIterator[Object]:
+        """Read claims from the caches, in parts, so that no other work waits for thousands of them."""
+        values = (composition, "") if with_undecided else (composition,)
+        for informer in self.claims:
+            keys = [key for value in values for key in informer.store.by_index("composition", value)]
+            for count, key in enumerate(keys, start=1):
+                claim = informer.store.get(key)
+                if claim is not None:
+                    yield claim
+                if count % _CHUNK == 0:
+                    await asyncio.sleep(0)
+
+
+def are_known(facts: KindFacts | None, listed: Sequence[bool]) -> bool:
+    """Tell whether all claims of a kind are known: of one that is not there nobody has any.
+
+    `listed`: for each watch of its claims, whether that has a complete list.
+    """
+    return all(listed) if listed else facts is None or not facts.abstract
+
+
+def _held_by(claim: Object, finished: AbstractSet[str]) -> set[str]:
+    """Return the revisions whose deletion a claim holds: where it is, is pinned, or may still go back to."""
+    in_use = (claim.get("status") or {}).get("composition") or {}
+    pin = (claim.get("spec") or {}).get("compositionRevisionRef") or {}
+    way_back = None if in_use.get("revision") in finished else in_use.get("previous")
+    return {str(each) for each in (in_use.get("revision"), way_back, pin.get("name")) if each}
+
+
+def _revisions_of(claim: Object) -> set[str]:
+    """Return the revisions that a claim holds on to."""
+    in_use = (claim.get("status") or {}).get("composition") or {}
+    pin = (claim.get("spec") or {}).get("compositionRevisionRef") or {}
+    return {str(each) for each in (in_use.get("revision"), in_use.get("previous"), pin.get("name")) if each}

@@ -1,0 +1,294 @@
+"""How a new revision reaches the claims: wave after wave, and no further once too many of them fail. Pure.
+
+The state is in the revision's status and has one writer. A claim needs no list of names to know whether it is in a
+wave: its place in the order is a hash, and the state says up to which place the revision has come.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, assert_never
+
+import msgspec
+
+from composer.composition.rollout_claims import EVER, NOT_YET, Member, input_of, instant, was_well
+from composer.models import CompositionChoice, Rollout, RolloutFailure, RolloutStatus
+from composer.reasons import OTHERS_DOING
+from runtime.conditions import Condition, timestamp
+from runtime.objects import Object
+
+DEFAULT_WAVES = ("100%",)
+_LAST_PLACE = "f" * 16
+_TOLD_FAILURES = 10
+_MESSAGE_LIMIT = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """One revision under way: its object's name and number, the rules, and whether a person asked to go on."""
+
+    revision: str
+    number: int
+    rules: Rollout
+    is_resumed: bool = False
+
+    @property
+    def waves(self) -> tuple[str, ...]:
+        """The sizes of the waves, as they are written."""
+        return self.rules.waves or DEFAULT_WAVES
+
+
+def is_under_way(state: RolloutStatus) -> bool:
+    """Tell whether a rollout moves by itself."""
+    return state.phase in ("Progressing", "Soaking")
+
+
+def superseded(state: RolloutStatus | None, now: datetime) -> RolloutStatus | None:
+    """Return the state of a revision that is not the newest any more: nothing moves to it."""
+    return _in_phase(state, "Superseded", now) if state is not None and is_under_way(state) else state
+
+
+def is_included(state: RolloutStatus, place: str, *, well: bool, since: datetime = EVER) -> bool:
+    """Tell whether the open wave is also for the claim at this place that stands as it does `since` then.
+
+    One that is not well goes with the last wave alone, which is for everyone who stood so when it was opened.
+    """
+    if not is_under_way(state) or since > (instant(state.opened) or NOT_YET):
+        return False
+    return state.everyone or (well and place <= state.through)
+
+
+def advance(course: Course, before: RolloutStatus | None, members: Sequence[Member], now: datetime) -> RolloutStatus:
+    """Return the next state of a rollout; equal to `before` when there is nothing to say.
+
+    A state of another number is of an earlier time at which the revision was the newest: the rollout begins anew.
+    """
+    state = before if before is not None and before.revision == course.number else _begun(course, now)
+    match state.phase, course.is_resumed:
+        case ("Finished" | "Superseded", _) | ("Halted", False):
+            return state
+        case "Reverted", False:
+            return _counted(state, course, members)
+        case "Halted", True:
+            state = msgspec.structs.replace(_in_phase(state, "Progressing", now), failed=0, failures=())
+        case "Reverted", True:
+            state = _begun(course, now)
+        case _:
+            pass
+    return _stepped(_counted(state, course, members), course, members, now)
+
+
+def _stepped(state: RolloutStatus, course: Course, members: Sequence[Member], now: datetime) -> RolloutStatus:
+    """Look at the open wave: stop, wait for it, watch it, or open the next."""
+    failing = _failing(course, members, now)
+    state = msgspec.structs.replace(state, failed=len(failing))
+    if len(failing) > course.rules.max_failed:
+        return _stopped(state, course, failing, now)
+    if any(_is_awaited(each, course, state) and each not in failing for each in members):
+        return state if state.phase == "Progressing" else _in_phase(state, "Progressing", now)
+    if state.phase == "Progressing" and _is_open(state):
+        state = _in_phase(state, "Soaking", now)
+    if _is_open(state) and not _has_soaked(state, course.rules, now):
+        return state
+    return _next_wave(state, course, members, now)
+
+
+def choice_after(before: Mapping[str, Any], after: CompositionChoice, claim: Object) -> Object:
+    """Return `status.composition` of a claim: what it uses and, where revisions go by waves, how it came to it.
+
+    `after.since` is empty where the revision has no rollout.
+    """
+    if (before.get("name"), before.get("revision", "")) == (after.name, after.revision):
+        return dict(before)
+    found: Object = {"name": after.name}
+    if after.revision:
+        found["revision"] = after.revision
+    if after.revision and after.since:
+        found |= {"since": after.since, "wasReady": was_well(claim), "input": input_of(claim)}
+        if before.get("name") == after.name and before.get("revision"):
+            found["previous"] = before["revision"]
+    return found
+
+
+def sentence(state: RolloutStatus) -> str:
+    """Say in words how far a rollout is, for conditions and events."""
+    where = f"revision {state.revision}, wave {state.wave} of {state.waves}"
+    match state.phase:
+        case "Progressing":
+            paused = f"; {state.paused} paused claims have not got it" if state.paused else ""
+            return f"{where}: {state.updated} of {state.total} claims have it{paused}"
+        case "Soaking":
+            return f"{where}: {state.updated} of {state.total} claims have it and are watched for a while"
+        case "Finished":
+            return f"revision {state.revision} has come to all claims"
+        case "Superseded":
+            return f"revision {state.revision} gave way to a newer one in wave {state.wave} of {state.waves}"
+        case "Halted" | "Reverted":
+            first = state.failures[0]
+            what = "stopped" if state.phase == "Halted" else "stopped, and its claims go back"
+            more = f" (and {state.failed - 1} more)" if state.failed > 1 else ""
+            return (
+                f"{where}, is {what}: claim {first.claim}{more} failed: {first.reason}: {first.message}; edit the "
+                "Composition, or mend the claim and ask for a reconcile of the Composition to go on"
+            )
+
+
+def conditions_of(state: RolloutStatus) -> tuple[Condition, ...]:
+    """Return what a rollout under way or stopped adds to the conditions of Composition and revision."""
+    match state.phase:
+        case "Finished" | "Superseded":
+            return ()
+        case "Progressing" | "Soaking":
+            reason, abnormal = "RollingOut", "Reconciling"
+        case "Halted" | "Reverted":
+            reason, abnormal = "RolloutHalted", "Stalled"
+        case _:
+            assert_never(state.phase)
+    text = sentence(state)
+    return Condition("Synced", "False", reason, text, 0), Condition(abnormal, "True", reason, text, 0)
+
+
+def faults(rules: Rollout) -> tuple[str, ...]:
+    """Say what is wrong with the waves of a Composition: percentages that do not grow, or an end before 100%."""
+    percentages = [int(each[:-1]) for each in rules.waves if each.endswith("%")]
+    found: list[str] = []
+    if rules.waves and rules.waves[-1] != "100%":
+        found.append("the last wave must be 100%, or some claims would never get the revision")
+    if percentages != sorted(set(percentages)):
+        found.append("each wave must be larger than the one before")
+    return tuple(found)
+
+
+def _begun(course: Course, now: datetime) -> RolloutStatus:
+    return RolloutStatus(revision=course.number, phase="Progressing", waves=len(course.waves), since=timestamp(now))
+
+
+def _in_phase(state: RolloutStatus, phase: Any, now: datetime) -> RolloutStatus:
+    return msgspec.structs.replace(state, phase=phase, since=timestamp(now))
+
+
+def _counted(state: RolloutStatus, course: Course, members: Sequence[Member]) -> RolloutStatus:
+    updated = sum(1 for each in members if each.revision == course.revision)
+    paused = sum(1 for each in members if each.revision != course.revision and each.is_paused)
+    return msgspec.structs.replace(state, total=len(members), updated=updated, paused=paused)
+
+
+def _failing(course: Course, members: Sequence[Member], now: datetime) -> list[Member]:
+    """Return the claims that speak against the revision.
+
+    A reason that a tenant can bring about counts once claims of two namespaces give it: one alone stops nobody else.
+    """
+    failing = [each for each in members if _fails(each, course, now)]
+    namespaces: dict[str, set[str]] = {}
+    for each in failing:
+        namespaces.setdefault(each.hindrance, set()).add(each.namespace)
+    return [each for each in failing if each.hindrance not in OTHERS_DOING or len(namespaces[each.hindrance]) > 1]
+
+
+def _fails(each: Member, course: Course, now: datetime) -> bool:
+    if each.revision != course.revision or not each.was_ready or each.has_changed or each.is_paused:
+        return False
+    if each.trouble is not None:
+        return True
+    deadline = timedelta(seconds=course.rules.progress_deadline_seconds)
+    return not each.is_settled and each.since is not None and now - each.since > deadline
+
+
+def _is_reached(state: RolloutStatus, each: Member) -> bool:
+    return not each.is_paused and is_included(state, each.place, well=each.is_well, since=each.stands_since)
+
+
+def _is_awaited(each: Member, course: Course, state: RolloutStatus) -> bool:
+    """Tell whether the wave waits for a claim; one that was not well before counts for nothing once it has moved."""
+    if each.revision != course.revision:
+        return _is_reached(state, each)
+    return each.was_ready and not each.is_settled and not each.is_paused and not _says_nothing(each)
+
+
+def _says_nothing(each: Member) -> bool:
+    """Tell whether the trouble of a claim says nothing of its revision: its owner edited it, or may have done it."""
+    is_in_trouble = each.trouble is not None or not each.is_settled
+    return is_in_trouble and (each.has_changed or each.hindrance in OTHERS_DOING)
+
+
+def _stopped(state: RolloutStatus, course: Course, failing: Sequence[Member], now: datetime) -> RolloutStatus:
+    told = tuple(_failure(each) for each in sorted(failing, key=lambda each: each.name)[:_TOLD_FAILURES])
+    phase = "Reverted" if course.rules.on_failure == "Rollback" else "Halted"
+    return msgspec.structs.replace(_in_phase(state, phase, now), failures=told)
+
+
+def _failure(each: Member) -> RolloutFailure:
+    reason, message = each.trouble or ("ChildNotReady", "it was ready before and is not ready after the deadline")
+    return RolloutFailure(each.name, reason, message[:_MESSAGE_LIMIT])
+
+
+def _has_soaked(state: RolloutStatus, rules: Rollout, now: datetime) -> bool:
+    begun = instant(state.since) or now
+    return now - begun >= timedelta(seconds=rules.soak_seconds)
+
+
+def _is_open(state: RolloutStatus) -> bool:
+    return bool(state.through) or state.everyone
+
+
+def _next_wave(state: RolloutStatus, course: Course, members: Sequence[Member], now: datetime) -> RolloutStatus:
+    """Open the next wave that has anybody in it; finished is what all have who take part.
+
+    Until a wave has as many claims as it is for it is opened again, so that who was paused goes by waves, too.
+    """
+    there = _size_of_opened(state, course, members)
+    sizes = [
+        _size(written, there if number <= state.wave else len(members))
+        for number, written in enumerate(course.waves, start=1)
+    ]
+    judging = sum(1 for each in members if each.revision == course.revision and not _says_nothing(each))
+    unfilled = next((number for number, size in enumerate(sizes, start=1) if size > judging), len(sizes))
+    for number in range(min(state.wave + 1, unfilled), len(sizes) + 1):
+        is_whole = number == len(sizes) or sizes[number - 1] >= len(members)
+        through = _LAST_PLACE if is_whole else _through(course, members, sizes[number - 1], judging, now)
+        opened = msgspec.structs.replace(
+            _in_phase(state, "Progressing", now),
+            wave=number,
+            opened=timestamp(now),
+            through=through,
+            everyone=is_whole,
+        )
+        if any(each.revision != course.revision and _is_reached(opened, each) for each in members):
+            return opened
+    if any(each.revision != course.revision for each in members):
+        return _closed(state, now)
+    return msgspec.structs.replace(_in_phase(state, "Finished", now), wave=len(sizes))
+
+
+def _size_of_opened(state: RolloutStatus, course: Course, members: Sequence[Member]) -> int:
+    """Count the claims that were there when the open wave was opened: those that came later do not enlarge it."""
+    opened = instant(state.opened) or NOT_YET
+    return sum(1 for each in members if each.revision == course.revision or (each.since or EVER) <= opened)
+
+
+def _through(course: Course, members: Sequence[Member], size: int, judging: int, now: datetime) -> str:
+    """Return the place up to which a wave of that size goes."""
+    able = [each for each in members if each.is_well and each.stands_since <= now and not each.is_paused]
+    if size > judging:
+        waiting = sorted(each.place for each in able if each.revision != course.revision)[: size - judging]
+        return waiting[-1] if waiting else ""
+    # Content that came back: so many have it already that only the order says who is first.
+    order = sorted({each.place for each in members if each.revision == course.revision} | {each.place for each in able})
+    return order[size - 1]
+
+
+def _closed(state: RolloutStatus, now: datetime) -> RolloutStatus:
+    """Return a rollout in which no wave is open: the claims that do not have it yet are paused."""
+    if not _is_open(state):
+        return state
+    return msgspec.structs.replace(_in_phase(state, "Progressing", now), opened="", through="", everyone=False)
+
+
+def _size(written: str, total: int) -> int:
+    """Return how many claims a wave holds with all before it; percentages are rounded up."""
+    if written.endswith("%"):
+        return math.ceil(total * int(written[:-1]) / 100)
+    return int(written)

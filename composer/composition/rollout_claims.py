@@ -1,0 +1,160 @@
+"""Claims as a rollout sees them: their place in the order, how they fare, and since when. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import msgspec
+
+from composer import names
+from composer.claim.snapshot import identity_of, is_paused
+from composer.hashes import digest
+from composer.models import CompositionChoice
+from runtime.conditions import find, is_true
+from runtime.objects import Object, annotations_of, deleting, generation_of, key_of, labels_of, metadata
+
+EVER = datetime.min.replace(tzinfo=UTC)
+NOT_YET = datetime.max.replace(tzinfo=UTC)
+_NO_INPUT = (names.PREFIX, "kubectl.kubernetes.io/")
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One claim as a rollout sees it.
+
+    `place` is its position in the order, `revision` the one it uses, empty when that is not known; `trouble` why it is
+    stalled, `hindrance` the reason why it is not usable or not in sync; `since`: when it took its present revision or,
+    if that is later, when it was last at rest; `was_ready`: how it was just before it took the revision; `stands_since`
+    as `stands_since()` says. `has_changed`: its owner asks for something else than when it took the revision.
+    """
+
+    name: str
+    place: str
+    revision: str
+    is_ready: bool = True
+    is_working: bool = False
+    trouble: tuple[str, str] | None = None
+    hindrance: str = ""
+    since: datetime | None = None
+    was_ready: bool = True
+    stands_since: datetime = EVER
+    is_paused: bool = False
+    has_changed: bool = False
+
+    @property
+    def namespace(self) -> str:
+        """The claim's namespace."""
+        return self.name.partition("/")[0]
+
+    @property
+    def is_well(self) -> bool:
+        """Whether it is usable and nothing stands in its way."""
+        return self.is_ready and self.trouble is None
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether it is usable and all that was to be changed is changed."""
+        return self.is_ready and not self.is_working
+
+
+def place_of(identity: str, revision: str) -> str:
+    """Return a claim's place in the order of one revision: 16 hexadecimal digits, another order for each revision."""
+    return hashlib.sha256(f"{identity}\0{revision}".encode()).hexdigest()[:16]
+
+
+def is_well(claim: Object) -> bool:
+    """Tell whether a claim is healthy: Ready, and not Stalled by anything that a newer revision would not end."""
+    return lacks_revision(claim) or (is_true(claim, "Ready") and not is_true(claim, "Stalled"))
+
+
+def lacks_revision(claim: Object) -> bool:
+    """Tell whether a claim stays as it is, since its revision is gone, until a wave takes it along."""
+    return (find(claim, "Synced") or {}).get("reason") == "RevisionNotFound"
+
+
+def was_well(claim: Object) -> bool:
+    """Tell whether a claim that takes a revision was healthy with what it asks for now."""
+    observed = (claim.get("status") or {}).get("observedGeneration")
+    return is_well(claim) and observed == generation_of(claim)
+
+
+def input_of(claim: Object) -> str:
+    """Return what a claim asks for, in short: its generation, and a hash of the labels and annotations of its owner.
+
+    Templates see these, and an edit of them changes no generation. Ours and those of kubectl are left out.
+    """
+    annotations = {name: text for name, text in annotations_of(claim).items() if not name.startswith(_NO_INPUT)}
+    return f"{generation_of(claim)}/{digest([dict(labels_of(claim)), annotations])[:10]}"
+
+
+def member_of(claim: Object, revision: str, now: datetime) -> Member | None:
+    """Read a claim; None for one that a rollout passes over: nothing is composed for it yet, it is pinned, or goes."""
+    found = (claim.get("status") or {}).get("composition") or {}
+    choice = msgspec.convert(found, CompositionChoice, strict=False)
+    is_composed = bool(choice.revision) or names.IDENTITY in annotations_of(claim)
+    if not is_composed or deleting(claim) or (claim.get("spec") or {}).get("compositionRevisionRef"):
+        return None
+    lacks = lacks_revision(claim)
+    stalled = find(claim, "Stalled")
+    is_stalled = stalled is not None and stalled.get("status") == "True" and not lacks
+    return Member(
+        name=str(key_of(claim)),
+        place=place_of(str(identity_of(claim)), revision),
+        revision=choice.revision,
+        is_ready=lacks or is_true(claim, "Ready"),
+        is_working=is_true(claim, "Reconciling") and not lacks,
+        trouble=(str(stalled["reason"]), str(stalled["message"])) if stalled and is_stalled else None,
+        hindrance=_hindrance(claim),
+        since=_since(claim, choice),
+        was_ready=choice.was_ready is not False,
+        # One without any status is yet to say how it stands.
+        stands_since=stands_since(claim) if choice.revision or lacks else NOT_YET,
+        is_paused=is_paused(annotations_of(claim), now),
+        has_changed=choice.revision == revision and choice.input not in ("", input_of(claim)),
+    )
+
+
+def _hindrance(claim: Object) -> str:
+    for type_, unrest in (("Stalled", "True"), ("Reconciling", "True"), ("Ready", "False")):
+        told = find(claim, type_)
+        if told is not None and told.get("status") == unrest:
+            return str(told.get("reason", ""))
+    return ""
+
+
+def stands_since(claim: Object) -> datetime:
+    """Tell since when a claim stands as it does: it took its revision, became Ready and in sync, was not paused.
+
+    Who came to stand so after a wave was opened was not counted for it, and goes with the next.
+    """
+    synced = find(claim, "Synced") or {}
+    if synced.get("reason") == "Paused":
+        return NOT_YET
+    taken = str(((claim.get("status") or {}).get("composition") or {}).get("since") or "")
+    told = (each for each in (find(claim, "Ready"), synced) if each and each.get("status") == "True")
+    texts = [taken or str(metadata(claim).get("creationTimestamp") or "")]
+    texts += [str(each.get("lastTransitionTime") or "") for each in told]
+    return max((found for text in texts if (found := instant(text)) is not None), default=EVER)
+
+
+def _since(claim: Object, choice: CompositionChoice) -> datetime | None:
+    taken = instant(choice.since)
+    unrest = [find(claim, "Ready"), find(claim, "Reconciling")]
+    begun = [
+        instant(str(each.get("lastTransitionTime") or ""))
+        for each, at_rest in zip(unrest, ("True", "False"), strict=True)
+        if each is not None and each.get("status") != at_rest
+    ]
+    earliest = min((each for each in begun if each is not None), default=None)
+    return max(taken, earliest) if taken and earliest else taken
+
+
+def instant(text: str) -> datetime | None:
+    """Read an instant (RFC 3339); None when there is none, or when it cannot be read."""
+    try:
+        found = datetime.fromisoformat(text) if text else None
+    except ValueError:
+        return None
+    return found if found and found.tzinfo else None

@@ -1,0 +1,117 @@
+"""What the cluster knows of Compositions: candidates, revisions and environments, read once per change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
+from typing import Any
+
+from composer.claim.compose import kinds_of
+from composer.claim.gather import Cluster
+from composer.claim.selection import Candidate, Revision, candidates, revisions
+from runtime.changes import Change
+from runtime.kube import Selection
+from runtime.objects import CONFIG_MAPS, Key, Object, Resource
+
+COMPOSITIONS = Resource("fairlead.dev", "v1alpha1", "Composition", "compositions", namespaced=False)
+REVISIONS = Resource("fairlead.dev", "v1alpha1", "CompositionRevision", "compositionrevisions", namespaced=False)
+
+
+def claim_kind(spec: Mapping[str, Any]) -> str:
+    """Return the kind (`Kind.group`) of the claims that the spec of a Composition serves."""
+    named = spec.get("compositeTypeRef") or {}
+    group = str(named.get("apiVersion", "")).rpartition("/")[0]
+    return f"{named.get('kind')}.{group}"
+
+
+def claims_index(composition: Object) -> Iterable[str]:
+    """Find Compositions by the kind of their claims."""
+    return (claim_kind(composition.get("spec") or {}),)
+
+
+def environments_index(composition: Object) -> Iterable[str]:
+    """Find Compositions by the environments that they read."""
+    return tuple((composition.get("spec") or {}).get("environments") or ())
+
+
+def kinds_index(composition: Object) -> Iterable[str]:
+    """Find Compositions by the kinds that they compose."""
+    return kinds_of(composition.get("spec") or {})
+
+
+class Library:
+    """Compositions and their revisions from the caches, decoded once and again when one changes."""
+
+    def __init__(self, cluster: Cluster, namespace: str) -> None:
+        self._namespace = namespace
+        self.compositions = cluster.informer(COMPOSITIONS)
+        self.compositions.store.add_index("claims", claims_index)
+        self.compositions.store.add_index("kind", kinds_index)
+        self.compositions.store.add_index("environment", environments_index)
+        self.revision_informer = cluster.informer(REVISIONS)
+        self.environments = cluster.informer(CONFIG_MAPS, Selection(namespace=namespace))
+        self._candidates: dict[tuple[str, str], tuple[Candidate, ...]] = {}
+        self._revisions: dict[str, tuple[Revision, ...]] | None = None
+        self.compositions.subscribe(self._on_composition)
+        self.revision_informer.subscribe(self._on_revision)
+
+    def candidates(self, api_version: str, kind: str) -> tuple[Candidate, ...]:
+        """Return the Compositions that serve a kind, by name."""
+        wanted = (api_version, kind)
+        if wanted not in self._candidates:
+            store = self.compositions.store
+            objects = (found for key in tuple(store.keys()) if (found := store.get(key)) is not None)
+            self._candidates[wanted] = candidates(objects, api_version, kind)
+        return self._candidates[wanted]
+
+    def revisions(self, composition: str) -> tuple[Revision, ...]:
+        """Return the accepted revisions of a Composition."""
+        return self._by_composition().get(composition, ())
+
+    def serving(self, kind: str) -> tuple[Key, ...]:
+        """Return the Compositions for claims of a kind (`Kind.group`)."""
+        return self.compositions.store.by_index("claims", kind)
+
+    def concerned(self, kind: str) -> tuple[Key, ...]:
+        """Return the Compositions that name a kind, for their claims or for what they compose."""
+        return tuple({*self.serving(kind), *self.compositions.store.by_index("kind", kind)})
+
+    def composing(self, kind: str) -> frozenset[str]:
+        """Return the names of the Compositions of which some revision composes a kind."""
+        return frozenset(each.composition_name for each in self._all_revisions() if kind in kinds_of(each.composition))
+
+    def reading(self, environment: str) -> frozenset[str]:
+        """Return the names of the Compositions of which some revision reads an environment."""
+        return frozenset(
+            each.composition_name
+            for each in self._all_revisions()
+            if environment in (each.composition.get("environments") or ())
+        )
+
+    def settled_by(self, environment: str) -> tuple[Key, ...]:
+        """Return the Compositions that read an environment as they are written now."""
+        return self.compositions.store.by_index("environment", environment)
+
+    def environment(self, name: str) -> dict[str, str] | None:
+        """Return the data of a ConfigMap of our own namespace, or None."""
+        found = self.environments.store.get(Key(self._namespace, name))
+        return None if found is None else dict(found.get("data") or {})
+
+    def _all_revisions(self) -> Iterator[Revision]:
+        return chain.from_iterable(self._by_composition().values())
+
+    def _by_composition(self) -> dict[str, tuple[Revision, ...]]:
+        if self._revisions is None:
+            store = self.revision_informer.store
+            objects = (found for key in tuple(store.keys()) if (found := store.get(key)) is not None)
+            grouped: dict[str, list[Revision]] = {}
+            for each in revisions(objects):
+                grouped.setdefault(each.composition_name, []).append(each)
+            self._revisions = {name: tuple(group) for name, group in grouped.items()}
+        return self._revisions
+
+    def _on_composition(self, _: Change) -> None:
+        self._candidates.clear()
+
+    def _on_revision(self, _: Change) -> None:
+        self._revisions = None

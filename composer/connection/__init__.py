@@ -1,0 +1,1 @@
+"""The connection Secret: its keys, and how it is written."""

@@ -1,0 +1,227 @@
+"""Writes the connection Secret: by POST and PUT, never over a stranger's, never emptied; reads as little as it can."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+
+from composer.connection import secret as connection
+from composer.connection.secret import SecretRef, Wanted
+from composer.reasons import Cause, cause
+from runtime.changes import Change
+from runtime.errors import AlreadyExists, NotFound
+from runtime.kube import Kube
+from runtime.objects import CONFIG_MAPS, SECRETS, Key, Object, key_of, metadata, uid_of, version_of
+
+VERIFY_EVERY = timedelta(minutes=10)
+_SOONEST_S = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Publication:
+    """What became of the Secret. `changed` tells a write; `problem` why it is not as it should be.
+
+    `again`: it was not looked at, and is to be within that time.
+    """
+
+    changed: bool = False
+    problem: Cause | None = None
+    again: timedelta | None = None
+
+
+class Publisher:
+    """Keeps connection Secrets as they should be; remembers which it has verified lately."""
+
+    def __init__(
+        self, kube: Kube, *, monotonic: Callable[[], float], manager: str, resync: timedelta = VERIFY_EVERY
+    ) -> None:
+        self._kube = kube
+        self._monotonic = monotonic
+        self._manager = manager
+        self._resync = resync.total_seconds()
+        self._verified: dict[Key, tuple[str, float]] = {}
+        self._looked: dict[Key, float] = {}
+        self._incomplete: dict[Key, float] = {}
+        self._written: dict[Key, str] = {}
+        self._wants: dict[Key, Wanted] = {}
+        self._readers: dict[Key, set[Key]] = {}
+        self._by_claim: dict[Key, Key] = {}
+
+    async def publish(self, want: Wanted, *, known_hash: str, asked: bool, told: bool = False) -> Publication:
+        """Make the Secret as wanted. `known_hash` is that of the last publication, empty before the first.
+
+        With nothing changed and a recent look at it, no request is made; `asked` looks in any case. From one look to
+        the next it is one resync at most. `told`: a stranger had its name at the last pass, so that it is looked for
+        before it is written.
+        """
+        verified = self._verified.get(want.key)
+        since = self._monotonic() - verified[1] if verified else 0.0
+        recent = since < min(VERIFY_EVERY.total_seconds(), self._resync)
+        if recent and verified is not None and verified[0] == want.hash == known_hash and not asked:
+            return Publication(again=timedelta(seconds=self._resync - since))
+        self._note(want)
+        values = await self._values(want)
+        if isinstance(values, Cause):
+            return Publication(problem=values, again=self._look_again(want.key))
+        self._incomplete.pop(want.key, None)
+        fresh = connection.secret_object(want, connection.entries(want, values))
+        publication = await self._store(want, fresh, is_first=not known_hash and not told)
+        if publication.problem is None:
+            self._verified[want.key] = (want.hash, self._monotonic())
+        return publication
+
+    def _look_again(self, key: Key) -> timedelta:
+        """Return when to look again for what a Secret is made of: what a provider puts back, no watch tells of."""
+        waited = self._monotonic() - self._incomplete.setdefault(key, self._monotonic())
+        return timedelta(seconds=min(max(_SOONEST_S, waited), self._resync))
+
+    async def look(self, key: Key, identity: str, *, asked: bool) -> Cause | None:
+        """Return why a Secret that was published cannot be used, None where it is there; one request a resync at most.
+
+        Raises Forbidden.
+        """
+        now, verified = self._monotonic(), self._verified.get(key)
+        seen_at = max(verified[1] if verified else -math.inf, self._looked.get(key, -math.inf))
+        if now - seen_at < min(VERIFY_EVERY.total_seconds(), self._resync) and not asked:
+            return None
+        self._verified.pop(key, None)
+        self._looked.pop(key, None)
+        try:
+            stored = await self._kube.get(SECRETS, key)
+        except NotFound:
+            text = f"the connection Secret {key.name} was deleted; it is written again once the claim is carried out"
+            return cause("SecretNotFound", text)
+        if not connection.is_ours(stored, identity):
+            return _of_stranger(key)
+        self._looked[key] = now
+        return None
+
+    async def disown(self, key: Key, identity: str, *, keep: bool, collected_with: str) -> bool:
+        """End of a claim: the Secret stays without owner, or goes; one owned by uid `collected_with` goes by itself.
+
+        Returns whether it was deleted.
+        """
+        self.forget(key)
+        try:
+            stored = await self._kube.get(SECRETS, key)
+            if not connection.is_ours(stored, identity):
+                return False
+            owners = {owner["uid"] for owner in metadata(stored).get("ownerReferences") or ()}
+            if not keep:
+                if collected_with in owners:
+                    return False
+                await self._kube.delete(SECRETS, key, uid=uid_of(stored), resource_version=version_of(stored))
+                return True
+            if owners:
+                kept = {name: value for name, value in metadata(stored).items() if name not in _DROPPED}
+                await self._kube.replace(SECRETS, {**stored, "metadata": kept}, manager=self._manager)
+        except NotFound:
+            return False
+        return False
+
+    def forget_claim(self, claim: Key) -> None:
+        """Know nothing of the connection Secret of a claim that is gone, however it went."""
+        secret = self._by_claim.get(claim)
+        if secret is not None:
+            self.forget(secret)
+
+    def forget(self, key: Key) -> None:
+        """Know nothing of a connection Secret any more."""
+        self._verified.pop(key, None)
+        self._looked.pop(key, None)
+        self._incomplete.pop(key, None)
+        self._written.pop(key, None)
+        want = self._wants.pop(key, None)
+        if want and self._by_claim.get(want.claim) == key:
+            del self._by_claim[want.claim]
+        for source in _sources(want) if want else ():
+            self._readers[source].discard(key)
+            if not self._readers[source]:
+                del self._readers[source]
+
+    def concerned(self, change: Change) -> tuple[Key, ...]:
+        """Return the claims whose connection Secret must be looked at, since a Secret of its namespace changed."""
+        if change.initial or (change.after and change.after.version == self._written.get(change.key)):
+            return ()
+        readers = sorted(self._readers.get(change.key, ()))
+        for key in readers:
+            self._verified.pop(key, None)
+            self._looked.pop(key, None)
+        return tuple(self._wants[key].claim for key in readers)
+
+    def _note(self, want: Wanted) -> None:
+        """Remember which Secrets a connection Secret is made of, itself among them."""
+        if self._wants.get(want.key) == want:
+            return
+        self.forget(want.key)
+        self._wants[want.key] = want
+        self._by_claim[want.claim] = want.key
+        for source in _sources(want):
+            self._readers.setdefault(source, set()).add(want.key)
+
+    async def _values(self, want: Wanted) -> dict[str, str] | Cause:
+        found: dict[str, str] = {}
+        holders: dict[tuple[str, str], Object] = {}
+        for name, ref in sorted(want.kept.items()):
+            value = await self._value(want.key.namespace, ref, holders)
+            if value is None:
+                return cause("SecretNotFound", f"{ref.kind} {ref.name} has no key {ref.key!r} with a text to copy yet")
+            found[name] = value
+        password = want.kept.get("password")
+        holder = holders.get((password.kind, password.name), {}) if password else {}
+        if connection.is_of_another_login(holder, want.plain.get("username", "")):
+            # Its status follows in a moment, and wakes the claim: half of each would be a Secret that does not log in.
+            text = f"{password.kind} {password.name} holds" if password else "it holds"
+            return cause("ConnectionIncomplete", f"{text} the next login's password already")
+        return found
+
+    async def _value(self, namespace: str, ref: SecretRef, holders: dict[tuple[str, str], Object]) -> str | None:
+        place = (ref.kind, ref.name)
+        if place not in holders:
+            resource = SECRETS if ref.kind == "Secret" else CONFIG_MAPS
+            try:
+                holders[place] = await self._kube.get(resource, Key(namespace, ref.name))
+            except NotFound:
+                return None
+        return connection.value_of({"kind": ref.kind, **holders[place]}, ref.key)
+
+    async def _store(self, want: Wanted, fresh: Object, *, is_first: bool) -> Publication:
+        if is_first:
+            try:
+                self._wrote(await self._kube.create(SECRETS, fresh, manager=self._manager))
+            except AlreadyExists:
+                return await self._update(want, await self._kube.get(SECRETS, want.key), fresh)
+            return Publication(changed=True)
+        try:
+            stored = await self._kube.get(SECRETS, want.key)
+        except NotFound:
+            self._wrote(await self._kube.create(SECRETS, fresh, manager=self._manager))
+            return Publication(changed=True)
+        return await self._update(want, stored, fresh)
+
+    async def _update(self, want: Wanted, stored: Object, fresh: Object) -> Publication:
+        if not connection.is_ours(stored, want.identity):
+            return Publication(problem=_of_stranger(want.key))
+        replacement = connection.replacement(stored, fresh)
+        if replacement is None:
+            return Publication()
+        self._wrote(await self._kube.replace(SECRETS, replacement, manager=self._manager))
+        return Publication(changed=True)
+
+    def _wrote(self, made: Object) -> None:
+        self._written[key_of(made)] = version_of(made)
+
+
+def _of_stranger(key: Key) -> Cause:
+    text = f"Secret {key.name} exists and is not this claim's; remove it or set spec.connectionSecretName"
+    return cause("SecretNotOwned", text)
+
+
+def _sources(want: Wanted) -> frozenset[Key]:
+    names = {want.key.name, *(ref.name for ref in want.kept.values() if ref.kind == "Secret")}
+    return frozenset(Key(want.key.namespace, name) for name in names)
+
+
+_DROPPED = frozenset({"ownerReferences", "managedFields"})

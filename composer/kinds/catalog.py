@@ -1,0 +1,176 @@
+"""Which kinds may be composed, and what is known of each: scope, schema, whether it holds data. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+
+from composer import names
+from composer.kinds import claim_api
+from runtime.conditions import is_true
+from runtime.objects import Object, Resource, labels_of
+
+GROUP_SUFFIX = ".fairlead.dev"
+ABSTRACT_GROUPS = frozenset({"database.fairlead.dev"})
+
+_BUILT_IN = (
+    Resource("", "v1", "ConfigMap", "configmaps"),
+    Resource("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims"),
+    Resource("", "v1", "Service", "services"),
+    Resource("apps", "v1", "StatefulSet", "statefulsets"),
+    Resource("networking.k8s.io", "v1", "NetworkPolicy", "networkpolicies"),
+    Resource("policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets"),
+)
+_FOREIGN = frozenset({
+    "Cluster.postgresql.cnpg.io",
+    "DBInstance.rds.services.k8s.aws",
+    "DBParameterGroup.rds.services.k8s.aws",
+    "DBSubnetGroup.rds.services.k8s.aws",
+    "FlexibleServer.dbforpostgresql.azure.com",
+    "FlexibleServersDatabase.dbforpostgresql.azure.com",
+    "SQLDatabase.sql.cnrm.cloud.google.com",
+    "SQLInstance.sql.cnrm.cloud.google.com",
+    "SQLUser.sql.cnrm.cloud.google.com",
+    "postgresql.acid.zalan.do",
+})  # fmt: skip
+HOLDS_DATA = frozenset({
+    "Cluster.postgresql.cnpg.io",
+    "DBInstance.rds.services.k8s.aws",
+    "FlexibleServer.dbforpostgresql.azure.com",
+    "FlexibleServersDatabase.dbforpostgresql.azure.com",
+    "PersistentVolumeClaim",
+    "SQLDatabase.sql.cnrm.cloud.google.com",
+    "SQLInstance.sql.cnrm.cloud.google.com",
+    "SQLUser.sql.cnrm.cloud.google.com",
+    "StatefulSet.apps",
+    "postgresql.acid.zalan.do",
+})  # fmt: skip
+
+
+class KindFacts(msgspec.Struct, frozen=True):
+    """One kind that the API server serves. `schema` is its OpenAPI v3 schema, None for built-in kinds.
+
+    `gaps`: what it lacks to be a kind of claim. `allowed`: compositions may create and change it; what exists of
+    another kind is still torn down. `reports`: its CRD has a status for its operator to write. `resource` is of the
+    version that is stored, which is also the one that is read; `same`: further versions that hold the same fields, so
+    that compositions may name them too; `converted`: those whose fields a webhook makes of the stored ones.
+    """
+
+    resource: Resource
+    stateful: bool
+    schema: dict[str, Any] | None = None
+    gaps: tuple[str, ...] = ("schema",)
+    allowed: bool = False
+    reports: bool = False
+    same: tuple[str, ...] = ()
+    converted: tuple[str, ...] = ()
+
+    @property
+    def abstract(self) -> bool:
+        """Whether it has all that a kind of claim needs."""
+        return not self.gaps
+
+    @property
+    def is_shipped(self) -> bool:
+        """Whether it is a kind of claim of our own, which is watched before any Composition names it."""
+        return self.abstract and self.resource.group in ABSTRACT_GROUPS
+
+    @property
+    def managed(self) -> bool:
+        """Whether one of our providers serves it and waits for the teardown word."""
+        return is_managed(self.resource.group) and not self.abstract
+
+    def written_as(self, api_version: str) -> Resource:
+        """Return the kind in the version in which an object of it is written."""
+        return replace(self.resource, version=api_version.rpartition("/")[2])
+
+    def version_fault(self, api_version: str) -> str:
+        """Say why a composition cannot name the kind by this version, and by which it can; empty when it can."""
+        version, stored = api_version.rpartition("/")[2], self.resource
+        if version in (stored.version, *self.same):
+            return ""
+        if version in self.converted:
+            why = "is converted by a webhook, and what is sent could not be compared with what is stored"
+        else:
+            why = "is not served"
+        return f"kind {stored.kind} of {api_version} {why}; write apiVersion: {stored.api_version}"
+
+
+Catalog = dict[str, KindFacts]
+"""Facts by `Kind.group`."""
+
+
+def is_managed(group: str) -> bool:
+    """Tell whether one of our providers serves a group."""
+    return group.endswith(GROUP_SUFFIX) and group not in ABSTRACT_GROUPS
+
+
+_LISTED = _FOREIGN | {each.group_kind for each in _BUILT_IN}
+
+
+def is_silent(facts: KindFacts | None, live: Object) -> bool:
+    """Tell whether an object's operator should report, and has not said anything yet."""
+    return facts is not None and facts.reports and not live.get("status")
+
+
+def is_listed(group: str, group_kind: str) -> bool:
+    """Tell whether a kind of that name may be composed unless its CRD says otherwise, whatever its scope."""
+    return is_managed(group) or group_kind in _LISTED
+
+
+def may_come(group: str, group_kind: str) -> bool:
+    """Tell whether a kind that is not installed may be allowed once it is: a CRD says so by its label."""
+    return is_listed(group, group_kind) or ("." in group and not group.endswith(".k8s.io"))
+
+
+def catalog(crds: Iterable[Object]) -> Catalog:
+    """Gather the facts of all kinds: those that CRDs define, and the built-in ones that may be composed."""
+    return catalog_of(facts for crd in crds if (facts := facts_of(crd)) is not None)
+
+
+def catalog_of(facts: Iterable[KindFacts]) -> Catalog:
+    """Put the facts of CRDs' kinds beside those of the built-in ones."""
+    found = {each.group_kind: KindFacts(each, each.group_kind in HOLDS_DATA, allowed=True) for each in _BUILT_IN}
+    found.update((each.resource.group_kind, each) for each in facts)
+    return found
+
+
+def _holds_data(resource: Resource, labels: Mapping[str, str], *, is_claim: bool) -> bool:
+    """Tell whether losing an object loses data: what a provider serves does unless its CRD says that it does not."""
+    said = labels.get(names.STATEFUL_LABEL)
+    if is_managed(resource.group) and not is_claim:
+        return said != "false"
+    return said == "true" or resource.group_kind in HOLDS_DATA
+
+
+def facts_of(crd: Object) -> KindFacts | None:
+    """Read one CRD; None when it serves no version, or none yet."""
+    spec, status = crd["spec"], crd.get("status")
+    if status and not is_true(crd, "Established"):
+        return None
+    served = [version for version in spec["versions"] if version.get("served")]
+    if not served:
+        return None
+    version = next((each for each in served if each.get("storage")), served[0])
+    spelled = spec["names"]
+    resource = Resource(
+        spec["group"], version["name"], spelled["kind"], spelled["plural"], namespaced=spec["scope"] == "Namespaced"
+    )
+    others = tuple(each["name"] for each in served if each is not version)
+    is_converted = (spec.get("conversion") or {}).get("strategy", "None") != "None"
+    labels = labels_of(crd)
+    gaps = claim_api.gaps(spec["scope"], version)
+    listed = labels.get(names.COMPOSABLE_LABEL) or str(is_listed(resource.group, resource.group_kind)).lower()
+    return KindFacts(
+        resource,
+        stateful=_holds_data(resource, labels, is_claim=not gaps),
+        schema=(version.get("schema") or {}).get("openAPIV3Schema"),
+        gaps=gaps,
+        allowed=listed == "true" and resource.namespaced and bool(gaps),
+        reports="status" in (version.get("subresources") or {}),
+        same=() if is_converted else others,
+        converted=others if is_converted else (),
+    )

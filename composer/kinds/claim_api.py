@@ -1,0 +1,88 @@
+"""What a kind must have to be a kind of claim. Pure.
+
+The composer keeps all that it must remember of a claim in its status, and a field that the schema does not have is
+dropped by the API server without a word: so each is asked for by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from composer.inventory import Entry, Resting
+from composer.models import Binding, ClaimSpec, ClaimStatus, CompositionChoice
+from composer.render.schema import Schema, step
+
+_BIRTH = {"observedGeneration": -1}
+_OF_TEMPLATES = frozenset({"endpoint", "port", "version", "storageGiB", "notes"})
+_NESTED: tuple[tuple[str, type[msgspec.Struct]], ...] = (("composition", CompositionChoice), ("binding", Binding))
+# Without it an edited claim may fail a rollout, and all else works.
+_SPARED = frozenset({"input"})
+_TOLD = 6
+
+
+def gaps(scope: str, version: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return what an abstract API must have and this version of a CRD has not, each as a field path with words."""
+    return tuple(_gaps(scope, version))
+
+
+def absent_options(version: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the spec fields that the engine would read and this kind does not offer; it works without them."""
+    spec = step((version.get("schema") or {}).get("openAPIV3Schema") or {}, "spec") or {}
+    return tuple(_lacking(spec, ClaimSpec, "spec"))
+
+
+def in_words(found: tuple[str, ...]) -> str:
+    """Name gaps, the first few where they are many."""
+    more = f" and {len(found) - _TOLD} more; `fairlead crd check` names all" if len(found) > _TOLD else ""
+    return f"{', '.join(found[:_TOLD])}{more}"
+
+
+def _gaps(scope: str, version: Mapping[str, Any]) -> Iterator[str]:
+    if scope != "Namespaced":
+        yield "scope Namespaced"
+    if "status" not in (version.get("subresources") or {}):
+        yield "subresources.status"
+    status = step((version.get("schema") or {}).get("openAPIV3Schema") or {}, "status")
+    if status is None:
+        yield "status"
+        return
+    if status.get("default") != _BIRTH:
+        yield "status with default {observedGeneration: -1}"
+    conditions = (status.get("properties") or {}).get("conditions") or {}
+    if conditions.get("x-kubernetes-list-type") != "map" or conditions.get("x-kubernetes-list-map-keys") != ["type"]:
+        yield "status.conditions as a map list with key type"
+    yield from _lacking(status, ClaimStatus, "status", _OF_TEMPLATES)
+    for name, model in _NESTED:
+        yield from _lacking_below(status, name, model)
+    entries = _items(status, "inventory")
+    if entries is not None:
+        yield from _lacking(entries, Entry, "status.inventory[]")
+        floors = step(entries, "floors") or {}
+        if (step(floors, "") or {}).get("type") == "integer":
+            yield "status.inventory[].floors with values of x-kubernetes-int-or-string"
+        resting = _items(entries, "resting")
+        if resting is not None:
+            yield from _lacking(resting, Resting, "status.inventory[].resting[]")
+
+
+def _lacking(
+    schema: Schema, model: type[msgspec.Struct], path: str, but: frozenset[str] = frozenset()
+) -> Iterator[str]:
+    for field in msgspec.structs.fields(model):
+        name = field.encode_name
+        if name not in but and step(schema, name) is None:
+            yield f"{path}.{name}"
+
+
+def _lacking_below(schema: Schema, name: str, model: type[msgspec.Struct]) -> Iterator[str]:
+    below = step(schema, name)
+    if below is not None:
+        yield from _lacking(below, model, f"status.{name}", _SPARED)
+
+
+def _items(schema: Schema, name: str) -> Schema | None:
+    below = step(schema, name)
+    return None if below is None else below.get("items") or {}

@@ -1,0 +1,1 @@
+"""The template language: from a claim and a Composition to children. Pure."""

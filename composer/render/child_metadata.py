@@ -1,0 +1,113 @@
+"""What a child carries beside what its template says: name, place, owner, marks of ours, deletion policy. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from composer import names
+from composer.kinds.catalog import is_managed
+from composer.render.errors import CompositionError, Problem
+from runtime.objects import Object, annotations_of, key_of, metadata
+
+
+@dataclass(frozen=True, slots=True)
+class Owning:
+    """The claim that children belong to, and what all of them get of it.
+
+    `deletion_policy` is the one in force: the claim's where its Composition offers it, else Orphan.
+    """
+
+    claim: Object
+    identity: names.Identity
+    composition: str
+    deletion_policy: str
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One child's place: `made_as` is the resource name that its names are made of, `path` that of its template.
+
+    `needs` are the resources that go after it, by the names they were made under. `holds_data`: losing it would lose
+    data, by its kind, by its Composition or as it once was.
+    """
+
+    made_as: str
+    key: str
+    path: str
+    needs: tuple[str, ...] = ()
+    holds_data: bool = False
+
+
+def dressed(owning: Owning, part: Part, manifest: Object) -> Object:
+    """Return a rendered template as the object that is written.
+
+    Raises CompositionError when the template sets what follows from the claim.
+    """
+    meta, claim = metadata(manifest), owning.claim
+    managed = is_managed(str(manifest["apiVersion"]).rpartition("/")[0])
+    dress: Object = {
+        "name": names.child_name(owning.identity, part.made_as, part.key),
+        "namespace": metadata(claim).get("namespace", ""),
+        "labels": {**(meta.get("labels") or {}), names.CLAIM_LABEL: owning.identity.uid},
+        "annotations": {**(meta.get("annotations") or {}), **_annotations(owning, part)},
+    }
+    if managed:
+        dress["annotations"] |= _connection_secret(claim)
+    if part.holds_data and not managed:
+        # The collector deletes all dependents at once under foreground deletion; this keeps the order ours.
+        dress["finalizers"] = [names.TEARDOWN_FINALIZER]
+    else:
+        dress["ownerReferences"] = [_owner(claim)]
+    rest = {name: value for name, value in manifest.items() if name not in ("apiVersion", "kind", "metadata")}
+    if managed and isinstance(rest.get("spec"), Mapping):
+        rest["spec"] = _with_policy(rest["spec"], owning, part)
+    return {"apiVersion": manifest["apiVersion"], "kind": manifest["kind"], "metadata": dress, **rest}
+
+
+def _with_policy(spec: Mapping[str, Any], owning: Owning, part: Part) -> Object:
+    """Say on the object itself what its deletion may do: its provider destroys nothing beyond that."""
+    if "deletionPolicy" in spec:
+        what = "follows from the claim's deletionPolicy and cannot be set"
+        path = f"{part.path}.template.spec.deletionPolicy"
+        raise CompositionError(Problem("TemplateForbidden", what, path, resource=part.made_as))
+    return {**spec, "deletionPolicy": owning.deletion_policy}
+
+
+def _annotations(owning: Owning, part: Part) -> dict[str, str]:
+    found = {
+        names.CLAIM_NAME: owning.identity.name,
+        names.COMPOSITION: owning.composition,
+        names.RESOURCE: part.made_as,
+    }
+    if part.key:
+        found[names.KEY] = part.key
+    if part.holds_data:
+        found[names.STATEFUL] = "true"
+    if part.needs:
+        found[names.DEPENDS_ON] = ",".join(part.needs)
+    if annotations_of(owning.claim).get(names.ADOPT) == "none":
+        found[names.ADOPT] = "none"
+    return found
+
+
+def _connection_secret(claim: Object) -> dict[str, str]:
+    """Tell providers the connection Secret's name where it does not follow from the claim's.
+
+    A password whose credentials Secret is lost is taken back from there.
+    """
+    key = key_of(claim)
+    name = names.connection_secret(key, (claim.get("spec") or {}).get("connectionSecretName", ""))
+    return {} if name == f"{key.name}-connection" else {names.CONNECTION_SECRET: name}
+
+
+def _owner(claim: Object) -> Object:
+    return {
+        "apiVersion": claim["apiVersion"],
+        "kind": claim["kind"],
+        "name": metadata(claim)["name"],
+        "uid": metadata(claim).get("uid", ""),
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }

@@ -1,0 +1,98 @@
+"""What an environment gives to templates: the texts of a ConfigMap, and the data of its YAML keys. Pure.
+
+A key `zones.yaml` is read as YAML 1.2 and seen as `env.<name>.zones`; every other key stays the text that it is.
+Aliases are refused: a few lines of them may stand for gigabytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any, Final
+
+from ruamel.yaml import YAML
+from ruamel.yaml.composer import Composer, ComposerError
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.events import AliasEvent
+
+from composer.render.errors import CompositionError, Problem
+from composer.render.schema import is_json
+
+_SUFFIX: Final = ".yaml"
+# A reader written in Python: as much as a render has time for.
+_LENGTH_LIMIT: Final = 16_384
+_DEPTH_LIMIT: Final = 16
+
+
+def read(environments: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+    """Return what expressions see as `env`. Raises CompositionError (YamlRefused) with environment, key and place."""
+    return {name: _read(name, data) for name, data in environments.items()}
+
+
+def _read(name: str, data: Mapping[str, Any]) -> Mapping[str, Any]:
+    if not any(key.endswith(_SUFFIX) for key in data):
+        return data
+    found: dict[str, Any] = {key: value for key, value in data.items() if not key.endswith(_SUFFIX)}
+    for key, text in data.items():
+        if not key.endswith(_SUFFIX):
+            continue
+        what, short = f"environment {name!r}, key {key!r}", key.removesuffix(_SUFFIX)
+        if short in found:
+            raise _refusal(f"{what}: there is a key {short!r} too")
+        found[short] = _parsed(str(text), what)
+    return found
+
+
+class _Strict(Composer):
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        if self.parser.check_event(AliasEvent):
+            mark = self.parser.peek_event().start_mark
+            raise ComposerError(None, None, "aliases are refused: write it out", mark)
+        return super().compose_node(parent, index)
+
+
+@lru_cache(maxsize=64)
+def _parsed(text: str, what: str) -> Any:
+    if len(text) > _LENGTH_LIMIT:
+        raise _refusal(f"{what}: longer than {_LENGTH_LIMIT} characters")
+    yaml = YAML(typ="safe", pure=True)
+    yaml.Composer = _Strict
+    try:
+        value = _plain(yaml.load(text), what)
+    except MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
+        raise _refusal(f"{what}: {where}{_first_line(error.problem or error.context)}") from error
+    except (YAMLError, RecursionError, ValueError) as error:
+        raise _refusal(f"{what}: not YAML") from error
+    if not is_json(value):
+        raise _refusal(f"{what}: holds a number that JSON cannot hold")
+    return value
+
+
+def _first_line(text: str | None) -> str:
+    """Cut what a reader says to its first line: the next may quote values."""
+    return str(text).partition("\n")[0].partition(" with value")[0][:120]
+
+
+def _plain(value: Any, what: str, depth: int = 0) -> Any:
+    if depth > _DEPTH_LIMIT:
+        raise _refusal(f"{what}: nested deeper than {_DEPTH_LIMIT}")
+    match value:
+        case Mapping():
+            if not all(isinstance(key, str) for key in value):
+                raise _refusal(f"{what}: a key is no text; quote it")
+            return {key: _plain(item, what, depth + 1) for key, item in value.items()}
+        case Sequence() if not isinstance(value, str | bytes):
+            return [_plain(item, what, depth + 1) for item in value]
+        case None | bool() | int() | float():
+            return value
+        case bytes():
+            raise _refusal(f"{what}: holds bytes")
+        case _:
+            # A bare date too: in JSON it is a text.
+            return str(value)
+
+
+def _refusal(message: str) -> CompositionError:
+    return CompositionError(Problem("YamlRefused", message))

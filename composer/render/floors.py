@@ -1,0 +1,137 @@
+"""Fields that never become smaller: the largest value that was ever applied stays. Pure.
+
+Whole numbers and Kubernetes quantities ("20Gi"), compared by how much they are and kept as they were written.
+
+A Composition names the fields; what was applied is in the inventory. Where that was lost, the live object tells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+import msgspec
+
+from composer.claim.snapshot import Known, View
+from composer.models import CompositionSpec, ResourceTemplate
+from composer.quantities import Amount, measured
+from composer.render.errors import CompositionError, Problem
+from composer.render.schema import Schema, step
+from runtime.objects import Object
+
+_AMOUNTS = ("integer", "string")
+_SHOWN_CHARACTERS = 64
+
+
+class Floor(msgspec.Struct, frozen=True):
+    """The least value of one field of one child, by resource, forEach key, kind (`Kind.group`) and path."""
+
+    resource: str
+    key: str
+    group_kind: str
+    path: str
+    value: Amount
+
+
+class Kept(msgspec.Struct, frozen=True):
+    """A field that keeps a larger value than the composition asks for now; `wanted` is None where it is left out."""
+
+    path: str
+    value: Amount
+    wanted: Amount | None
+
+
+def floors_of(view: View, spec: CompositionSpec) -> tuple[Floor, ...]:
+    """Return the floors of a claim's children; the view calls them as the composition does."""
+    sources = {resource.name: resource for resource in spec.resources if resource.floors}
+    found = ((known, sources.get(known.entry.resource)) for known in view.known)
+    return tuple(floor for known, source in found if source is not None for floor in _floors(known, source))
+
+
+def _floors(known: Known, source: ResourceTemplate) -> Iterator[Floor]:
+    entry = known.entry
+    for path in source.floors:
+        value = entry.floors.get(path)
+        # The memory is a status, which others may write.
+        if measured(value) is None:
+            value = _amount_at(known.live, path) if known.live is not None else None
+        carried_out = _carried_out(known, source.carried_out.get(path))
+        if value is not None and carried_out is not None and _much(carried_out) < _much(value):
+            # What was applied and never carried out may be taken back.
+            value = carried_out
+        if value is not None:
+            yield Floor(entry.resource, entry.key, entry.group_kind, path, value)
+
+
+def _carried_out(known: Known, path: str | None) -> Amount | None:
+    """Return how much of a floor the object's own status says was carried out; None where it does not say."""
+    return _amount_at(known.live, path) if path is not None and known.live is not None else None
+
+
+def raised(obj: Object, floors: Sequence[Floor]) -> tuple[Object, tuple[Kept, ...]]:
+    """Return an object with no field below its floor, and which fields were raised."""
+    kept: list[Kept] = []
+    for floor in floors:
+        wanted = _amount_at(obj, floor.path)
+        if wanted is None or _much(wanted) < _much(floor.value):
+            obj = _with(obj, floor.path.split("."), floor.value)
+            kept.append(Kept(floor.path, floor.value, wanted))
+    return obj, tuple(kept)
+
+
+def reached(obj: Object, paths: Sequence[str]) -> dict[str, Amount]:
+    """Return the values of these fields, which are the floors once the object is applied."""
+    return {path: value for path in paths if (value := _amount_at(obj, path)) is not None}
+
+
+def refuse_unmeasured(obj: Object, source: ResourceTemplate, path: str) -> None:
+    """Raise CompositionError for a value that has a floor and is no amount; `path` is the resource's own.
+
+    It would pass for a field that is left out, and be replaced without a word.
+    """
+    for each in source.floors:
+        value = _value_at(obj, each)
+        if value is not None and measured(value) is None:
+            shown = repr(str(value)[:_SHOWN_CHARACTERS])
+            what = f"{shown} has a floor, and is neither a whole number nor a quantity like 20Gi"
+            raise CompositionError(Problem("SchemaMismatch", what, f"{path}.template.{each}", resource=source.name))
+
+
+def _much(amount: Amount) -> Fraction:
+    return measured(amount) or Fraction(0)
+
+
+def _amount_at(obj: Object, path: str) -> Amount | None:
+    """Return the whole number or quantity at a path; None where there is none."""
+    found = _value_at(obj, path)
+    return None if measured(found) is None else found
+
+
+def _value_at(obj: Object, path: str) -> Any:
+    found: Any = obj
+    for name in path.split("."):
+        found = found.get(name) if isinstance(found, Mapping) else None
+    return found
+
+
+def _with(obj: Object, names: Sequence[str], value: Amount) -> Object:
+    first, *rest = names
+    if not rest:
+        return {**obj, first: value}
+    below = obj.get(first)
+    return {**obj, first: _with(below if isinstance(below, dict) else {}, rest, value)}
+
+
+def faults(source: ResourceTemplate, schema: Schema, path: str) -> Iterator[Problem]:
+    """Find floors of one resource, at `path`, that can be no amount by the schema of its kind."""
+    for each in (*source.floors, *source.carried_out.values()):
+        found: Schema | None = schema
+        for name in each.split("."):
+            found = step(found, name) if found is not None else None
+        if found is None or found.get("type", "integer") not in _AMOUNTS:
+            field = "floors" if each in source.floors else "carriedOut"
+            what = f"{each} is neither a whole number nor a quantity of kind {source.template.get('kind')}"
+            yield Problem("SchemaMismatch", what, f"{path}.{field}", resource=source.name)
+    for each in sorted(set(source.carried_out) - set(source.floors)):
+        yield Problem("SchemaMismatch", f"{each} is none of the floors", f"{path}.carriedOut", resource=source.name)

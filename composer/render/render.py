@@ -1,0 +1,391 @@
+"""Renders one claim through one Composition: the same call, and the same bytes, in the cluster, CLI and tests. Pure.
+
+Imports no Kubernetes client. In the cluster it runs in a worker process without network or files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+
+from composer import names
+from composer.models import Expressions
+from composer.quantities import Amount
+from composer.render import environments, operators
+from composer.render.child_metadata import Owning, Part, dressed
+from composer.render.compiler import Compiled, CompiledResource, compile_composition
+from composer.render.errors import CompositionError, PendingError, Problem, raise_all
+from composer.render.floors import Floor, Kept, raised, reached, refuse_unmeasured
+from composer.render.schema import is_json
+from composer.render.scope import Absent, Composed, Variables, claim_view
+from composer.render.template import Leaf, fill, fill_leaf
+from composer.render.values import VALUES_LIMIT, has_too_many_values, ordered
+from runtime.kstatus import kstatus
+from runtime.objects import Object, deleting, dumps
+
+OUTPUT_LIMIT_BYTES = 1 << 20
+CHILDREN_LIMIT = 128
+_FAULTY_RESOURCES = 8
+
+
+class Observed(msgspec.Struct, frozen=True):
+    """A live child: its place in the composition and the object as the API server has it.
+
+    `is_silent`: its kind reports a status, and nobody has written one yet.
+    """
+
+    resource: str
+    key: str
+    object: Object
+    is_silent: bool = False
+
+
+class Request(msgspec.Struct, frozen=True):
+    """All that a render depends on. `identity` is the claim's, `environments` the ConfigMaps' data by name.
+
+    `stateful_foreign` lists the kinds (`Kind.group`) that hold data and are no provider's of ours, `origins` the
+    earlier names of resources whose objects keep them, `floors` the least values of fields that never become smaller.
+    `stateful_places` are children (resource, forEach key, kind) that held data before, whatever is said of them now.
+    """
+
+    composition_name: str
+    composition: Expressions
+    claim: Object
+    identity: str
+    environments: Mapping[str, Mapping[str, Any]] = {}
+    observed: tuple[Observed, ...] = ()
+    stateful_foreign: tuple[str, ...] = ()
+    origins: dict[str, str] = {}
+    floors: tuple[Floor, ...] = ()
+    stateful_places: tuple[tuple[str, str, str], ...] = ()
+
+
+class Child(msgspec.Struct, frozen=True):
+    """One composed object as it is to be, its neighbours in the order, and whether the live one is ready.
+
+    `floors` are its fields that never become smaller, by path; `kept` those that would be smaller by the template.
+    """
+
+    resource: str
+    key: str
+    object: Object
+    depends_on: tuple[str, ...]
+    stateful: bool | None
+    ready: bool
+    floors: Mapping[str, Amount] = {}
+    kept: tuple[Kept, ...] = ()
+
+    @property
+    def slot(self) -> tuple[str, str]:
+        """The place in the composition: resource name and forEach key."""
+        return self.resource, self.key
+
+    @property
+    def name(self) -> str:
+        """Name of the object."""
+        return str(self.object["metadata"]["name"])
+
+    @property
+    def group_kind(self) -> str:
+        """`Kind.group` of the object."""
+        return group_kind_of(self.object)
+
+    @property
+    def place(self) -> tuple[str, str, str]:
+        """Slot and kind: after a switch of kinds two objects have one slot for a while."""
+        return self.resource, self.key, self.group_kind
+
+
+class Waiting(msgspec.Struct, frozen=True):
+    """A resource that cannot be made yet. `for_ready` tells that it waits for Ready, else for the value at `path`."""
+
+    resource: str
+    waits_for: str
+    path: str
+    for_ready: bool = False
+
+    def __str__(self) -> str:
+        what = f"resource {self.waits_for!r} to be ready" if self.for_ready else f"{self.path}"
+        return f"resource {self.resource!r} waits for {what}"
+
+
+class Rendered(msgspec.Struct, frozen=True):
+    """The whole result, children in dependency order. `status` and `connection` hold what could be computed yet."""
+
+    children: tuple[Child, ...]
+    waiting: tuple[Waiting, ...]
+    status: dict[str, Any]
+    connection: dict[str, Any]
+
+
+def render(request: Request, *, presume: Callable[[Object], Object] | None = None) -> Rendered:
+    """Render one claim; the order of fields in what goes in does not show in what comes out.
+
+    `presume` makes the live object of a child that was not observed, for trials; without it there is none.
+    Raises CompositionError with what is wrong; then nothing may be applied or pruned.
+    """
+    compiled = _compiled(msgspec.json.encode(request.composition, order="sorted"))
+    return _Rendering(request, compiled, presume).run()
+
+
+@lru_cache(maxsize=256)
+def _compiled(composition: bytes) -> Compiled:
+    return compile_composition(msgspec.json.decode(composition))
+
+
+class _Rendering:
+    """One render under way: what is known of each resource so far."""
+
+    def __init__(self, request: Request, compiled: Compiled, presume: Callable[[Object], Object] | None) -> None:
+        self._request = request
+        self._presume = presume
+        self._compiled = compiled
+        identity = names.Identity.parse(request.identity)
+        if identity is None:
+            raise CompositionError(
+                Problem("RenderFailed", f"identity {request.identity!r} is not <uid>@<namespace>/<name>")
+            )
+        self._identity = identity
+        self._live = {(each.resource, each.key): each.object for each in request.observed}
+        self._silent = {(each.resource, each.key) for each in request.observed if each.is_silent}
+        # What tells whether one is ready may read another that comes after it.
+        self._known: dict[str, Mapping[str, Any]] = {
+            each.name: Composed(each.name, None, self._live.get((each.name, ""))) for each in compiled.resources
+        }
+        self._ready: dict[str, bool] = {}
+        self._scope: dict[str, Any] = {
+            "claim": claim_view(request.claim),
+            "env": ordered(environments.read(request.environments)),
+            "resources": self._known,
+        }
+        self._scope["vars"] = Variables(compiled.variables, self._scope)
+
+    def run(self) -> Rendered:
+        children: list[Child] = []
+        waiting: list[Waiting] = []
+        errors: dict[str, CompositionError] = {}
+        unknown: set[str] = set()
+        for resource in self._compiled.resources:
+            if not unknown.isdisjoint(resource.edges):
+                # What it reads or waits for has a fault of its own.
+                unknown.add(resource.name)
+                continue
+            try:
+                made, held = self._resource(resource)
+            except CompositionError as error:
+                errors[resource.name] = error
+                unknown.add(resource.name)
+                if len(errors) == _FAULTY_RESOURCES or any(each.reason == "RenderLimit" for each in error.problems):
+                    break
+                continue
+            children += made
+            waiting += held
+        raise_all(tuple(errors.values()))
+        rendered = Rendered(
+            tuple(children),
+            tuple(waiting),
+            self._known_fields(self._compiled.status),
+            self._known_fields(self._compiled.connection),
+        )
+        _refuse_twins(rendered)
+        _refuse_excess(rendered)
+        return rendered
+
+    def _resource(self, resource: CompiledResource) -> tuple[list[Child], list[Waiting]]:
+        """Render the children of one resource; a resource that waits is known by what is live of it."""
+        live = self._live.get((resource.name, ""))
+        self._known[resource.name] = Composed(resource.name, None, live)
+        self._ready[resource.name] = False
+        held = next((name for name in resource.source.depends_on if not self._ready[name]), None)
+        if held is not None:
+            return [], [Waiting(resource.name, held, f"resources.{held}", for_ready=True)]
+        try:
+            if not self._wanted(resource):
+                self._known[resource.name] = Absent(resource.name)
+                # Nothing is left to wait for.
+                self._ready[resource.name] = True
+                return [], []
+            children = [self._child(resource, key, scope) for key, scope in self._elements(resource)]
+        except PendingError as error:
+            return [], [Waiting(resource.name, error.waits_for, error.path)]
+        self._ready[resource.name] = all(child.ready for child in children)
+        if len(children) == 1 and not children[0].key:
+            seen = self._live.get((resource.name, ""))
+            self._known[resource.name] = Composed(resource.name, children[0].object, seen)
+        return children, []
+
+    def _wanted(self, resource: CompiledResource) -> bool:
+        if not resource.when:
+            return True
+        wanted = fill_leaf(resource.when, self._scope) if isinstance(resource.when, Leaf) else resource.when
+        if isinstance(wanted, bool):
+            return wanted
+        what = f"must be true or false, is {str(wanted)[:64]!r}"
+        raise CompositionError(Problem("RenderFailed", what, f"{resource.path}.when", resource=resource.name))
+
+    def _elements(self, resource: CompiledResource) -> Iterator[tuple[str, dict[str, Any]]]:
+        if not resource.for_each:
+            yield "", self._scope
+            return
+        elements = fill_leaf(resource.for_each, self._scope) if isinstance(resource.for_each, Leaf) else None
+        match elements:
+            case list() if all(isinstance(element, str) for element in elements):
+                pairs: dict[str, Any] = {element: element for element in elements}
+                if len(pairs) != len(elements):
+                    what = f"resource {resource.name!r} would be composed twice for the same element"
+                    raise CompositionError(
+                        Problem("DuplicateResource", what, f"{resource.path}.forEach", resource=resource.name)
+                    )
+            case dict():
+                pairs = elements
+            case _:
+                what = "must be a list of texts or a map"
+                raise CompositionError(
+                    Problem("RenderFailed", what, f"{resource.path}.forEach", resource=resource.name)
+                )
+        for key, value in pairs.items():
+            if not key:
+                what = "has an empty element, which cannot name a resource"
+                raise CompositionError(
+                    Problem("RenderFailed", what, f"{resource.path}.forEach", resource=resource.name)
+                )
+            yield key, {**self._scope, "each": {"key": key, "value": value}}
+
+    def _child(self, resource: CompiledResource, key: str, scope: Mapping[str, Any]) -> Child:
+        manifest = fill(resource.template, scope)
+        if not is_json(manifest):
+            raise CompositionError(Problem("NotJson", "holds a number that JSON lacks", resource.path))
+        stateful = resource.source.stateful
+        refuse_unmeasured(manifest, resource.source, resource.path)
+        manifest, kept = raised(manifest, self._floors(resource, key, manifest))
+        obj = self._dressed(resource, key, manifest)
+        live = self._live.get((resource.name, key))
+        if live is None and self._presume is not None:
+            live = self._live[resource.name, key] = self._presume(obj)
+        return Child(
+            resource=resource.name,
+            key=key,
+            object=obj,
+            depends_on=resource.edges,
+            stateful=None if isinstance(stateful, msgspec.UnsetType) else stateful,
+            ready=live is not None and self._is_ready(resource, key, scope, obj),
+            floors=reached(obj, resource.source.floors),
+            kept=kept,
+        )
+
+    def _floors(self, resource: CompiledResource, key: str, manifest: Object) -> tuple[Floor, ...]:
+        place = (resource.name, key, group_kind_of(manifest))
+        return tuple(each for each in self._request.floors if (each.resource, each.key, each.group_kind) == place)
+
+    def _dressed(self, resource: CompiledResource, key: str, manifest: Object) -> Object:
+        """Give a manifest its name, its place, its owner and our label and annotations."""
+        source = resource.source
+        dresser = Dresser(self._request, self._identity, self._compiled.spec.deletion_policies)
+        return dresser.dress(
+            (resource.name, key), resource.edges, manifest, stateful=source.stateful is True, path=resource.path
+        )
+
+    def _is_ready(self, resource: CompiledResource, key: str, scope: Mapping[str, Any], obj: Object) -> bool:
+        live = self._live[resource.name, key]
+        if deleting(live):
+            return False
+        if not isinstance(resource.ready_when, Leaf):
+            return is_current(live, is_silent=(resource.name, key) in self._silent)
+        itself = {**self._known, resource.name: Composed(resource.name, obj, live)}
+        try:
+            return fill_leaf(resource.ready_when, {**scope, "resources": itself}) is True
+        except PendingError:
+            return False
+
+    def _known_fields(self, tree: Mapping[str, Any]) -> dict[str, Any]:
+        """Fill the fields whose values are there; those that wait are left out."""
+        found: dict[str, Any] = {}
+        for name, item in tree.items():
+            try:
+                value = fill(item, self._scope)
+            except PendingError:
+                continue
+            if value is not None:
+                found[name] = value
+        return found
+
+
+def group_kind_of(obj: Mapping[str, Any]) -> str:
+    """Return `Kind.group` of an object or a template."""
+    group = str(obj["apiVersion"]).rpartition("/")[0]
+    return f"{obj['kind']}.{group}" if group else str(obj["kind"])
+
+
+@dataclass(frozen=True, slots=True)
+class Dresser:
+    """Gives children what follows from the claim. `offered`: the deletion policies of the Composition."""
+
+    request: Request
+    identity: names.Identity
+    offered: Collection[str]
+
+    def dress(
+        self, slot: tuple[str, str], edges: tuple[str, ...], manifest: Object, *, stateful: bool, path: str
+    ) -> Object:
+        """Return the object of the child in a slot; `edges` are the resources that go after it.
+
+        `stateful`: the Composition says that it holds data. Raises CompositionError, which names `path`.
+        """
+        request, (resource, key) = self.request, slot
+        wanted = (request.claim.get("spec") or {}).get("deletionPolicy", "Orphan")
+        policy = wanted if wanted in self.offered else "Orphan"
+        group_kind, origins = group_kind_of(manifest), request.origins
+        part = Part(
+            made_as=origins.get(resource, resource),
+            key=key,
+            path=path,
+            needs=tuple(origins.get(name, name) for name in edges),
+            holds_data=stateful
+            or group_kind in request.stateful_foreign
+            or (resource, key, group_kind) in request.stateful_places,
+        )
+        return dressed(Owning(request.claim, self.identity, request.composition_name, policy), part, manifest)
+
+
+def is_current(live: Object, *, is_silent: bool) -> bool:
+    """Tell whether a live child is ready where the Composition does not say when it is.
+
+    Without conditions a status is current by kstatus, unless we know its operator's phases, and that of a child whose
+    operator wrote none yet has none.
+    """
+    if deleting(live) or is_silent:
+        return False
+    by_phase = operators.is_ready(live)
+    return kstatus(live) == "Current" if by_phase is None else by_phase
+
+
+def _refuse_twins(rendered: Rendered) -> None:
+    """Refuse two children that are one object: each would undo the other, and the end of one be that of both."""
+    seen: dict[tuple[str, str], str] = {}
+    for child in rendered.children:
+        other = seen.setdefault((child.group_kind, child.name), child.resource)
+        if other != child.resource:
+            what = (
+                f"resources {other!r} and {child.resource!r} are both {child.object['kind']} {child.name}: one was"
+                " moved from the name of the other, and its object still has it; give the other one another name"
+            )
+            raise CompositionError(Problem("DuplicateResource", what, "spec.resources", resource=child.resource))
+
+
+def _refuse_excess(rendered: Rendered) -> None:
+    if len(rendered.children) > CHILDREN_LIMIT:
+        what = f"{len(rendered.children)} children, at most {CHILDREN_LIMIT} are allowed"
+        raise CompositionError(Problem("RenderLimit", what, "spec.resources"))
+    output = dumps(rendered)
+    if len(output) > OUTPUT_LIMIT_BYTES:
+        raise CompositionError(Problem("RenderLimit", "the output is larger than 1 MiB", "spec.resources"))
+    if has_too_many_values(output):
+        what = f"the output has more than {VALUES_LIMIT:,} values"
+        raise CompositionError(Problem("RenderLimit", what, "spec.resources"))
+    if not rendered.children and not rendered.waiting:
+        what = "nothing is composed for this claim: every `when` is false; what exists is kept"
+        raise CompositionError(Problem("EmptyResult", what, "spec.resources"))

@@ -1,0 +1,241 @@
+"""Claims as the schema of their kind allows them: what a Composition must render before anybody uses it. Pure.
+
+A sample holds what is required and one more field, or as much as goes together; of a field with a list of values each
+is taken once. Which fields go together is read from the schema's validation rules as far as these ask for presence
+alone (`has(self.a) != has(self.b)`); the others are the API server's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import combinations
+from typing import Any
+
+import msgspec
+
+from composer.render.render import Observed, Rendered, Request, group_kind_of, render
+from composer.render.schema import Schema, defaulted
+from composer.render.schema_limits import excesses
+from composer.render.template import SANDBOX
+from composer.render.values import Pending, Status
+from runtime.objects import Object, metadata
+
+_NOBODY = "00000000-0000-0000-0000-000000000000"
+_COMPANIONS = 2
+NOTHING_REPORTED: Mapping[str, Object] = {}
+_SAMPLES_LIMIT = 64
+_INSTANT = "2026-01-01T00:00:00Z"
+# One of them fits most patterns: names, labels, hours, instants, networks, versions.
+_TEXTS = ("a", "abc", "a1", "16", "02:30", _INSTANT, "10.0.0.0/8", "1.0", "10Gi", "Sunday", "A", "a-b")
+_EXAMPLE = re.compile(r"Example: (.+?)\.?$", re.DOTALL)
+_HAS = re.compile(r"has\(\s*self\.(\w+)\s*\)")
+_PRESENCE = re.compile(r"(?:!?has\(\s*self\.\w+\s*\)|==|!=|&&|\|\||[()\s])+")
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One claim's spec, and which field makes it differ."""
+
+    what: str
+    spec: Object
+
+
+def samples(schema: Schema) -> tuple[Sample, ...]:
+    """Return specs that the schema of a claim's spec allows; a field that cannot be made up is still to come."""
+    properties: Mapping[str, Schema] = schema.get("properties") or {}
+    values = {name: tuple(_values(below)) for name, below in properties.items()}
+    known = {name: found for name, found in values.items() if found}
+    unknown = {name: Pending(obj="claim", name=f"claim.spec.{name}") for name in values if name not in known}
+    rules = [each["rule"] for each in schema.get("x-kubernetes-validations") or () if _PRESENCE.fullmatch(each["rule"])]
+    given = frozenset(schema.get("required") or ()) | {name for name in known if "default" in properties[name]}
+    found = [Sample("", _first(known, _fullest(given, known, rules)))]
+    for name, choice in known.items():
+        together = _smallest(given, name, known, rules)
+        for each in choice if together is not None else ():
+            shown = each if isinstance(each, str | int | float) else "…"
+            found.append(Sample(f"{name}: {shown}", {**_first(known, together or given), name: each}))
+    return tuple(Sample(each.what, {**defaulted(each.spec, schema), **unknown}) for each in found[:_SAMPLES_LIMIT])
+
+
+def _first(known: Mapping[str, Sequence[Any]], fields: frozenset[str]) -> Object:
+    return {name: known[name][0] for name in sorted(fields & known.keys())}
+
+
+def _fullest(given: frozenset[str], known: Mapping[str, Any], rules: Sequence[str]) -> frozenset[str]:
+    """Return as many fields as go together, in the order of the schema."""
+    base = given & known.keys()
+    together = base if _allowed(rules, base) else None
+    for name in known:
+        wider = _smallest(together or base, name, known, rules)
+        together = wider or together
+    return together or base
+
+
+def _smallest(
+    given: frozenset[str], name: str, known: Mapping[str, Any], rules: Sequence[str]
+) -> frozenset[str] | None:
+    """Return what is given with one field and as few others as the rules want; None when no few do."""
+    base = (given & known.keys()) | {name}
+    others = [other for other in known if other not in base]
+    for count in range(_COMPANIONS + 1):
+        for more in combinations(others, count):
+            if _allowed(rules, base | set(more)):
+                return base | set(more)
+    return None
+
+
+def _allowed(rules: Sequence[str], present: frozenset[str]) -> bool:
+    return all(_holds(rule, present) for rule in rules)
+
+
+def _holds(rule: str, present: frozenset[str]) -> bool:
+    """Evaluate a rule of presence: a subset of CEL that reads like our own expressions."""
+    text = _HAS.sub(lambda found: str(found[1] in present).lower(), rule)
+    for ours, theirs in (("!true", "false"), ("!false", "true"), ("&&", " and "), ("||", " or ")):
+        text = text.replace(ours, theirs)
+    return _is_true(text)
+
+
+@lru_cache(maxsize=4096)
+def _is_true(text: str) -> bool:
+    return bool(SANDBOX.compile_expression(text)())
+
+
+def _values(schema: Schema) -> Iterator[Any]:
+    """Make up values of one schema, the default first: each of an enumeration, else one."""
+    default = [schema["default"]] if "default" in schema else []
+    yield from default
+    if "enum" in schema:
+        yield from (each for each in schema["enum"] if each not in default)
+        return
+    match schema.get("type"):
+        case "boolean":
+            yield from (each for each in (False, True) if each not in default)
+        case "integer" | "number" if not default:
+            example = _example(schema)
+            is_number = isinstance(example, int | float)
+            yield example if is_number else max(schema.get("minimum", 1), min(1, schema.get("maximum", 1)))
+        case "string" if not default:
+            yield from _texts(schema)
+        case "array":
+            example = _example(schema)
+            found = list(_values(schema.get("items") or {}))[:1]
+            yield from [example] if isinstance(example, list) and example else ([each] for each in found)
+        case "object":
+            yield from _objects(schema)
+        case _:
+            return
+
+
+def _texts(schema: Schema) -> Iterator[str]:
+    """Make up a text: the description's example, else one that fits the pattern.
+
+    A text of which nothing is known is left out: a rule that is not read here may forbid most of them.
+    """
+    example = _example(schema)
+    known = (str(example),) if example is not None else ()
+    if schema.get("format") == "date-time":
+        known = (*known, _INSTANT)
+    elif "pattern" in schema:
+        known = (*known, *_TEXTS)
+    yield from [text for text in known if not any(excesses(text, schema, ""))][:1]
+
+
+def _example(schema: Schema) -> Any:
+    """Read the example at the end of a description; None without one."""
+    found = _EXAMPLE.search(str(schema.get("description") or ""))
+    if found is None:
+        return None
+    try:
+        return msgspec.json.decode(found[1])
+    except msgspec.DecodeError:
+        return found[1]
+
+
+def _objects(schema: Schema) -> Iterator[Any]:
+    additional = schema.get("additionalProperties")
+    if isinstance(additional, Mapping):
+        found = ["a"] if additional.get("type") == "string" else list(_values(additional))
+        yield from ({"a": each} for each in found[:1] if not any(excesses(each, additional, "")))
+        return
+    # Of what is nested, the fullest is enough.
+    nested = samples(schema)[0].spec
+    if nested:
+        yield nested
+
+
+def reports(schema: Schema) -> tuple[Object, Object]:
+    """Make up two statuses that their schema allows, one of the first of all values and one of the last.
+
+    A text of which nothing is known is "a". What is kept as it comes is left out, and so still to come.
+    """
+    first, last = _reported(schema, 0), _reported(schema, -1)
+    return first if isinstance(first, dict) else {}, last if isinstance(last, dict) else {}
+
+
+def _reported(schema: Schema, place: int) -> Any:
+    match schema.get("type"):
+        case "object":
+            additional = schema.get("additionalProperties")
+            properties = schema.get("properties") or ({"a": additional} if isinstance(additional, Mapping) else {})
+            below = {name: _reported(each, place) for name, each in properties.items()}
+            return {name: value for name, value in below.items() if value is not None}
+        case "array":
+            found = _reported(schema.get("items") or {}, place)
+            return None if found is None else [found]
+        case _ if schema.get("enum"):
+            return schema["enum"][place]
+        case "string":
+            return next(_values(schema), "a")
+        case "boolean":
+            return place == -1
+        case _:
+            return next(_values(schema), None)
+
+
+def request_of(
+    composition: Object, kind: tuple[str, str], sample: Sample, environments: Mapping[str, Mapping[str, str]]
+) -> Request:
+    """Return the request that renders a sample of a kind (apiVersion, kind); an absent environment is still to come."""
+    api_version, name = kind
+    meta = {"name": "sample", "namespace": "sample", "uid": _NOBODY}
+    named = composition.get("environments") or ()
+    known = {each: environments.get(each, Status(each, f"env.{each}", {})) for each in named}
+    return Request(
+        "sample",
+        composition,
+        {"apiVersion": api_version, "kind": name, "metadata": meta, "spec": sample.spec},
+        f"{_NOBODY}@sample/sample",
+        environments=known,
+    )
+
+
+def all_ready(request: Request, statuses: Mapping[str, Object] = NOTHING_REPORTED) -> Rendered:
+    """Render, take what came out for ready, and render again until nothing new comes. Raises CompositionError.
+
+    `statuses`: what the children report beside that, by kind (`Kind.group`).
+    """
+    # Nearly always all in one go: what one pass leaves open, another one shows.
+    rendered = render(request, presume=lambda obj: _as_ready(obj, statuses))
+    while rendered.waiting:
+        seen = {(each.resource, each.key) for each in request.observed}
+        fresh = [child for child in rendered.children if child.slot not in seen]
+        if not fresh:
+            break
+        made = tuple(Observed(child.resource, child.key, _as_ready(child.object, statuses)) for child in fresh)
+        request = msgspec.structs.replace(request, observed=(*request.observed, *made))
+        rendered = render(request)
+    return rendered
+
+
+def _as_ready(obj: Object, statuses: Mapping[str, Object]) -> Object:
+    ready = {"type": "Ready", "status": "True", "reason": "Available", "observedGeneration": 1}
+    reported = statuses.get(group_kind_of(obj), {})
+    return {
+        **obj,
+        "metadata": {**metadata(obj), "generation": 1},
+        "status": {**reported, "observedGeneration": 1, "conditions": [ready]},
+    }

@@ -1,0 +1,163 @@
+"""What a Composition makes of claims that nobody made yet: rendered at load, for each sampled claim. Pure.
+
+Each claim is tried as it is born, with no word from its children, and once more after they reported: a status is made
+up from its schema, first with the first of all values, then with the last. What is made up so tells types and no more,
+so only types count then; environments are those that exist.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from composer.kinds.catalog import Catalog, KindFacts
+from composer.render.compiler import Compiled
+from composer.render.errors import CompositionError, MistypedError, Problem
+from composer.render.render import Rendered, Request, group_kind_of
+from composer.render.schema import Schema, mismatches, step, template_mismatches, types_of
+from composer.render.schema_limits import absences
+from composer.validation.samples import Sample, all_ready, reports, request_of, samples
+from runtime.objects import Object
+
+# A check has the processor time of three renders: a composition of many resources is tried with fewer claims.
+_SAMPLED_CHILDREN = 512
+# What children report is made up alike for all claims: a few tell as much as all.
+_REPORTED_CLAIMS = 6
+_ALL = "all that goes together"
+_ADDRESS = re.compile(r" at 0x[0-9a-f]+>")
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What became of one sampled claim: what no claim may cause, and what makes this claim fail alone."""
+
+    wrong: tuple[Problem, ...] = ()
+    failed: tuple[Problem, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Trials:
+    """Everything that the trials of one Composition need. `claim` is the kind of its claims."""
+
+    composition: dict[str, Any]
+    compiled: Compiled
+    claim: KindFacts
+    catalog: Catalog
+    environments: Mapping[str, Mapping[str, str]]
+
+    def run(self) -> tuple[Trial, ...]:
+        """Try claims as the schema of their kind allows them, until the time that a check has is used up."""
+        kind = (self.claim.resource.api_version, self.claim.resource.kind)
+        left, variants = _SAMPLED_CHILDREN, self._statuses()
+        trials: list[Trial] = []
+        reported: list[Trial] = []
+        for number, sample in enumerate(samples(self._claim_part("spec"))):
+            if left <= 0:
+                break
+            request = request_of(self.composition, kind, sample, self.environments)
+            trial, made = self._born(request, sample)
+            if number < _REPORTED_CLAIMS and not (trial.wrong or trial.failed):
+                trial = self._reported(request, sample, variants)
+                reported.append(trial)
+                made += made * len(variants)
+            left -= made
+            trials.append(trial)
+        if reported and all(trial.failed for trial in reported):
+            trials.append(Trial(wrong=reported[0].failed))
+        return tuple(trials)
+
+    def _born(self, request: Request, sample: Sample) -> tuple[Trial, int]:
+        try:
+            rendered = all_ready(request)
+        except CompositionError as error:
+            # That nothing is composed for some claims is said on these.
+            failed = [each for each in error.problems if each.reason != "EmptyResult"]
+            return Trial(failed=_told(_about(sample), failed)), 0
+        made, about = len(rendered.children), _about(sample)
+        wrong = [*self._of_children(rendered, template_mismatches), *self._of_status(rendered)]
+        wrong += self._of_children(rendered, _of_addresses)
+        return Trial(_told(about, wrong), _told(about, self._of_children(rendered, absences))), made
+
+    def _reported(self, request: Request, sample: Sample, variants: Sequence[Mapping[str, Object]]) -> Trial:
+        about = f"{_about(sample)}once its resources report, "
+        mistyped: list[Problem] = []
+        for statuses in variants:
+            try:
+                rendered = all_ready(request, statuses)
+            except MistypedError as error:
+                mistyped += error.problems
+                continue
+            except CompositionError:
+                # A value that is made up may well be one that never comes.
+                continue
+            wrong = [*self._of_children(rendered, _of_types), *self._of_status(rendered)]
+            wrong += self._of_children(rendered, _of_addresses)
+            if wrong:
+                return Trial(_told(about, wrong))
+        return Trial(failed=_told(about, mistyped[:1] if len(mistyped) == len(variants) else ()))
+
+    def _statuses(self) -> tuple[Mapping[str, Object], Mapping[str, Object]]:
+        """Make up what the children report, by kind: once of first values, once of last."""
+        first: dict[str, Object] = {}
+        last: dict[str, Object] = {}
+        for name in {group_kind_of(resource.template) for resource in self.compiled.resources}:
+            facts = self.catalog.get(name)
+            schema = step(facts.schema, "status") if facts and facts.schema else None
+            first[name], last[name] = reports(schema or {})
+        return first, last
+
+    def _claim_part(self, name: str) -> Schema:
+        return step(self.claim.schema or {}, name) or {}
+
+    def _of_children(
+        self, rendered: Rendered, problems: Callable[[Mapping[str, Any], Schema, str], Iterable[Problem]]
+    ) -> Iterator[Problem]:
+        paths = {resource.name: f"{resource.path}.template" for resource in self.compiled.resources}
+        for child in rendered.children:
+            facts = self.catalog.get(child.group_kind)
+            if facts is None or facts.schema is None:
+                continue
+            made = {name: item for name, item in child.object.items() if name != "metadata"}
+            for each in problems(made, _without_metadata(facts.schema), paths[child.resource]):
+                yield msgspec.structs.replace(each, resource=child.resource)
+
+    def _of_status(self, rendered: Rendered) -> Iterator[Problem]:
+        return mismatches(rendered.status, types_of(self._claim_part("status")), "spec.status")
+
+
+def _without_metadata(schema: Schema) -> Schema:
+    """Return the schema of all but the metadata, which some kinds require and every child gets."""
+    required = [name for name in schema.get("required") or () if name != "metadata"]
+    return {**schema, "required": required}
+
+
+def _of_addresses(tree: Any, schema: Schema, path: str) -> Iterator[Problem]:
+    """Find texts that were made of an object of the program: they differ in every process, and end in no rest."""
+    match tree:
+        case str() if _ADDRESS.search(tree):
+            what = "holds the text of an object, which is another one in every render; name a field of it"
+            yield Problem("RenderFailed", what, path)
+        case Mapping():
+            for name, item in tree.items():
+                yield from _of_addresses(item, schema, f"{path}.{name}")
+        case list():
+            for index, item in enumerate(tree):
+                yield from _of_addresses(item, schema, f"{path}[{index}]")
+        case _:
+            return
+
+
+def _of_types(tree: Mapping[str, Any], schema: Schema, path: str) -> Iterator[Problem]:
+    return template_mismatches(tree, types_of(schema), path)
+
+
+def _about(sample: Sample) -> str:
+    return f"for a claim with {sample.what or _ALL}: "
+
+
+def _told(about: str, problems: Iterable[Problem]) -> tuple[Problem, ...]:
+    return tuple(msgspec.structs.replace(each, message=about + each.message) for each in problems)

@@ -1,0 +1,240 @@
+"""Whether a Composition may be used at all: compiled, and compared with the kinds it names. Pure.
+
+What is found here is told on the Composition; its claims stay on their last good revision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+from msgspec import UnsetType
+
+from composer import names
+from composer.claim import renames
+from composer.composition.rollout import faults
+from composer.kinds.catalog import Catalog, KindFacts, may_come
+from composer.kinds.claim_api import in_words
+from composer.render import floors
+from composer.render.compiler import Compiled, CompiledResource, compile_composition
+from composer.render.errors import CompositionError, Problem, near
+from composer.render.render import group_kind_of
+from composer.render.schema import Schema, step, template_mismatches, unknown_step
+from composer.render.template import Path, reads
+from composer.validation import backups
+from composer.validation.connection import connection_faults
+from composer.validation.trials import Trial, Trials
+
+_SET_BY_US = ("name", "generateName")
+
+
+class CheckRequest(msgspec.Struct, frozen=True):
+    """A Composition's spec, and what is known of the kinds it may name and of the environments that are there."""
+
+    composition: dict[str, Any]
+    catalog: Catalog
+    environments: dict[str, dict[str, str]] = {}
+
+
+def check(request: CheckRequest) -> tuple[Problem, ...]:
+    """Find what is wrong with a Composition; empty when it may be used."""
+    try:
+        compiled = compile_composition(request.composition)
+    except CompositionError as error:
+        return error.problems
+    claim = _claim_facts(compiled, request.catalog)
+    if isinstance(claim, Problem):
+        return (claim,)
+    found = [*_of_rollout(compiled), *renames.faults(compiled.spec)]
+    for resource in compiled.resources:
+        found += _of_resource(resource, request.catalog)
+    found += _of_reads(compiled, claim, request.catalog)
+    found += connection_faults(compiled)
+    found += backups.faults(compiled, request.catalog)
+    found += _of_status(compiled, claim)
+    return tuple(found) or _of_samples(request, compiled, claim)
+
+
+def remarks(request: CheckRequest) -> tuple[Problem, ...]:
+    """Say for which claims that their API allows an accepted Composition fails: these claims will say so themselves."""
+    compiled = compile_composition(request.composition)
+    claim = _claim_facts(compiled, request.catalog)
+    if isinstance(claim, Problem):
+        return (claim,)
+    return tuple(each for trial in _trials(request, compiled, claim) for each in trial.failed)
+
+
+def _of_samples(request: CheckRequest, compiled: Compiled, claim: KindFacts) -> tuple[Problem, ...]:
+    """Refuse what makes a child of the wrong shape for any claim, or can be rendered for none."""
+    trials = _trials(request, compiled, claim)
+    wrong = next((trial.wrong for trial in trials if trial.wrong), ())
+    return wrong or (trials[0].failed if all(trial.failed for trial in trials) else ())
+
+
+def _trials(request: CheckRequest, compiled: Compiled, claim: KindFacts) -> tuple[Trial, ...]:
+    return Trials(request.composition, compiled, claim, request.catalog, request.environments).run()
+
+
+def _of_rollout(compiled: Compiled) -> Iterator[Problem]:
+    rules = compiled.spec.rollout
+    if not isinstance(rules, UnsetType):
+        for what in faults(rules):
+            yield Problem("TemplateInvalid", what, "spec.rollout.waves")
+
+
+def _claim_facts(compiled: Compiled, catalog: Catalog) -> KindFacts | Problem:
+    wanted = compiled.spec.composite_type_ref
+    group = wanted.api_version.rpartition("/")[0]
+    facts = catalog.get(f"{wanted.kind}.{group}")
+    path = "spec.compositeTypeRef"
+    if facts is None:
+        return Problem("KindNotInstalled", f"kind {wanted.kind} of {wanted.api_version} is not installed", path)
+    if fault := facts.version_fault(wanted.api_version):
+        return Problem("KindNotInstalled", fault, f"{path}.apiVersion")
+    if facts.gaps:
+        return Problem("ApiIncomplete", f"{wanted.kind} lacks {in_words(facts.gaps)}", path)
+    return facts
+
+
+def _of_resource(resource: CompiledResource, catalog: Catalog) -> Iterator[Problem]:
+    path, tree = f"{resource.path}.template", resource.template
+    if not isinstance(tree, Mapping):
+        yield Problem("TemplateInvalid", "must be a manifest", path, resource=resource.name)
+        return
+    api_version, kind = tree.get("apiVersion"), tree.get("kind")
+    if not isinstance(api_version, str) or not isinstance(kind, str):
+        yield Problem(
+            "TemplateInvalid", "apiVersion and kind must be given as plain texts", path, resource=resource.name
+        )
+        return
+    faults = tuple(_of_metadata(resource, tree.get("metadata") or {}))
+    if faults:
+        yield from faults
+        return
+    facts = _child_facts(api_version, kind, catalog, path)
+    if isinstance(facts, Problem):
+        yield msgspec.structs.replace(facts, resource=resource.name)
+        return
+    if facts.stateful and resource.source.stateful is False:
+        what = f"{kind} holds data: stateful cannot be false"
+        yield Problem("TemplateInvalid", what, f"{resource.path}.stateful", resource=resource.name)
+    if facts.schema:
+        for each in template_mismatches(tree, facts.schema, path):
+            yield msgspec.structs.replace(each, resource=resource.name)
+        yield from floors.faults(resource.source, facts.schema, resource.path)
+
+
+def _child_facts(api_version: str, kind: str, catalog: Catalog, path: str) -> KindFacts | Problem:
+    group = api_version.rpartition("/")[0]
+    group_kind = f"{kind}.{group}" if group else kind
+    facts = catalog.get(group_kind)
+    if facts is None and may_come(group, group_kind):
+        known = near(kind, (each.resource.kind for each in catalog.values()))
+        return Problem("KindNotInstalled", f"kind {kind} of {api_version} is not installed{known}", path)
+    if facts is None or not facts.allowed:
+        return Problem("KindNotAllowed", f"compositions may not compose {group_kind}", path)
+    if fault := facts.version_fault(api_version):
+        return Problem("KindNotInstalled", fault, f"{path}.apiVersion")
+    return facts
+
+
+def _of_metadata(resource: CompiledResource, meta: Any) -> Iterator[Problem]:
+    path = f"{resource.path}.template.metadata"
+    parts = {name: meta.get(name) for name in ("labels", "annotations")} if isinstance(meta, Mapping) else {"": meta}
+    for name, part in parts.items():
+        if part is not None and not isinstance(part, Mapping):
+            what = "must be a map whose values may be expressions"
+            yield Problem("TemplateInvalid", what, f"{path}.{name}".rstrip("."), resource=resource.name)
+            return
+    for name in _SET_BY_US:
+        if name in meta:
+            what = f"{name} follows from the claim and cannot be set"
+            yield Problem("NameNotAllowed", what, f"{path}.{name}", resource=resource.name)
+    if "namespace" in meta:
+        what = "children live in the namespace of their claim"
+        yield Problem("NamespaceNotAllowed", what, f"{path}.namespace", resource=resource.name)
+    for part in ("labels", "annotations"):
+        for name in meta.get(part) or {}:
+            if names.is_reserved(str(name)):
+                what = f"{name} is Fairlead's own and cannot be set"
+                yield Problem("TemplateForbidden", what, f"{path}.{part}", resource=resource.name)
+
+
+def _of_reads(compiled: Compiled, claim: KindFacts, catalog: Catalog) -> Iterator[Problem]:
+    trees = [*compiled.variables.values(), compiled.connection, compiled.status]
+    for resource in compiled.resources:
+        trees += [resource.template, resource.when, resource.for_each, resource.ready_when]
+    for leaf, expression, read in reads(trees):
+        fault = _fault(read, compiled, claim, catalog)
+        if fault:
+            yield Problem("RenderFailed", fault, leaf.path, _column(expression.column, expression.source, fault))
+
+
+def _column(column: int, source: str, fault: str) -> int:
+    """Point at the name that a fault quotes first, where it stands in the expression."""
+    quoted = fault.partition("'")[2].partition("'")[0]
+    return column + max(source.find(quoted), 0)
+
+
+def _fault(read: Path, compiled: Compiled, claim: KindFacts, catalog: Catalog) -> str | None:
+    match read.root:
+        case "claim":
+            return _claim_fault(read, claim.schema or {})
+        case "vars":
+            return _name_fault(read, compiled.variables, "variable")
+        case "env":
+            return _name_fault(read, dict.fromkeys(compiled.spec.environments), "environment")
+        case "resources":
+            return _resource_fault(read, compiled, catalog)
+        case "each":
+            return (
+                None
+                if not read.steps or read.steps[0] in ("key", "value")
+                else f"each has key and value, no {read.steps[0]!r}"
+            )
+        case _:
+            return None
+
+
+def _claim_fault(read: Path, schema: Schema) -> str | None:
+    if not read.steps or read.steps[0] != "spec":
+        return None
+    below = step(schema, "spec") or {}
+    unknown = unknown_step(below, read.steps[1:])
+    if unknown is None:
+        return None
+    return f"{read.steps[1 + unknown[0]]!r} is undefined{unknown[1]}"
+
+
+def _name_fault(read: Path, known: Mapping[str, Any], what: str) -> str | None:
+    if not read.steps or read.steps[0] in known:
+        return None
+    return f"there is no {what} {read.steps[0]!r}{near(read.steps[0], known)}"
+
+
+def _resource_fault(read: Path, compiled: Compiled, catalog: Catalog) -> str | None:
+    by_name = {resource.name: resource for resource in compiled.resources}
+    if not read.steps or read.steps[0] not in by_name:
+        name = read.steps[0] if read.steps else ""
+        return f"there is no resource {name!r}{near(name, by_name)}"
+    if read.steps[1:2] not in (("status",), ("spec",)):
+        return None
+    template = by_name[read.steps[0]].template
+    facts = catalog.get(group_kind_of(template))
+    if facts is None or facts.schema is None:
+        return None
+    unknown = unknown_step(facts.schema, read.steps[1:])
+    return (
+        None
+        if unknown is None
+        else f"{read.steps[1 + unknown[0]]!r} is not in the {read.steps[1]} of {template['kind']}{unknown[1]}"
+    )
+
+
+def _of_status(compiled: Compiled, claim: KindFacts) -> Iterator[Problem]:
+    schema = step(claim.schema or {}, "status") or {}
+    for name in compiled.status:
+        if step(schema, name) is None:
+            known = near(name, schema.get("properties") or ())
+            yield Problem("SchemaMismatch", f"unknown field {name!r}{known}", f"spec.status.{name}")

@@ -1,0 +1,1 @@
+"""Template workers: confined processes that render and validate."""

@@ -1,0 +1,341 @@
+"""Renders and checks in confined worker processes; the other side is `composer.workers.worker`.
+
+A worker that takes too long, too much or breaks is killed and costs that one request; what killed three workers is
+refused for five minutes, and so long the namespace that it came from has one worker at a time: the others are its
+neighbours'. So it is with one whose render takes long, and that render goes on at a lower priority: the event loop and
+the neighbours' renders find a free processor on a machine that has few.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+import signal
+import socket
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final, Literal, NamedTuple, TypeVar
+
+import msgspec
+import structlog
+from prometheus_client import Counter
+
+from composer.names import Identity
+from composer.render.errors import CompositionError, Problem
+from composer.render.render import Rendered, Request
+from composer.validation.validate import CheckRequest
+from composer.workers import worker
+from composer.workers.answer_check import AnswerError, refuse_excess, refuse_foreign, refuse_strange
+from composer.workers.pipe import WorkerPipe
+from composer.workers.worker import Answer, Order
+from runtime.errors import Transient
+from runtime.metrics import REGISTRY
+
+_log = structlog.get_logger("composer.workers.pool")
+
+ANSWERS_REFUSED: Final = Counter(
+    "fairlead_template_answers_refused",
+    "Answers of template workers that no render of their request gives",
+    ["operation"],
+    registry=REGISTRY,
+)
+_Found = TypeVar("_Found")
+
+# Bombs end by processor time or memory; this is for a worker that gets no processor at all.
+WALL = timedelta(seconds=30)
+# Processor time, longer than renders that do no harm take: the rest of one goes on at a lower priority.
+LONG = timedelta(milliseconds=250)
+_LONG_CHECK = timedelta(seconds=1)
+KILLS = 3
+_ATTEMPTS = 2
+REFUSED_FOR = timedelta(minutes=5)
+_SERVES = 10_000
+_START_SECONDS = 20.0
+_LOOK_SECONDS = 0.01
+# The largest output, what is said of a hundred faults, and what stands around them.
+_ANSWER_LIMIT_BYTES = 2 << 20
+
+
+class WorkshopError(Exception):
+    """Workers cannot be confined here; the sentence says why and what to do."""
+
+
+@dataclass(slots=True)
+class _Worker:
+    pid: int
+    pipe: WorkerPipe
+    served: int = 0
+    is_slowed: bool = False
+    watch: asyncio.TimerHandle | None = None
+
+
+class _Idle(asyncio.Queue[_Worker]):
+    """Workers at rest, the one that served most comes first: it holds what others' renders were compiled to."""
+
+    # `_init` and `_get` are what asyncio has subclasses change.
+    def _init(self, maxsize: int) -> None:  # noqa: ARG002 - asyncio's form
+        self._queue: list[_Worker] = []
+
+    def _get(self) -> _Worker:
+        found = max(self._queue, key=lambda each: each.served)
+        self._queue.remove(found)
+        return found
+
+    async def one(self, *, is_suspect: bool) -> _Worker:
+        """Wait for a worker; a suspect, which may cost it, gets the one that served least."""
+        found = await self.get()
+        if is_suspect:
+            found, *rest = sorted([found, *self._queue], key=lambda each: each.served)
+            self._queue[:] = rest
+        return found
+
+
+class _About(NamedTuple):
+    """What a request is about: the hash of its content, and the namespace it is made for."""
+
+    content: str
+    tenant: str
+
+
+class Workshop:
+    """A pool of workers. Make it before there is any connection, credential or thread: it forks."""
+
+    def __init__(self, *, is_confined: bool = True, workers: int = 2) -> None:
+        self._is_confined = is_confined
+        self._size = workers
+        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.server_pid = os.fork()
+        if self.server_pid == 0:
+            try:
+                self._control.close()
+                worker.serve(theirs, is_confined=is_confined)
+            finally:
+                # Whatever happens there must not run the code of the process that it was forked from.
+                os._exit(1)
+        theirs.close()
+        self._idle: _Idle | None = None
+        self._spawning = asyncio.Lock()
+        self._kills: OrderedDict[str, tuple[int, float]] = OrderedDict()
+        self._suspects: OrderedDict[str, float] = OrderedDict()
+        self._has_suspect = False
+
+    def prove(self) -> None:
+        """Start one worker and end it. Raises WorkshopError when it cannot be confined."""
+        _, pipe = self._spawn()
+        with pipe:
+            pipe.settimeout(_START_SECONDS)
+            said = pipe.recv(4096)[4:]
+        if said != worker.READY:
+            why = said.decode(errors="replace") or "the worker died"
+            raise WorkshopError(
+                f"templates cannot be rendered safely here: {why}; allow seccomp for this process, "
+                "or start with --unsafe-render to render without it"
+            )
+
+    async def render(self, request: Request) -> Rendered:
+        """Render one claim. Raises CompositionError (RenderLimit included), or Transient when workers are lost."""
+        identity = Identity.parse(request.identity)
+        tenant = identity.namespace if identity else ""
+
+        def read(body: bytes) -> Rendered | tuple[Problem, ...]:
+            answer = msgspec.json.decode(body, type=Answer)
+            if answer.rendered is not None:
+                refuse_excess(body)
+                refuse_foreign(request, answer.rendered)
+                return answer.rendered
+            if not answer.problems:
+                raise AnswerError("it has neither a result nor a fault")
+            refuse_strange(request.composition, answer.problems)
+            return answer.problems
+
+        with self._lane(tenant):
+            body = msgspec.json.encode(request)
+            found = await self._ask("render", body, _About(_content(body), tenant), read)
+        if not isinstance(found, Rendered):
+            raise CompositionError(*found)
+        return found
+
+    async def check(self, request: CheckRequest) -> tuple[Problem, ...]:
+        """Check one Composition. Raises Transient when workers are lost."""
+
+        def read(body: bytes) -> tuple[Problem, ...]:
+            problems = msgspec.json.decode(body, type=Answer).problems or ()
+            refuse_strange(request.composition, problems)
+            return problems
+
+        try:
+            body = msgspec.json.encode(request)
+            return await self._ask("check", body, _About(_content(body), ""), read)
+        except CompositionError as error:
+            return error.problems
+
+    async def close(self) -> None:
+        """End all workers and the server."""
+        while self._idle is not None and not self._idle.empty():
+            self._end(self._idle.get_nowait())
+        self._control.close()
+        await asyncio.to_thread(os.waitpid, self.server_pid, 0)
+
+    @contextmanager
+    def _lane(self, tenant: str) -> Iterator[None]:
+        """Pass a namespace whose renders killed a worker lately through one at a time. Raises Transient when taken."""
+        since = self._suspects.get(tenant)
+        if since is None or time.monotonic() - since >= REFUSED_FOR.total_seconds():
+            self._suspects.pop(tenant, None)
+            yield
+            return
+        if self._has_suspect:
+            raise Transient(f"renders of namespace {tenant} used up their limits lately and take turns")
+        self._has_suspect = True
+        try:
+            yield
+        finally:
+            self._has_suspect = False
+
+    async def _ask(
+        self, operation: Literal["render", "check"], body: bytes, about: _About, read: Callable[[bytes], _Found]
+    ) -> _Found:
+        """Ask a worker, and another one where the first gives what nobody asked for: it may be another's victim."""
+        self._refuse(about.content)
+        frame = msgspec.json.encode(Order(operation, msgspec.Raw(body)))
+        if len(frame) > worker.FRAME_LIMIT_BYTES:
+            raise CompositionError(Problem("RenderLimit", "the input of a render is too large"))
+        for _ in range(_ATTEMPTS - 1):
+            with suppress(AnswerError):
+                return await self._one_answer(operation, frame, about, read)
+        try:
+            return await self._one_answer(operation, frame, about, read)
+        except AnswerError as error:
+            self._count_kill(about)
+            text = f"a template worker answered what no {operation} of this Composition gives, and was ended: {error}"
+            raise CompositionError(Problem("RenderRefused", text)) from error
+
+    async def _one_answer(
+        self, operation: Literal["render", "check"], frame: bytes, about: _About, read: Callable[[bytes], _Found]
+    ) -> _Found:
+        idle = await self._pool()
+        one = await idle.one(is_suspect=about.tenant in self._suspects)
+        replacement: _Worker | None = None
+        try:
+            found = read(await self._exchange(one, frame, about, _LONG_CHECK if operation == "check" else LONG))
+            one.served += 1
+            replacement = None if one.served >= _SERVES or one.is_slowed else one
+        except TimeoutError as error:
+            raise Transient(f"a render had no answer within {WALL.total_seconds():g} s") from error
+        except (AnswerError, msgspec.DecodeError, RecursionError) as error:
+            ANSWERS_REFUSED.labels(operation).inc()
+            why = str(error) if isinstance(error, AnswerError) else f"it cannot be read ({type(error).__name__})"
+            _log.error("audit", action="WorkerEnded", worker=one.pid, namespace=about.tenant, why=why)
+            raise AnswerError(why) from error
+        except OSError as error:
+            self._count_kill(about)
+            seconds = worker.CHECK_CPU_SECONDS if operation == "check" else worker.CPU_SECONDS
+            limits = f"{seconds:g} s of processor time, or memory"
+            raise CompositionError(Problem("RenderLimit", f"the {operation} used up its limit: {limits}")) from error
+        finally:
+            # Also after a cancellation: its answer would be taken for the next one's.
+            if replacement is None:
+                self._end(one)
+                idle.put_nowait(await self._new())
+            else:
+                idle.put_nowait(replacement)
+        return found
+
+    async def _exchange(self, one: _Worker, frame: bytes, about: _About, long: timedelta) -> bytes:
+        try:
+            if one.pipe.has_bytes:
+                raise AnswerError("it had said something before it was asked")
+            self._watch(one, about, _processor_seconds(one.pid) + long.total_seconds())
+            async with asyncio.timeout(WALL.total_seconds()):
+                one.pipe.send(frame)
+                answer = await one.pipe.receive()
+                if one.pipe.has_bytes:
+                    raise AnswerError("something follows it")
+                return answer
+        finally:
+            if one.watch:
+                one.watch.cancel()
+
+    def _watch(self, one: _Worker, about: _About, until: float) -> None:
+        """Look at a worker again when its processor time may have come to `until`, and then lower its priority."""
+        with suppress(OSError):
+            left = until - _processor_seconds(one.pid)
+            if left > 0:
+                again = max(left, _LOOK_SECONDS)
+                one.watch = asyncio.get_running_loop().call_later(again, self._watch, one, about, until)
+                return
+            one.is_slowed = True
+            self._control.send(worker.SLOW + f" {one.pid}".encode())
+            self._suspect(about.tenant)
+
+    async def _pool(self) -> _Idle:
+        async with self._spawning:
+            if self._idle is None:
+                idle = _Idle()
+                for _ in range(self._size):
+                    idle.put_nowait(await self._new())
+                self._idle = idle
+        return self._idle
+
+    async def _new(self) -> _Worker:
+        try:
+            pid, pipe = await asyncio.to_thread(self._spawn)
+            worker_pipe = await WorkerPipe.open(pipe, _ANSWER_LIMIT_BYTES)
+            async with asyncio.timeout(_START_SECONDS):
+                await worker_pipe.receive()
+        except (OSError, TimeoutError) as error:
+            raise Transient(f"the template server is lost: {error}") from error
+        return _Worker(pid, worker_pipe)
+
+    def _spawn(self) -> tuple[int, socket.socket]:
+        self._control.send(worker.SPAWN)
+        said, descriptors, _, _ = socket.recv_fds(self._control, 64, 1)
+        if not descriptors:
+            # It cannot be forked again: credentials exist by now. A new process can.
+            signal.raise_signal(signal.SIGTERM)
+            raise ConnectionError("the template server has ended")
+        return int(said), socket.socket(fileno=descriptors[0])
+
+    def _end(self, one: _Worker) -> None:
+        one.pipe.close()
+        self._control.send(worker.KILL + f" {one.pid}".encode())
+
+    def _refuse(self, about: str) -> None:
+        kills, since = self._kills.get(about, (0, 0.0))
+        if kills < KILLS:
+            return
+        if time.monotonic() - since < REFUSED_FOR.total_seconds():
+            what = f"the render used up its limits {kills} times; it is tried again in five minutes"
+            raise CompositionError(Problem("RenderLimit", what))
+        del self._kills[about]
+
+    def _count_kill(self, about: _About) -> None:
+        kills, _ = self._kills.pop(about.content, (0, 0.0))
+        self._kills[about.content] = (kills + 1, time.monotonic())
+        self._suspect(about.tenant)
+        if len(self._kills) > _SERVES:
+            self._kills.popitem(last=False)
+
+    def _suspect(self, tenant: str) -> None:
+        if tenant:
+            self._suspects[tenant] = time.monotonic()
+        if len(self._suspects) > _SERVES:
+            self._suspects.popitem(last=False)
+
+
+def _content(body: bytes) -> str:
+    """Hash all that goes into a render, claim and namespace included: what one does is held against no other."""
+    return hashlib.sha256(body).hexdigest()
+
+
+def _processor_seconds(pid: int) -> float:
+    """Return the processor time of a process. Raises OSError when it is gone.
+
+    The clock's number is what clock_getcpuclockid(3) would give for CPUCLOCK_SCHED.
+    """
+    return time.clock_gettime(~pid << 3 | 2)

@@ -1,0 +1,1 @@
+"""The actions of the simulated RDS and STS, and their wire."""

@@ -1,0 +1,119 @@
+"""The actions that list DB instances and their automated backups."""
+
+from datetime import timedelta
+from fnmatch import fnmatchcase
+
+import msgspec
+
+from devcloud.aws.api.calls import Action, Call, filters, page
+from devcloud.aws.api.refusals import Refusal
+from devcloud.aws.api.views import latest_restorable, tree_of
+from devcloud.aws.api.wire import Tree
+from devcloud.aws.state.model import AutomatedBackup, Instance
+from devcloud.aws.state.region import visible
+from devcloud.aws.state.snapshots_of import automated_backup_of
+
+_FILTERS = {
+    "db-instance-id": lambda shown: shown.db_instance_identifier,
+    "dbi-resource-id": lambda shown: shown.dbi_resource_id,
+    "engine": lambda shown: shown.engine,
+    "db-cluster-id": lambda _: "",
+    "domain": lambda _: "",
+}
+
+
+def describe(call: Call) -> Tree:
+    """DescribeDBInstances."""
+    name = call.given("DBInstanceIdentifier")
+    if name:
+        found = [_one(call, str(name))]
+        marker: dict[str, str] = {}
+    else:
+        found, marker = page(call, _all(call), lambda shown: shown.db_instance_identifier)
+    passes = filters(call, _FILTERS)
+    now = call.region.now()
+    tagless = () if name else call.behaviour.list_without_tags
+    listed = [
+        call.region.xml.of(
+            shown, now, with_tags=not any(fnmatchcase(shown.db_instance_identifier, each) for each in tagless)
+        )
+        for shown in found
+        if passes(shown)
+    ]
+    return {"DBInstances": listed, **marker}
+
+
+def _one(call: Call, name: str) -> Instance:
+    region, lag = call.region, call.behaviour.get_lag_s
+    if not lag:
+        return visible(region.instance(name))
+    identifier = name.rsplit(":", 1)[-1].lower()
+    found = region.as_of(identifier, region.now() - timedelta(seconds=lag))
+    if found is None:
+        raise Refusal("DBInstanceNotFound", f"DBInstance {name} not found.")
+    return found
+
+
+def _all(call: Call) -> list[Instance]:
+    region, lag = call.region, call.behaviour.list_lag_s
+    if not lag:
+        return [visible(region.instances[name]) for name in sorted(region.instances)]
+    moment = region.now() - timedelta(seconds=lag)
+    found = (region.as_of(name, moment) for name in region.identifiers())
+    return [each for each in found if each is not None]
+
+
+_BACKUP_FILTERS = {
+    "status": lambda backup: backup.status,
+    "db-instance-id": lambda backup: backup.db_instance_identifier,
+    "dbi-resource-id": lambda backup: backup.dbi_resource_id,
+}
+
+
+def describe_automated_backups(call: Call) -> Tree:
+    """DescribeDBInstanceAutomatedBackups."""
+    wanted = {
+        "db_instance_identifier": call.given("DBInstanceIdentifier"),
+        "dbi_resource_id": call.given("DbiResourceId"),
+        "db_instance_automated_backups_arn": call.given("DBInstanceAutomatedBackupsArn"),
+    }
+    backups = [
+        each
+        for each in (*_living_backups(call), *call.region.retained.values())
+        if all(value is None or getattr(each, name) == value for name, value in wanted.items())
+    ]
+    passes = filters(call, _BACKUP_FILTERS)
+    backups.sort(key=lambda each: each.dbi_resource_id)
+    found, marker = page(call, [each for each in backups if passes(each)], lambda each: each.dbi_resource_id)
+    return {"DBInstanceAutomatedBackups": [tree_of(each) for each in found], **marker}
+
+
+def _living_backups(call: Call) -> list[AutomatedBackup]:
+    region = call.region
+    found = []
+    for record in region.instances.values():
+        until = latest_restorable(record.shown, region.now())
+        if until is not None:
+            arn = region.arn("auto-backup", f"ab-{record.shown.dbi_resource_id[3:].lower()}")
+            found.append(automated_backup_of(record.shown, status="active", arn=arn, until=until))
+    return found
+
+
+def delete_automated_backup(call: Call) -> Tree:
+    """DeleteDBInstanceAutomatedBackup, of an instance that is gone."""
+    resource = call.given("DbiResourceId")
+    arn = call.given("DBInstanceAutomatedBackupsArn")
+    for key, backup in call.region.retained.items():
+        if resource == key or arn == backup.db_instance_automated_backups_arn:
+            call.region.drop_retained(key)
+            return {"DBInstanceAutomatedBackup": tree_of(msgspec.structs.replace(backup, status="deleting"))}
+    if any(record.shown.dbi_resource_id == resource for record in call.region.instances.values()):
+        raise Refusal("InvalidDBInstanceAutomatedBackupState", "Only retained automated backups can be deleted.")
+    raise Refusal("DBInstanceAutomatedBackupNotFound", "The automated backup of that resource was not found.")
+
+
+ACTIONS: dict[str, Action] = {
+    "DeleteDBInstanceAutomatedBackup": delete_automated_backup,
+    "DescribeDBInstances": describe,
+    "DescribeDBInstanceAutomatedBackups": describe_automated_backups,
+}

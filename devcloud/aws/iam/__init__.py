@@ -1,0 +1,1 @@
+"""Who calls the simulated RDS, and what they may do."""

@@ -1,0 +1,1 @@
+"""How instances of the simulated RDS come to life, change and end."""

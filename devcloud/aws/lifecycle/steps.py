@@ -1,0 +1,219 @@
+"""What an instance goes through, step by step, as frozen data; `lifecycle` moves along it. Pure."""
+
+from datetime import datetime
+
+import msgspec
+
+from devcloud.aws.state.model import Endpoint, Instance, SubnetGroup
+
+
+class Make(msgspec.Struct, frozen=True, tag=True):
+    """Make an empty database."""
+
+
+class Restore(msgspec.Struct, frozen=True, tag=True):
+    """Make a database with the data of a snapshot."""
+
+    snapshot: str
+
+
+class Copy(msgspec.Struct, frozen=True, tag=True):
+    """Make a database with the present data of another instance or its retained backups (its DbiResourceId)."""
+
+    source: str
+
+
+class SetPassword(msgspec.Struct, frozen=True, tag=True):
+    """Give the master user a new password; the former one ends at the same moment, as a role has one."""
+
+    password: str
+
+    def __repr__(self) -> str:
+        return "SetPassword()"
+
+
+class Reboot(msgspec.Struct, frozen=True, tag=True):
+    """Cut every session."""
+
+
+class Stop(msgspec.Struct, frozen=True, tag=True):
+    """Cut every session and refuse new ones."""
+
+
+class Start(msgspec.Struct, frozen=True, tag=True):
+    """Accept sessions again."""
+
+
+class TakeSnapshot(msgspec.Struct, frozen=True, tag=True):
+    """Copy the data under a key."""
+
+    snapshot: str
+
+
+class MoveTo(msgspec.Struct, frozen=True, tag=True):
+    """Answer under another identifier or port; sessions are cut."""
+
+    identifier: str
+    port: int
+
+
+class Drop(msgspec.Struct, frozen=True, tag=True):
+    """Drop the data; `keeps` says that automated backups outlive the instance."""
+
+    keeps: bool
+
+
+Work = Make | Restore | Copy | SetPassword | Reboot | Stop | Start | TakeSnapshot | MoveTo | Drop
+"""What the data plane has to do; a step does not end before it is done."""
+
+
+class Flush(msgspec.Struct, frozen=True, tag=True):
+    """At its end: apply all pending values, as ApplyImmediately and the maintenance window do."""
+
+
+class Became(msgspec.Struct, frozen=True, tag=True):
+    """At its end: fields of the shown instance and of the record have these values; pending values are cleared."""
+
+    shown: dict[str, object] = {}
+    clears: tuple[str, ...] = ()
+    hidden: dict[str, object] = {}
+
+
+class Optimizing(msgspec.Struct, frozen=True, tag=True):
+    """At its end: the new storage is optimised in the background, for six hours before `durations`."""
+
+
+class Initializing(msgspec.Struct, frozen=True, tag=True):
+    """At its end: blocks are still read from S3 in the background, for so many seconds before `durations`."""
+
+    seconds: float
+
+
+class Addressed(msgspec.Struct, frozen=True, tag=True):
+    """At its end: the endpoint is the one that the data plane gave; `born` also says that the instance exists since."""
+
+    born: bool = False
+
+
+class SnapshotReady(msgspec.Struct, frozen=True, tag=True):
+    """At its end: that snapshot is available."""
+
+    snapshot: str
+
+
+class Gone(msgspec.Struct, frozen=True, tag=True):
+    """At its end: the instance is no more."""
+
+
+End = Flush | Became | Optimizing | Initializing | Addressed | SnapshotReady | Gone
+"""What is true at the end of a step."""
+
+
+class Step(msgspec.Struct, frozen=True, kw_only=True):
+    """One step.
+
+    Attributes:
+        status: The DBInstanceStatus that it shows; None shows what the instance shows at rest.
+        seconds: How long it takes before the clock's `durations`.
+        work: What the data plane does meanwhile.
+        ends: What is true at its end, in order.
+        began: The numbers of the RDS-EVENTs at its beginning.
+        ended: Those at its end.
+    """
+
+    status: str | None
+    seconds: float
+    work: Work | None = None
+    ends: tuple[End, ...] = ()
+    began: tuple[int, ...] = ()
+    ended: tuple[int, ...] = ()
+
+
+class Under(msgspec.Struct, frozen=True, kw_only=True):
+    """The step that is under way: until when at least, and the number of its work, None when that is done."""
+
+    step: Step
+    until: datetime
+    work: int | None = None
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True):
+    """An instance with what the API does not show.
+
+    Attributes:
+        shown: What it does show; its DBInstanceStatus is the one at rest.
+        password: The master password that logs in.
+        port: The port that it was made with.
+        next_subnet_group: The group that a pending DBSubnetGroupName means.
+        under: The step under way.
+        agenda: The steps after it.
+        address: Where the data plane answers for it.
+        optimizing_until: Until when a change of the storage is refused.
+        initializing_until: Until when a restored instance reads its blocks from S3.
+        resting: The status at rest: `available`, `stopped`, or a forced one, as `storage-full`.
+        resting_until: When a forced status ends by itself.
+        window_seen: Until when the passing of maintenance windows was looked at.
+        backup_seen: The same for backup windows.
+        works: How many pieces of work were numbered.
+    """
+
+    shown: Instance
+    password: str
+    port: int = 5432
+    next_subnet_group: SubnetGroup | None = None
+    under: Under | None = None
+    agenda: tuple[Step, ...] = ()
+    address: Endpoint | None = None
+    optimizing_until: datetime | None = None
+    initializing_until: datetime | None = None
+    resting: str = "available"
+    resting_until: datetime | None = None
+    window_seen: datetime
+    backup_seen: datetime
+    works: int = 0
+
+    def __repr__(self) -> str:
+        return f"Record({self.shown.db_instance_identifier}, {self.status})"
+
+    @property
+    def status(self) -> str:
+        """The DBInstanceStatus that it shows now."""
+        if self.under is not None and self.under.step.status is not None:
+            return self.under.step.status
+        if self.resting == "available" and self.initializing_until is not None:
+            return "storage-initialization"
+        if self.resting == "available" and self.optimizing_until is not None:
+            return "storage-optimization"
+        return self.resting
+
+
+class Emit(msgspec.Struct, frozen=True, tag=True):
+    """Write down that an RDS-EVENT happened."""
+
+    number: int
+    at: datetime
+
+
+class Do(msgspec.Struct, frozen=True, tag=True):
+    """Let the data plane work for this record; its number comes back when done."""
+
+    record: Record
+    work: Work
+    number: int
+
+
+class Finish(msgspec.Struct, frozen=True, tag=True):
+    """A snapshot is available."""
+
+    snapshot: str
+    at: datetime
+
+
+class Renamed(msgspec.Struct, frozen=True, tag=True):
+    """The record has another identifier."""
+
+    old: str
+
+
+Output = Emit | Do | Finish | Renamed
+"""What a move along the steps asks of its caller, in order."""

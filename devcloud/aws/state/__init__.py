@@ -1,0 +1,1 @@
+"""What the simulated RDS keeps and offers, as frozen data."""

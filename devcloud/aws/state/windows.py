@@ -1,0 +1,103 @@
+"""Backup and maintenance windows, in UTC: their format, their starts, whether they overlap. Pure.
+
+Formats: RDS API Reference, CreateDBInstance, PreferredBackupWindow (`hh24:mi-hh24:mi`) and PreferredMaintenanceWindow
+(`ddd:hh24:mi-ddd:hh24:mi`), both at least 30 minutes.
+"""
+
+import re
+from datetime import datetime, timedelta
+
+from devcloud.aws.api.refusals import invalid_combination, invalid_value
+
+_DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+_DAY_MINUTES = 24 * 60
+_WEEK_MINUTES = 7 * _DAY_MINUTES
+_SHORTEST_MINUTES = 30
+_BACKUP = re.compile(r"(\d\d):(\d\d)-(\d\d):(\d\d)")
+_MAINTENANCE = re.compile(r"([a-z]{3}):(\d\d):(\d\d)-([a-z]{3}):(\d\d):(\d\d)")
+
+
+def backup_window(text: str) -> tuple[int, int]:
+    """Return the start in minutes of the day, and the length in minutes.
+
+    Raises:
+        Refusal: It is no window, or too short.
+    """
+    found = _BACKUP.fullmatch(text)
+    if found is None:
+        raise invalid_value(f"The parameter PreferredBackupWindow has an invalid format: {text}")
+    hour, minute, end_hour, end_minute = map(int, found.groups())
+    start, end = _minutes(hour, minute, text), _minutes(end_hour, end_minute, text)
+    return start, _length((end - start) % _DAY_MINUTES, text)
+
+
+def maintenance_window(text: str) -> tuple[int, int]:
+    """Return the start in minutes of the week that begins on Monday, and the length in minutes.
+
+    Raises:
+        Refusal: It is no window, or too short.
+    """
+    found = _MAINTENANCE.fullmatch(text.lower())
+    if found is None or found[1] not in _DAYS or found[4] not in _DAYS:
+        raise invalid_value(
+            f"Invalid maintenance window format: {text}. Should be specified as a range ddd:hh24:mi-ddd:hh24:mi"
+        )
+    start = _DAYS.index(found[1]) * _DAY_MINUTES + _minutes(int(found[2]), int(found[3]), text)
+    end = _DAYS.index(found[4]) * _DAY_MINUTES + _minutes(int(found[5]), int(found[6]), text)
+    return start, _length((end - start) % _WEEK_MINUTES, text)
+
+
+def refuse_overlap(backup: str, maintenance: str) -> None:
+    """Refuse two windows that share a minute (RDS User Guide, "Backup window").
+
+    Raises:
+        Refusal: They overlap, or one of them is no window.
+    """
+    daily, daily_length = backup_window(backup)
+    weekly, weekly_length = maintenance_window(maintenance)
+    for day in range(7):
+        start = daily + day * _DAY_MINUTES
+        if (start - weekly) % _WEEK_MINUTES < weekly_length or (weekly - start) % _WEEK_MINUTES < daily_length:
+            raise invalid_combination("The backup window and maintenance window must not overlap.")
+
+
+def last_backup_start(window: str, now: datetime) -> datetime:
+    """Return when the backup window began last."""
+    start, _ = backup_window(window)
+    midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    found = midnight + timedelta(minutes=start)
+    return found if found <= now else found - timedelta(days=1)
+
+
+def last_maintenance_start(window: str, now: datetime) -> datetime:
+    """Return when the maintenance window began last."""
+    start, _ = maintenance_window(window)
+    midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    found = midnight - timedelta(days=now.weekday()) + timedelta(minutes=start)
+    return found if found <= now else found - timedelta(weeks=1)
+
+
+def is_open(window: str, now: datetime) -> bool:
+    """Tell whether the maintenance window is open."""
+    _, minutes = maintenance_window(window)
+    return now < last_maintenance_start(window, now) + timedelta(minutes=minutes)
+
+
+def far_windows(now: datetime) -> tuple[str, str]:
+    """Choose windows for an instance that names none: half a day and three days away, so that none opens by chance."""
+    backup = (now + timedelta(hours=12)).replace(minute=0)
+    day = _DAYS[(now + timedelta(days=3)).weekday()]
+    hour = (now.hour + 6) % 24
+    return f"{backup:%H}:00-{backup:%H}:30", f"{day}:{hour:02d}:00-{day}:{hour:02d}:30"
+
+
+def _minutes(hour: int, minute: int, text: str) -> int:
+    if hour > 23 or minute > 59:  # noqa: PLR2004 - a clock's
+        raise invalid_value(f"Invalid time in window {text}")
+    return hour * 60 + minute
+
+
+def _length(minutes: int, text: str) -> int:
+    if minutes < _SHORTEST_MINUTES:
+        raise invalid_value(f"The window {text} must be at least {_SHORTEST_MINUTES} minutes.")
+    return minutes

@@ -1,0 +1,1 @@
+"""PostgreSQL servers of a platform on one machine: with TLS, logins, copies."""

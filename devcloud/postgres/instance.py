@@ -1,0 +1,310 @@
+"""One simulated instance's database: a real PostgreSQL server of its own behind a front at its own address.
+
+The server is made, and started, at the first login. A cloud's flavour of PostgreSQL is its superuser, the roles that
+are there from birth, and what the administrator may do.
+"""
+
+import asyncio
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+import psycopg
+from psycopg import sql
+
+from devcloud import addresses, daemons
+from devcloud.certificates import Authority, Subject
+from devcloud.daemons import Lifetime
+from devcloud.errors import DevcloudError
+from devcloud.paths import private_folder, write_private
+from devcloud.postgres import copies
+from devcloud.postgres import server as postgres
+from devcloud.postgres.authenticator import Admit, Caller, Refuse, Silence
+from devcloud.postgres.programs import Major
+from devcloud.postgres.scram import Verifier, scram_verifier
+from devcloud.postgres.server import Server
+from devcloud.postgres.tls_proxy import Endpoint, Front
+
+_SETTINGS = {
+    "shared_buffers": "8MB",
+    "max_connections": "100",
+    "autovacuum": "off",
+    "bgwriter_delay": "10s",
+    "wal_writer_delay": "10s",
+    "max_wal_senders": "3",
+}
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True):
+    """What is remembered of an instance over restarts of its simulator, and of a snapshot.
+
+    Attributes:
+        name: What people call it, for the certificate.
+        host: Its address.
+        port: Its port.
+        username: The administrator's login.
+        database: The database that it was born with, None for none.
+        verifier: Of the administrator's password, as long as there is no server that keeps it.
+        is_stopped: Whether it refuses.
+        is_born: Whether there are data: made at the first login, or copied.
+    """
+
+    name: str
+    host: str
+    port: int
+    username: str
+    database: str | None
+    verifier: str
+    is_stopped: bool = False
+    is_born: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flavour:
+    """A cloud's PostgreSQL.
+
+    Attributes:
+        superuser: The cloud's own superuser.
+        birth: What that one runs once, before there is any administrator.
+        admit: The statements that make the administrator of a record, and the record's database.
+    """
+
+    superuser: str
+    birth: tuple[str, ...]
+    admit: Callable[[Record], tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    """What the instances of one cloud share.
+
+    Attributes:
+        folder: Where their files are.
+        flavour: Their cloud's PostgreSQL.
+        authority: Who signs their certificates.
+        durable: Whether servers sync to disk.
+        is_shut: Whether a caller's packets to the instance of that name are swallowed.
+        starting: Holds servers' starts to a few at once.
+        drawing: Held while a blueprint is made: one is made at a time.
+    """
+
+    folder: Path
+    flavour: Flavour
+    authority: Authority
+    durable: bool
+    is_shut: Callable[[str, Caller], bool]
+    starting: asyncio.Semaphore
+    drawing: asyncio.Lock
+
+    async def blueprint(self, major: Major) -> Path:
+        """Return the folder that new servers of a version are copied from, made at first."""
+        options = self.options(self.folder / f"blueprint-{major}", major)
+        async with self.drawing:
+            return await copies.blueprint(options, self.flavour.birth)
+
+    def options(self, folder: Path, major: Major) -> postgres.Options:
+        """Return how a server in a folder is run."""
+        return postgres.Options(
+            folder=folder,
+            lifetime=Lifetime.WITH_PARENT,
+            durable=self.durable,
+            major=major,
+            log_statement="none",
+            superuser=self.flavour.superuser,
+            settings=_SETTINGS,
+        )
+
+
+class Instance:
+    """An instance's front and server; calls are taken one after another."""
+
+    def __init__(self, site: Site, folder: Path, record: Record, *, major: Major) -> None:
+        self._site = site
+        self._folder = private_folder(folder)
+        self._record = record
+        self._major: Major = major
+        self._front: Front | None = None
+        self._server: Server | None = None
+        self._lock = asyncio.Lock()
+
+    @property
+    def record(self) -> Record:
+        """What is remembered of it."""
+        return self._record
+
+    # What its cloud tells
+
+    async def open(self) -> None:
+        """Listen, unless it is stopped.
+
+        Raises:
+            DevcloudError: Its address is taken; the text says by what.
+        """
+        async with self._lock:
+            self._save()
+            await self._listen()
+
+    async def close(self) -> None:
+        """Refuse, and end the server; nothing is forgotten."""
+        async with self._lock:
+            await self._refuse()
+
+    async def stop(self) -> None:
+        """Refuse until it is started."""
+        async with self._lock:
+            self._remember(is_stopped=True)
+            await self._refuse()
+
+    async def start(self) -> None:
+        """Answer again."""
+        async with self._lock:
+            self._remember(is_stopped=False)
+            await self._listen()
+
+    async def reboot(self) -> None:
+        """Cut the sessions and end the server, which the next login starts again."""
+        async with self._lock:
+            if self._front is not None:
+                await self._front.sever()
+            await self._end_server()
+
+    async def move(self, name: str, host: str, port: int) -> None:
+        """Answer elsewhere, and no more where it did."""
+        async with self._lock:
+            if (name, host, port) == (self._record.name, self._record.host, self._record.port):
+                return
+            await self._silence_front()
+            self._remember(name=name, host=host, port=port)
+            await self._listen()
+
+    async def set_password(self, password: str) -> None:
+        """Give the administrator a password, in place of the one before."""
+        async with self._lock:
+            verifier = scram_verifier(password)
+            self._remember(verifier=verifier)
+            if self._record.is_born:
+                server = await self._running()
+                await server.execute(_password_change(self._record.username, verifier))
+
+    async def copy_to(self, folder: Path) -> Record:
+        """Copy its data, where it has any yet, into a folder, sessions going on; return what else there is to know."""
+        async with self._lock:
+            record = msgspec.structs.replace(self._record, verifier=await self._verifier())
+            if record.is_born and self._is_running():
+                await copies.back_up(await self._running(), self._folder, folder)
+            elif record.is_born:
+                await copies.copy(self._folder, folder)
+            return record
+
+    async def erase(self) -> None:
+        """End it and delete its data for good."""
+        await self.close()
+        postgres.erase(self._folder)
+
+    async def server(self) -> Server:
+        """Return its server, made and started when need be."""
+        async with self._lock:
+            return await self._running()
+
+    # What a caller meets
+
+    async def _decide(self, caller: Caller) -> Admit | Refuse | Silence:
+        if self._site.is_shut(self._record.name, caller):
+            return Silence()
+        try:
+            async with self._lock:
+                if self._record.is_stopped:
+                    return Refuse("57P03", "the database system is shutting down")
+                server = await self._running()
+                current = await _password_of(server, caller.user)
+        except (DevcloudError, psycopg.Error) as error:
+            print(f"instance {self._record.name}: no login: {error}", file=sys.stderr, flush=True)
+            return Refuse("57P03", "the database system is not accepting connections")
+        return Admit(None if current is None else Verifier.parse(current))
+
+    # Its parts, under the lock
+
+    async def _running(self) -> Server:
+        if self._server is not None and self._is_running():
+            return self._server
+        async with self._site.starting:
+            if not self._record.is_born:
+                # What an interruption left is half a server.
+                await postgres.stop(self._folder)
+                copies.erase_data(self._folder)
+                await copies.copy(await self._site.blueprint(self._major), self._folder)
+            # Data that were copied, or that an upgrade left as they are, keep their version.
+            major = postgres.major_of(self._folder) or self._major
+            server = await postgres.start(self._site.options(self._folder, major))
+            if not self._record.is_born:
+                await server.execute(*self._site.flavour.admit(self._record))
+                self._remember(is_born=True)
+        self._server = server
+        return server
+
+    def _is_running(self) -> bool:
+        return self._server is not None and daemons.is_alive(self._server.identity)
+
+    async def _verifier(self) -> str:
+        # The application may have changed it in the database, where the cloud does not look.
+        if self._server is None or not self._is_running():
+            return self._record.verifier
+        return await _password_of(self._server, self._record.username) or self._record.verifier
+
+    async def _listen(self) -> None:
+        if self._front is not None or self._record.is_stopped:
+            return
+        record = self._record
+        pair = self._site.authority.issue(Subject(record.name, hosts=(record.host,)))
+        certificate, key = pair.write(self._folder, "front")
+        endpoint = Endpoint(
+            host=record.host,
+            port=record.port,
+            socket=postgres.socket_of(self._folder),
+            certificate=certificate,
+            key=key,
+        )
+        front = Front(endpoint, door=self._decide)
+        try:
+            await front.start()
+        except OSError as error:
+            holder = addresses.holder_of(record.host, record.port)
+            raise DevcloudError(f"{record.host}:{record.port} is taken by {holder}: stop it, try again") from error
+        self._front = front
+
+    async def _silence_front(self) -> None:
+        front, self._front = self._front, None
+        if front is not None:
+            await front.stop()
+
+    async def _refuse(self) -> None:
+        await self._silence_front()
+        await self._end_server()
+
+    async def _end_server(self) -> None:
+        self._server = None
+        # Not killed because the machine is busy: files are copied of a server that has ended by itself.
+        await postgres.stop(self._folder)
+
+    def _remember(self, **changes: str | int | bool | None) -> None:
+        self._record = msgspec.structs.replace(self._record, **changes)
+        self._save()
+
+    def _save(self) -> None:
+        write_private(self._folder / "record.json", msgspec.json.encode(self._record))
+
+
+async def _password_of(server: Server, role: str) -> str | None:
+    query = sql.SQL(
+        "SELECT rolpassword FROM pg_catalog.pg_authid WHERE rolcanlogin AND rolname = {} "
+        "AND coalesce(rolvaliduntil, 'infinity') > pg_catalog.now()"
+    ).format(sql.Literal(role))
+    rows = await server.execute(query.as_string())
+    return None if not rows or rows[0][0] is None else str(rows[0][0])
+
+
+def _password_change(role: str, verifier: str) -> str:
+    statement = sql.SQL("ALTER ROLE {} PASSWORD {}").format(sql.Identifier(role), sql.Literal(verifier))
+    return statement.as_string()

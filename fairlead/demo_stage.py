@@ -1,0 +1,152 @@
+"""Where the demo plays: it types what a person would type, shows it, and believes only what it sees afterwards."""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import LiteralString, TypeVar
+
+from psycopg import sql
+from rich.text import Text
+
+from devcloud.up import Environment
+from fairlead import platform, psql
+from fairlead.exits import CommandError
+from fairlead.kube_options import Server
+from fairlead.output import console
+from fairlead.trace import trace
+from fairlead.tree import lines_of
+from runtime.errors import ApiError
+from runtime.objects import Object, loads
+from runtime.text import readable
+
+NAMESPACE = "demo"
+_POLL_S = 0.2
+Found = TypeVar("Found")
+
+
+class Stage:
+    """One telling of the demo on one platform.
+
+    Attributes:
+        namespace: Where the story plays now.
+    """
+
+    def __init__(self, environment: Environment) -> None:
+        self._environment = environment
+        self.namespace = NAMESPACE
+        self._screen = console()
+        self._start = time.monotonic()
+        self._chapter = 0
+
+    @property
+    def elapsed_s(self) -> float:
+        """Seconds since the platform was up."""
+        return time.monotonic() - self._start
+
+    def chapter(self, title: str) -> None:
+        """Begin the next part of the story."""
+        self._chapter += 1
+        self._screen.print(Text(f"\n{self._chapter}. {title}  [{self.elapsed_s:.0f} s]", style="bold"))
+
+    def say(self, text: str) -> None:
+        """Print a sentence of the story."""
+        self._screen.print(Text(f"   {text}", style="cyan"))
+
+    def show(self, text: str, *, prefix: str = "   | ", style: str = "") -> None:
+        """Print what a program printed."""
+        for line in text.rstrip().splitlines():
+            self._screen.print(Text(f"{prefix}{readable(line)}", style=style))
+
+    async def kubectl(self, *arguments: str, document: str | None = None) -> str:
+        """Type a kubectl command, with a manifest on standard input, and show both and the answer."""
+        self.show(f"$ {shlex.join(('kubectl', *arguments))}", prefix="   ")
+        if document is not None:
+            self.show(document, prefix="   > ", style="dim")
+        answer = await self._environment.plane.kubectl.run(*arguments, standard_input=document)
+        self.show(answer)
+        return answer
+
+    async def prepare(self) -> None:
+        """Type `fairlead prepare` for the namespace: what a platform team does once for each that has claims."""
+        self.show(f"$ fairlead prepare {self.namespace}", prefix="   ")
+        await platform.prepare((self.namespace,))
+
+    async def quietly(self, *arguments: str) -> str:
+        """Run kubectl without a word."""
+        return await self._environment.plane.kubectl.run(*arguments, limit_s=120.0)
+
+    async def find(self, kind: str, name: str) -> Object | None:
+        """Read one object of the namespace, None when it is absent."""
+        answer = await self.quietly(
+            "get", kind, name, f"--namespace={self.namespace}", "--ignore-not-found", "--output=json"
+        )
+        return loads(answer.encode()) if answer else None
+
+    async def sql(self, statement: str) -> None:
+        """Type a statement as the server's superuser, behind Fairlead's back."""
+        self.show(f"postgres=# {statement}", prefix="   ", style="yellow")
+        await self._environment.onprem.server.execute(statement)
+
+    async def connection_limit(self, database: str) -> object:
+        """Ask the server itself, not Fairlead: the database's connection limit, None when there is no such database."""
+        return await self._ask("SELECT datconnlimit FROM pg_catalog.pg_database WHERE datname = {}", database)
+
+    async def may_connect(self, role: str, database: str) -> bool:
+        """Ask the server itself whether a role may connect to a database."""
+        return await self._ask("SELECT pg_catalog.has_database_privilege({}, {}, 'CONNECT')", role, database) is True
+
+    async def _ask(self, query: LiteralString, *values: str) -> object:
+        whole = sql.SQL(query).format(*(sql.Literal(value) for value in values)).as_string()
+        rows = await self._environment.onprem.server.execute(whole)
+        return rows[0][0] if rows else None
+
+    async def psql(self, claim: str, statement: str) -> str:
+        """Open a claim's database with its Secret and run a statement; show and return what psql printed.
+
+        Raises CommandError when psql fails.
+        """
+        self.show(f'$ fairlead psql {claim} -n {self.namespace} -- -c "{statement}"', prefix="   ")
+        answer, errors, code = await self.try_psql(claim, statement)
+        self.show(answer)
+        if code != 0:
+            raise CommandError(f"psql of {claim} failed: {errors.strip()}")
+        return answer
+
+    async def try_psql(self, claim: str, statement: str) -> tuple[str, str, int]:
+        """Run psql without a word; return its output, its errors and its exit code."""
+        server = Server(self._environment.plane.kubeconfig)
+        login = await psql.login_of(claim, namespace=self.namespace, server=server)
+        ended = await asyncio.to_thread(psql.capture, login, ["--tuples-only", "--no-align", "--command", statement])
+        return ended.stdout, ended.stderr, ended.returncode
+
+    async def trace(self, claim: str) -> None:
+        """Type `fairlead trace` and show its tree."""
+        self.show(f"$ fairlead trace {claim} -n {self.namespace}", prefix="   ")
+        tree = await trace(claim, namespace=self.namespace, server=Server(self._environment.plane.kubeconfig))
+        for line, is_cause in lines_of(tree):
+            self.show(line, style="bold red" if is_cause else "")
+
+    async def until(
+        self, what: str, probe: Callable[[], Awaitable[Found | None]], *, claim: str, limit_s: float = 60.0
+    ) -> Found:
+        """Wait until a probe about a claim finds something and return it.
+
+        Raises CommandError that says what did not come, and where the logs are, after the claim's trace was shown.
+        """
+        begin = time.monotonic()
+        while True:
+            found = await probe()
+            if found:
+                self.say(f"seen after {time.monotonic() - begin:.1f} s: {what}")
+                return found
+            if time.monotonic() - begin > limit_s:
+                with suppress(CommandError, ApiError):
+                    await self.trace(claim)
+                ours = (name for name in self._environment.logs if name == "composer" or name.startswith("provider-"))
+                logs = ", ".join(str(self._environment.logs[name]) for name in ours)
+                raise CommandError(f"not seen within {limit_s:g} s: {what}; the logs are {logs}")
+            await asyncio.sleep(_POLL_S)

@@ -1,0 +1,214 @@
+"""What an edit would do to a claim's children, in words: the composer's own plan, beside what lives now. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+from composer import names
+from composer.claim.decide import Annotate, Apply, Create, LetGo, Plan, Remove, Step
+from composer.inventory import Entry
+from composer.reasons import Cause
+from composer.render.render import Rendered
+from composer.render.schema import project
+from fairlead.exits import Exit, worst
+from runtime.objects import Object, key_of, metadata, status_of
+
+Verb: TypeAlias = Literal["create", "update", "replace", "delete", "release", "hold", "wait", "block"]
+_SIGNS: Mapping[Verb, str] = {
+    "create": "+",
+    "update": "~",
+    "replace": "±",
+    "delete": "-",
+    "release": "-",
+    "hold": "!",
+    "wait": "…",
+    "block": "!",
+}
+_EXITS: Mapping[Verb, Exit] = {
+    "create": Exit.DIFFERENCES,
+    "update": Exit.DIFFERENCES,
+    "replace": Exit.DESTROYS,
+    "delete": Exit.DESTROYS,
+    "release": Exit.DIFFERENCES,
+    "hold": Exit.REFUSED,
+    "wait": Exit.DIFFERENCES,
+    "block": Exit.INVALID_INPUT,
+}
+SCHEMA_VERSION = 1
+"""Of the JSON that `fairlead plan` prints."""
+_SHOWN_CHARACTERS = 120
+# What the composer marks an object with, which follows from the rest.
+_OURS = frozenset({"finalizers", "name", "namespace", "ownerReferences", "uid"})
+
+
+class FieldChange(msgspec.Struct, frozen=True):
+    """One field: its path, what it is, what it would be; None where it is not there."""
+
+    path: str
+    now: Any
+    then: Any
+
+    def __str__(self) -> str:
+        return f"{self.path}: {_shown(self.now)} → {_shown(self.then)}"
+
+
+class Change(msgspec.Struct, frozen=True):
+    """What would become of one child; `why` where there is more to say.
+
+    `name` is empty for a child of a claim that does not live yet: it is made of the uid that the API server gives it.
+    """
+
+    verb: Verb
+    resource: str
+    kind: str = ""
+    name: str = ""
+    fields: tuple[FieldChange, ...] = ()
+    why: str = ""
+
+    def lines(self) -> Iterator[str]:
+        """Say it."""
+        named = f"{self.kind}, its name follows at creation" if self.kind and not self.name else self.kind
+        what = " ".join(filter(None, (named, self.name)))
+        yield f"  {_SIGNS[self.verb]} {self.verb} {self.resource}" + (f" ({what})" if what else "")
+        yield from (f"      {each}" for each in self.fields)
+        if self.why:
+            yield f"      {self.why}"
+
+
+class ClaimPlan(msgspec.Struct, frozen=True):
+    """All that an edit would do to one claim's children."""
+
+    claim: str
+    composition: str
+    changes: tuple[Change, ...]
+
+    @property
+    def exit_code(self) -> Exit:
+        """What the shell is told of it."""
+        return worst(_EXITS[each.verb] for each in self.changes)
+
+    def lines(self) -> Iterator[str]:
+        """Say the whole plan."""
+        yield f"{self.claim} by {self.composition or 'no Composition'}" + ("" if self.changes else ": no change")
+        for each in self.changes:
+            yield from each.lines()
+
+
+@dataclass(frozen=True, slots=True)
+class Renders:
+    """What a claim renders to after the edit, and before it where that could be told."""
+
+    after: Rendered
+    before: Rendered | None
+
+
+def changes_of(plan: Plan, renders: Renders, *, is_new: bool = False) -> tuple[Change, ...]:
+    """Tell a plan of the composer's as changes of children; `is_new`: the claim does not live yet."""
+    earlier = {child.name: child.object for child in renders.before.children} if renders.before else {}
+    found = [each for step in plan.steps for each in _of_step(step, earlier)]
+    found += [_of_cause(each) for each in plan.causes]
+    if is_new:
+        found = [msgspec.structs.replace(each, name="") for each in found]
+    made = {each.resource for each in found if each.verb == "create"}
+    ended = {each.resource for each in found if each.verb in ("delete", "release")}
+    replaced = made & ended
+    return tuple(
+        msgspec.structs.replace(each, verb="replace") if each.resource in replaced and each.verb == "create" else each
+        for each in found
+        if each.resource not in replaced or each.verb == "create"
+    )
+
+
+def moved_connection(before: Object | None, after: Object) -> tuple[Change, ...]:
+    """Say that the connection Secret would get another name and that of the former name go, from a claim to another."""
+    former = str((status_of(before).get("binding") or {}).get("name") or "") if before is not None else ""
+    present = names.connection_secret(key_of(after), str((after.get("spec") or {}).get("connectionSecretName") or ""))
+    if former in ("", present):
+        return ()
+    why = (
+        f"Secret {former} is deleted as soon as Secret {present} is there: let what names {former} name {present} in"
+        " the same change"
+    )
+    return (Change("replace", "connection", "Secret", present, why=why),)
+
+
+def homeless(claim: Object) -> Change:
+    """Say that a claim's namespace neither exists nor is among the files."""
+    name = key_of(claim).namespace
+    return Change("wait", "claim", why=f"namespace {name} does not exist: make it, and prepare it for claims, before")
+
+
+def blocked(causes: Iterable[Cause]) -> tuple[Change, ...]:
+    """Tell why a claim cannot be composed at all."""
+    return tuple(_of_cause(each) for each in causes)
+
+
+def _of_step(step: Step, earlier: Mapping[str, Object]) -> Iterator[Change]:
+    match step:
+        case Create(entry=entry):
+            yield _change("create", entry)
+        case Apply(entry=entry, object=desired, live=live, facts=facts):
+            fields = tuple(_fields(project(live, desired, facts.schema), desired, ""))
+            fields += tuple(_left(earlier.get(entry.name), desired))
+            if fields:
+                yield _change("update", entry, fields=fields)
+        case Remove(entry=entry, why=why):
+            yield _change("delete", entry, why=why)
+        case Annotate(entry=entry, annotations=annotations) if names.TEARDOWN in annotations:
+            verb: Verb = "delete" if annotations[names.TEARDOWN] == "delete" else "release"
+            yield _change(verb, entry, why=f"its provider is told to {annotations[names.TEARDOWN]}")
+        case LetGo(entry=entry):
+            yield _change("release", entry, why="it lives on without its claim")
+        case _:
+            return
+
+
+def _change(verb: Verb, entry: Entry, *, fields: tuple[FieldChange, ...] = (), why: str = "") -> Change:
+    place = f"{entry.resource}[{entry.key}]" if entry.key else entry.resource
+    return Change(verb, place, entry.kind, entry.name, fields, why)
+
+
+def _of_cause(cause: Cause) -> Change:
+    verbs: Mapping[str, Verb] = {"HeldDeletion": "hold", "ResourcePending": "wait"}
+    return Change(verbs.get(cause.reason, "block"), cause.resource or "claim", why=f"{cause.message} [{cause.reason}]")
+
+
+def _fields(now: Any, then: Any, path: str) -> Iterator[FieldChange]:
+    """Yield the leaves at which two objects differ."""
+    if isinstance(now, Mapping) and isinstance(then, Mapping):
+        for name in sorted({*now, *then}):
+            if path != ".metadata" or name not in _OURS:
+                yield from _fields(now.get(name), then.get(name), f"{path}.{name}")
+    elif now != then:
+        yield FieldChange(path.removeprefix("."), now, then)
+
+
+def _left(before: Object | None, after: Object) -> Iterator[FieldChange]:
+    """Yield what an earlier render set and this one leaves out: it goes, where nobody else sets it."""
+    if before is None:
+        return
+    for each in _fields({**before, "metadata": _visible(before)}, {**after, "metadata": _visible(after)}, ""):
+        if each.then is None:
+            yield each
+
+
+def _visible(obj: Object) -> Object:
+    return {name: item for name, item in metadata(obj).items() if name not in _OURS}
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "(not set)"
+    text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"
+
+
+def summary(plans: Sequence[ClaimPlan]) -> str:
+    """Count the changes of all plans by verb."""
+    counts = {verb: sum(each.verb == verb for plan in plans for each in plan.changes) for verb in _SIGNS}
+    told = ", ".join(f"{count} to {verb}" for verb, count in counts.items() if count)
+    return f"{len(plans)} claims: {told or 'no change'}" if len(plans) != 1 else f"1 claim: {told or 'no change'}"

@@ -1,0 +1,1 @@
+"""ProviderConfigs: connections, limits, rates, lists of an account."""

@@ -1,0 +1,213 @@
+"""Connections to clouds, one for each ProviderConfig, renewed when it or one of its Secrets changes."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import time
+from contextlib import AsyncExitStack, suppress
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import Any, Generic
+
+import msgspec
+import structlog
+
+from providers.accounts import endpoints
+from providers.accounts.rate_limit import Budget, budgets_of, metered
+from providers.credentials import secrets as credentials
+from providers.external.client import Account, Cloud, ConfigT, Provider, decode_config
+from providers.external.observation import SpecT
+from providers.managed.record import consent_of, status_of
+from runtime.cache import Cache, Informer
+from runtime.errors import Blocked, Failure, Terminal
+from runtime.kube import Selection
+from runtime.objects import SECRETS, Key, Object, uid_of, version_of
+
+_log = structlog.get_logger("providers.accounts.connections")
+
+_AFTER_FAILURE = timedelta(seconds=5)
+# Longer than any pass: whoever still uses a replaced connection has ended by then.
+_LINGER = timedelta(minutes=3)
+
+
+@dataclass(frozen=True, slots=True)
+class _Connection:
+    """What a cloud's `connect` yielded, whose account it is, its budgets, and the Cloud of each kind."""
+
+    connected: Any
+    id: str
+    config: Any
+    budgets: tuple[Budget, Budget]
+    clouds: dict[str, Cloud[Any]] = field(default_factory=dict)
+
+    def of(self, kind: Provider[Any, Any]) -> Cloud[Any]:
+        """Return the Cloud of one kind behind the account's budgets."""
+        plural = kind.resource.plural
+        if plural not in self.clouds:
+            self.clouds[plural] = metered(kind.cloud, kind.view(self.connected), self.budgets)
+        return self.clouds[plural]
+
+
+@dataclass(slots=True)
+class _Entry:
+    signature: tuple[str, ...]
+    stack: AsyncExitStack = field(default_factory=AsyncExitStack)
+    connection: _Connection | None = None
+    failure: Failure | None = None
+    failed_at: float = 0.0
+
+
+class Accounts(Generic[SpecT, ConfigT]):
+    """The connections of one process."""
+
+    def __init__(
+        self, provider: Provider[SpecT, ConfigT], cache: Cache, namespace: str, *, endpoints: tuple[str, ...] = ()
+    ) -> None:
+        self._provider = provider
+        self._namespace = namespace
+        self._endpoints = endpoints
+        self.configs: Informer = cache.informer(provider.config_resource)
+        self.secrets: Informer = cache.informer(SECRETS, selection=Selection(namespace=namespace))
+        # Held by whoever reads and replaces the status of a ProviderConfig: two write to it.
+        self.bookkeeping = asyncio.Lock()
+        self._entries: dict[str, _Entry] = {}
+        self._locks: dict[str, asyncio.Lock] = {}
+        self._closing: set[asyncio.Task[None]] = set()
+
+    def of(self, kind: Provider[Any, Any]) -> Accounts[Any, Any]:
+        """Return the same connections as another kind of this cloud sees them."""
+        other = copy.copy(self)
+        other._provider = kind  # noqa: SLF001 - of the copy that is being made
+        return other
+
+    def config_object(self, name: str) -> Object:
+        """Return a ProviderConfig; raises Blocked ProviderConfigNotFound."""
+        found = self.configs.store.get(Key("", name))
+        if found is None:
+            raise Blocked("ProviderConfigNotFound", f"there is no ProviderConfig {name} that this namespace may use")
+        return found
+
+    def config(self, name: str) -> ConfigT:
+        """Return a ProviderConfig's spec; raises Failure."""
+        found = self.config_object(name)
+        try:
+            return decode_config(self._provider, found.get("spec") or {})
+        except msgspec.ValidationError as error:
+            raise Terminal("InvalidValue", f"ProviderConfig {name}: {error}") from None
+
+    async def connect(self, name: str) -> Account[SpecT, ConfigT]:
+        """Return the connected account of a ProviderConfig; raises Failure.
+
+        A failure is remembered for a few seconds, so that a thousand resources do not dial a thousand times.
+        """
+        config_object, config = self.config_object(name), self.config(name)
+        lock = self._locks.setdefault(name, asyncio.Lock())
+        entry, signature = self._entries.get(name), self._signature(config_object, config)
+        if lock.locked() and entry is not None and entry.failure is not None and entry.signature == signature:
+            # Somebody dials again just now: what may hang takes one worker.
+            raise entry.failure
+        async with lock:
+            entry = self._entries.get(name)
+            if entry is None or entry.signature != signature:
+                self._retire(name)
+                entry = self._entries[name] = _Entry(signature)
+            if entry.connection is None:
+                recorded = status_of(config_object).get("account", "")
+                entry.connection = await self._open(entry, config, (recorded, *accepted_accounts(config_object)))
+            return self._judged(entry.connection, config_object)
+
+    async def probe(self, name: str) -> None:
+        """Try a login at the server of a ProviderConfig, where its account is one; raises Failure."""
+        await self.connect(name)
+        entry, probe = self._entries.get(name), self._provider.probe
+        if probe is not None and entry is not None and entry.connection is not None:
+            await probe(entry.connection.connected)
+
+    async def _open(self, entry: _Entry, config: ConfigT, accounts: tuple[str, ...]) -> _Connection:
+        if entry.failure is not None and time.monotonic() - entry.failed_at < _AFTER_FAILURE.total_seconds():
+            raise entry.failure
+        stack = AsyncExitStack()
+        try:
+            if objection := endpoints.objection(self._provider.endpoint_of(config), self._endpoints):
+                raise Terminal("EndpointNotAllowed", objection)
+            bare = await self._connected(stack, config, accounts)
+            connection = _Connection(bare, "", config, budgets_of(self._provider.rate))
+            connection = replace(connection, id=await connection.of(self._provider).whoami())
+        except Failure as failure:
+            await stack.aclose()
+            entry.failure, entry.failed_at = failure, time.monotonic()
+            raise
+        entry.stack, entry.failure = stack, None
+        return connection
+
+    async def _connected(self, stack: AsyncExitStack, config: ConfigT, accounts: tuple[str, ...]) -> Any:
+        """Connect to the recorded account, else to one that a person accepted in its place."""
+        recorded, *accepted = accounts
+        try:
+            return await stack.enter_async_context(self._provider.connect(config, self._given(config), recorded))
+        except Terminal as failure:
+            if failure.reason != "AccountChanged":
+                raise
+            for account in accepted:
+                with suppress(Terminal):
+                    return await stack.enter_async_context(self._provider.connect(config, self._given(config), account))
+            raise
+
+    def _given(self, config: ConfigT) -> dict[str, dict[str, str]]:
+        given = {}
+        for name in self._provider.secrets(config):
+            secret = self.secrets.store.get(Key(self._namespace, name))
+            if secret is None:
+                raise Blocked("CredentialsMissing", f"there is no Secret {name} in namespace {self._namespace}")
+            given[name] = credentials.decoded(secret)
+        return given
+
+    def _signature(self, config_object: Object, config: ConfigT) -> tuple[str, ...]:
+        secrets = (self.secrets.store.version(Key(self._namespace, name)) for name in self._provider.secrets(config))
+        generation = str(config_object["metadata"].get("generation", 0))
+        versions = tuple(version or "" for version in secrets)
+        return (uid_of(config_object), generation, *versions, *accepted_accounts(config_object))
+
+    def _judged(self, connection: _Connection, config_object: Object) -> Account[SpecT, ConfigT]:
+        recorded = status_of(config_object).get("account", "")
+        changed = ""
+        if recorded and connection.id not in {recorded, *accepted_accounts(config_object)}:
+            changed = (
+                f"the credentials reach account {connection.id}, not {recorded} where the databases are; nothing is"
+                " absent and nothing is changed until they reach it again"
+            )
+        return Account(connection.of(self._provider), connection.config, config_object, connection.id, changed)
+
+    def forget(self, name: str) -> None:
+        """Dial anew at the next use."""
+        self._retire(name)
+
+    def _retire(self, name: str) -> None:
+        entry = self._entries.pop(name, None)
+        if entry is None or entry.connection is None:
+            return
+        task = asyncio.create_task(_close_later(entry.stack), name=f"close {name}")
+        self._closing.add(task)
+        task.add_done_callback(self._closing.discard)
+
+    @property
+    def connected(self) -> dict[str, Account[SpecT, ConfigT]]:
+        """Return the accounts that are connected now, by ProviderConfig."""
+        found = ((name, entry.connection) for name, entry in self._entries.items())
+        return {name: Account(one.of(self._provider), one.config, {}, one.id) for name, one in found if one is not None}
+
+    @staticmethod
+    def version(config_object: Object) -> str:
+        """Return which version of a ProviderConfig was read."""
+        return version_of(config_object)
+
+
+def accepted_accounts(config_object: Object) -> tuple[str, ...]:
+    """Return the accounts that a person accepted in place of the recorded one, by consent on the ProviderConfig."""
+    return consent_of(config_object).of("account")
+
+
+async def _close_later(stack: AsyncExitStack) -> None:
+    await asyncio.sleep(_LINGER.total_seconds())
+    await stack.aclose()

@@ -1,0 +1,59 @@
+"""Whether the servers that hold databases take logins: one of each ProviderConfig is tried every few seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+from providers.accounts.connections import Accounts
+from providers.external.client import ServerUnreachable
+from runtime.errors import Failure
+from runtime.objects import Key
+from runtime.results import SETTLED, Result
+
+EVERY = timedelta(seconds=3)
+
+
+class Prober:
+    """Tries one login a pass; gives every user of a ProviderConfig a pass when its server is lost or found again.
+
+    Decides and reports nothing: what the server's databases say comes from their own passes.
+    """
+
+    def __init__(
+        self,
+        accounts: Accounts[Any, Any],
+        is_used: Callable[[str], bool],
+        wake: Callable[[str], None],
+        every: timedelta = EVERY,
+    ) -> None:
+        self._accounts = accounts
+        self._is_used = is_used
+        self._wake = wake
+        self._every = every
+        self._lost: set[str] = set()
+
+    async def __call__(self, key: Key) -> Result:
+        """Probe the server of one ProviderConfig, if a resource uses it."""
+        if self._accounts.configs.store.get(key) is None:
+            self._lost.discard(key.name)
+            return SETTLED
+        if self._is_used(key.name):
+            await self._probe(key.name)
+        return Result(self._every)
+
+    async def _probe(self, config: str) -> None:
+        try:
+            await self._accounts.probe(config)
+        except ServerUnreachable:
+            if config not in self._lost:
+                self._lost.add(config)
+                self._wake(config)
+        except Failure:
+            # Refused for another reason, which the passes tell. A server that was lost is not found by that.
+            return
+        else:
+            if config in self._lost:
+                self._lost.discard(config)
+                self._wake(config)

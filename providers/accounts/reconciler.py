@@ -1,0 +1,157 @@
+"""Reconciles ProviderConfigs: connected or not and why, whose account it is, held while databases use it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any, NamedTuple
+
+from providers.accounts import destroys
+from providers.accounts.connections import Accounts
+from providers.accounts.limits import Limiter
+from providers.external.client import Provider
+from providers.managed import record
+from providers.managed.record import status_of
+from providers.managed.snapshot import unknown_of
+from providers.reasons import Kind, kind_of
+from providers.settings import Settings
+from runtime.conditions import Condition, find, is_true, merge
+from runtime.errors import Failure
+from runtime.events import EventRecorder
+from runtime.finalizers import removal
+from runtime.kube import Kube
+from runtime.objects import Key, Object, annotations_of, deleting, finalizers_of, generation_of, key_of, version_of
+from runtime.results import SETTLED, Result
+from runtime.status import write_status
+
+_AGAIN = timedelta(seconds=30)
+
+
+class Beside(NamedTuple):
+    """What a ConfigReconciler tells and asks: a limiter for each kind; `wake` gives every user of a config a pass."""
+
+    limiters: tuple[Limiter, ...]
+    events: EventRecorder
+    wake: Callable[[str], None]
+
+
+class ConfigReconciler:
+    """One pass over one ProviderConfig."""
+
+    def __init__(
+        self,
+        provider: Provider[Any, Any],
+        kube: Kube,
+        accounts: Accounts[Any, Any],
+        settings: Settings,
+        beside: Beside,
+    ) -> None:
+        self._provider = provider
+        self._kube = kube
+        self._accounts = accounts
+        self._limiters, self._events, self._wake = beside
+        self._settings = settings
+        # The connection that each ProviderConfig's users were woken for last.
+        self._connections: dict[str, object] = {}
+
+    async def __call__(self, key: Key) -> Result:
+        """Connect, or hold or release a deletion; then one status write."""
+        config = self._accounts.configs.store.get(key)
+        if config is None:
+            self._accounts.forget(key.name)
+            self._connections.pop(key.name, None)
+            return SETTLED
+        users = sum(limiter.users(key.name) for limiter in self._limiters)
+        if deleting(config) and not users:
+            return await self._let_go(config)
+        reason, message, account, advice = await self._looked(key.name)
+        if deleting(config):
+            reason, message = "InUse", f"{users} resources still use it; delete or move them first"
+        named = any(limiter.is_named(key.name) for limiter in self._limiters)
+        was_ready, is_renewed = is_true(config, "Ready"), self._is_renewed(key.name)
+        async with self._accounts.bookkeeping:
+            # What destroys were counted meanwhile is kept.
+            latest = self._accounts.configs.store.get(key) or config
+            meta = {**config["metadata"], "resourceVersion": version_of(latest)}
+            config = {**config, "metadata": meta, "status": status_of(latest)}
+            status = self._status(config, (reason, message), account or status_of(config).get("account", ""), named)
+            if not reason and advice:
+                status["conditions"][0]["message"] = f"connected; {advice}"[:1024]
+            self._tell(config, status)
+            written = await write_status(
+                self._kube,
+                self._provider.config_resource,
+                config,
+                status,
+                manager=f"{self._settings.manager}/status",
+            )
+            if written is not None:
+                self._accounts.configs.store.remember(written)
+        if reason:
+            return Result(_AGAIN)
+        if not was_ready or is_renewed:
+            # Whoever waited for the account need not wait for its own next look, nor for a renewed authority.
+            self._wake(key.name)
+        return SETTLED
+
+    def _is_renewed(self, name: str) -> bool:
+        """Tell whether another connection took the place of the one that was seen before."""
+        account = self._accounts.connected.get(name)
+        if account is None:
+            return False
+        before, self._connections[name] = self._connections.get(name), account.cloud
+        return before is not None and before is not account.cloud
+
+    async def _looked(self, name: str) -> tuple[str, str, str, str]:
+        try:
+            await self._accounts.probe(name)
+            account = await self._accounts.connect(name)
+        except Failure as failure:
+            unknown = unknown_of(failure)
+            return unknown.reason, unknown.message, "", ""
+        if account.changed:
+            return "AccountChanged", account.changed, "", ""
+        return "", "", account.id, account.cloud.advice()
+
+    def _status(self, config: Object, verdict: tuple[str, str], account: str, in_use: bool) -> Object:  # noqa: FBT001 - one call
+        reason, message = verdict
+        generation, now = generation_of(config), self._settings.now()
+        if not reason:
+            conditions = [
+                Condition("Ready", "True", "Connected", "connected", generation),
+                Condition("Synced", "True", "InSync", "nothing is left to do", generation),
+            ]
+        else:
+            stalled = kind_of(reason) is Kind.STALLED
+            conditions = [
+                Condition("Ready", "False", reason, message, generation),
+                Condition("Synced", "False", reason, message, generation),
+                Condition("Stalled" if stalled else "Reconciling", "True", reason, message, generation),
+            ]
+        status: Object = {
+            "observedGeneration": generation,
+            "conditions": merge(status_of(config).get("conditions") or [], conditions, now),
+            "inUse": in_use,
+        }
+        requested = annotations_of(config).get(record.REQUESTED_AT, "")[:256]
+        kept = status_of(config).get(destroys.FIELD)
+        for name, value in (("account", account), ("lastHandledReconcileAt", requested), (destroys.FIELD, kept)):
+            if value:
+                status[name] = value
+        return status
+
+    def _tell(self, config: Object, status: Object) -> None:
+        stalled, before = find({"status": status}, "Stalled"), find(config, "Stalled")
+        if stalled is not None and (before is None or before.get("reason") != stalled["reason"]):
+            self._events.emit(config, type_="Warning", reason=stalled["reason"], message=stalled["message"])
+
+    async def _let_go(self, config: Object) -> Result:
+        if record.IN_USE in finalizers_of(config):
+            await self._kube.json_patch(
+                self._provider.config_resource,
+                key_of(config),
+                removal(config, record.IN_USE),
+                manager=self._settings.manager,
+            )
+        self._accounts.forget(key_of(config).name)
+        return SETTLED

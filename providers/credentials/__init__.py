@@ -1,0 +1,1 @@
+"""Passwords: where they are kept, how they are proven, published and rotated."""

@@ -1,0 +1,181 @@
+"""The Secrets that a provider reads and writes: each resource's credentials, a user's own password, the HMAC's key.
+
+No Secret is listed outside the provider's own namespace, none has an ownerRef (the collector would take it after a
+restore), and one that is not ours is never overwritten.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+import secrets
+
+from providers.credentials.passwords import ALPHABET, LENGTH, Kept, Stored, well_mixed
+from providers.external.ownership import CA, LABEL_CLAIM, LABEL_CLOUD, credentials_key, identity_of
+from runtime import secret_rights
+from runtime.errors import AlreadyExists, Conflict, Forbidden, Invalid, NotFound, Terminal
+from runtime.kube import Kube
+from runtime.objects import SECRETS, Key, Object, deleting, key_of, labels_of, uid_of, version_of
+
+TYPE = "fairlead.dev/credentials"
+HASH_KEY = "fairlead-hash-key"
+_HASH_KEY_BYTES = 32
+# A DNS subdomain (RFC 1123), as the API server demands it; anything else would change the path that is asked for.
+_SECRET_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
+
+
+class SecretsDenied(Terminal):
+    """The credentials' namespace does not let us use Secrets; nothing is begun without a place for a password."""
+
+
+def denied(owner: Object, error: Forbidden) -> SecretsDenied:
+    """Return what to raise where the API server refuses a Secret beside `owner`."""
+    cloud, namespace = _cloud(owner), key_of(owner).namespace
+    remedy = (
+        f"kubectl apply -n {namespace} -k deploy/kustomize/clouds/{cloud}/claim-namespace (on the platform of"
+        f" `fairlead up`: fairlead prepare {namespace})"
+    )
+    text = secret_rights.refusal(f"provider {cloud}", namespace, error, remedy=remedy)
+    return SecretsDenied(secret_rights.REASON, text)
+
+
+def _cloud(owner: Object) -> str:
+    """Return which cloud a managed resource is of: its group is `<cloud>.fairlead.dev`."""
+    return str(owner["apiVersion"]).partition(".")[0]
+
+
+def new_password() -> str:
+    """Make a password of 32 letters and digits with all classes in it."""
+    while True:
+        password = "".join(secrets.choice(ALPHABET) for _ in range(LENGTH))
+        if well_mixed(password):
+            return password
+
+
+def text_of(secret: Object, key: str) -> str:
+    """Decode one key of a Secret, empty when it is missing or no text."""
+    try:
+        return base64.b64decode((secret.get("data") or {}).get(key, ""), validate=True).decode()
+    except (binascii.Error, UnicodeDecodeError):
+        return ""
+
+
+def decoded(secret: Object) -> dict[str, str]:
+    """Decode all keys of a Secret."""
+    return {key: text_of(secret, key) for key in secret.get("data") or {}}
+
+
+def _ours(secret: Object, owner: Object) -> bool:
+    return secret.get("type") == TYPE and labels_of(secret).get(LABEL_CLAIM) == identity_of(owner).uid
+
+
+async def read(kube: Kube, owner: Object) -> Stored | None:
+    """Read a resource's credentials; raises Terminal SecretNotOwned when another's Secret has the name."""
+    key = credentials_key(key_of(owner))
+    try:
+        secret = await kube.get(SECRETS, key)
+    except NotFound:
+        return None
+    if not _ours(secret, owner):
+        raise Terminal(
+            "SecretNotOwned", f"Secret {key.name} exists and is not Fairlead's; rename or delete it, then it is written"
+        )
+    kept = Kept(*(text_of(secret, one) for one in ("current", "pending", "username", CA)))
+    return Stored(kept, uid_of(secret), version_of(secret))
+
+
+async def write(kube: Kube, owner: Object, kept: Kept, before: Stored | None, *, manager: str) -> Stored:
+    """Write the credentials: a POST when there were none, else a PUT of exactly the version that was read.
+
+    Raises SecretsDenied where the namespace does not allow it.
+    """
+    key = credentials_key(key_of(owner))
+    values = {"current": kept.current, "pending": kept.pending, "username": kept.username, CA: kept.ca}
+    meta: Object = {
+        "name": key.name,
+        "namespace": key.namespace,
+        "labels": {LABEL_CLAIM: identity_of(owner).uid, LABEL_CLOUD: _cloud(owner)},
+    }
+    body: Object = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "type": TYPE,
+        "metadata": meta,
+        "data": {name: base64.b64encode(value.encode()).decode() for name, value in values.items() if value},
+    }
+    try:
+        if before is None:
+            secret = await kube.create(SECRETS, body, manager=manager)
+        else:
+            secret = await _replaced(kube, body, before, manager=manager)
+    except AlreadyExists as error:
+        raise Conflict("the credentials Secret appeared meanwhile; looking again") from error
+    except Forbidden as error:
+        raise denied(owner, error) from None
+    return Stored(kept, uid_of(secret), version_of(secret))
+
+
+async def _replaced(kube: Kube, body: Object, before: Stored, *, manager: str) -> Object:
+    versioned = body["metadata"] | {"uid": before.uid, "resourceVersion": before.version}
+    try:
+        return await kube.replace(SECRETS, {**body, "metadata": versioned}, manager=manager)
+    except Invalid:
+        # Somebody made it immutable, which keeps it from being changed, not from being made anew.
+        await kube.delete(SECRETS, key_of(body), uid=before.uid, resource_version=before.version)
+        return await kube.create(SECRETS, body, manager=manager)
+
+
+async def delete(kube: Kube, owner: Object, namespace: Object) -> None:
+    """Delete a resource's credentials; one that is not ours, or already gone, is left.
+
+    Raises SecretsDenied where the owner's `namespace` (empty when it is gone) does not allow it and stays.
+    """
+    key = credentials_key(key_of(owner))
+    try:
+        stored = await read(kube, owner)
+        if stored is not None:
+            await kube.delete(SECRETS, key, uid=stored.uid, resource_version=stored.version)
+    except Forbidden as error:
+        # A namespace that ends takes its RoleBindings before us, and its Secrets as well.
+        if namespace and not deleting(namespace):
+            raise denied(owner, error) from None
+
+
+async def hash_key(kube: Kube, namespace: str, *, manager: str) -> bytes:
+    """Return the key of the HMACs, made once in the provider's own namespace."""
+    key = Key(namespace, HASH_KEY)
+    try:
+        secret = await kube.get(SECRETS, key)
+    except NotFound:
+        made = base64.b64encode(secrets.token_bytes(_HASH_KEY_BYTES)).decode()
+        body: Object = {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "type": "Opaque",
+            "metadata": {"name": key.name, "namespace": key.namespace},
+            "data": {"key": made},
+        }
+        secret = await kube.create(SECRETS, body, manager=manager)
+    return base64.b64decode(secret["data"]["key"])
+
+
+def is_secret_name(name: str) -> bool:
+    """Tell whether a text can be the name of a Secret."""
+    return _SECRET_NAME.fullmatch(name) is not None
+
+
+async def users_password(kube: Kube, namespace: str, name: str, key: str) -> str:
+    """Read a user's own password.
+
+    Raises:
+        NotFound: There is no such Secret.
+        Terminal: `InvalidValue` when the name can be none of a Secret, `InvalidPassword` when the key is missing.
+    """
+    if not is_secret_name(name):
+        raise Terminal("InvalidValue", f"passwordSecretRef.name {name[:100]!r} can be no Secret's name; correct it")
+    secret = await kube.get(SECRETS, Key(namespace, name))
+    found = text_of(secret, key)
+    if not found:
+        raise Terminal("InvalidPassword", f"Secret {name} has no text under key {key}")
+    return found

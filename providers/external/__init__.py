@@ -1,0 +1,1 @@
+"""What a cloud implements, and all that it may import beside `runtime`."""

@@ -1,0 +1,114 @@
+"""Log in as an application would and report ok, refused or unknown.
+
+libpq gives no SQLSTATE for a login that failed, and its texts follow the server's language; so the start of
+PostgreSQL's protocol 3 is spoken here (manual, "Message Flow: Start-up" and "SASL Authentication"), over TLS with the
+name verified.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import secrets
+import ssl
+import struct
+from dataclasses import dataclass
+from datetime import timedelta
+
+from providers.credentials.passwords import Login
+from providers.external.client import Credential
+from providers.external.scram import Exchange, ScramError
+
+_SSL_REQUEST = struct.pack("!ii", 8, 80877103)
+_PROTOCOL_3 = 196608
+_REFUSED = frozenset({"28P01", "28000"})
+_LONGEST_MESSAGE_BYTES = 65_536
+_LENGTH_BYTES = 4  # a length counts itself
+TIMEOUT = timedelta(seconds=10)
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """Where to log in; `ca` is PEM."""
+
+    host: str
+    port: int
+    ca: str
+
+
+class _ServerError(Exception):
+    def __init__(self, code: str) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+async def try_login(server: Server, database: str, credential: Credential) -> tuple[Login, str]:
+    """Return the answer and the SQLSTATE (empty when the server gave none)."""
+    try:
+        async with asyncio.timeout(TIMEOUT.total_seconds()):
+            await _login(server, database, credential)
+    except _ServerError as error:
+        return (Login.REFUSED if error.code in _REFUSED else Login.UNKNOWN), error.code
+    except (OSError, TimeoutError, asyncio.IncompleteReadError, ScramError, ValueError):
+        return Login.UNKNOWN, ""
+    return Login.OK, ""
+
+
+async def _login(server: Server, database: str, credential: Credential) -> None:
+    reader, writer = await asyncio.open_connection(server.host, server.port)
+    try:
+        writer.write(_SSL_REQUEST)
+        if await reader.readexactly(1) != b"S":
+            raise ValueError("the server offers no TLS")
+        context = ssl.create_default_context(cadata=server.ca)
+        context.set_alpn_protocols(["postgresql"])
+        await writer.start_tls(context, server_hostname=server.host)
+        pairs = ("user", credential.username, "database", database, "application_name", "fairlead-login")
+        body = struct.pack("!i", _PROTOCOL_3) + b"".join(text.encode() + b"\0" for text in pairs) + b"\0"
+        writer.write(struct.pack("!i", len(body) + 4) + body)
+        await _authenticate(reader, writer, credential.password)
+        # Settings of the role take effect only now: a login that they break is no login.
+        while (await _message(reader))[0] != b"Z":
+            pass
+        writer.write(b"X\0\0\0\x04")
+    finally:
+        writer.close()
+        with contextlib.suppress(OSError, TimeoutError):
+            await asyncio.wait_for(writer.wait_closed(), 1)
+
+
+async def _authenticate(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, password: str) -> None:
+    exchange, expected, proven = Exchange(password, secrets.token_urlsafe(18)), b"", False
+    while True:
+        kind, body = await _message(reader)
+        if kind != b"R":
+            raise ValueError("the server speaks something else than authentication")
+        (code,) = struct.unpack_from("!i", body)
+        match code:
+            case 0 if proven:
+                return
+            case 10 if b"SCRAM-SHA-256" in body[4:].split(b"\0"):
+                first = exchange.first
+                _send(writer, b"SCRAM-SHA-256\0" + struct.pack("!i", len(first)) + first)
+            case 11:
+                final, expected = exchange.answer(body[4:])
+                _send(writer, final)
+            case 12 if expected and expected in body[4:].split(b","):
+                proven = True
+            case _:
+                raise ValueError("the server asks for another method than SCRAM-SHA-256, or for no proof at all")
+
+
+def _send(writer: asyncio.StreamWriter, body: bytes) -> None:
+    writer.write(b"p" + struct.pack("!i", len(body) + 4) + body)
+
+
+async def _message(reader: asyncio.StreamReader) -> tuple[bytes, bytes]:
+    kind, length = struct.unpack("!ci", await reader.readexactly(5))
+    if not _LENGTH_BYTES <= length <= _LONGEST_MESSAGE_BYTES:
+        raise ValueError("the server sent a message of an absurd length")
+    body = await reader.readexactly(length - _LENGTH_BYTES)
+    if kind == b"E":
+        fields = {part[:1]: part[1:].decode(errors="replace") for part in body.split(b"\0") if part}
+        raise _ServerError(fields.get(b"C", ""))
+    return bytes(kind), body

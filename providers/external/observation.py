@@ -1,0 +1,310 @@
+"""What a managed database is to us: wanted, seen, marked, and different. Pure.
+
+A cloud projects its answer into the same model that `spec.forProvider` has, so one `diff` serves every cloud; set
+order, units, letter case and server defaults are normalised there and never here.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import Enum
+from typing import Any, Generic, TypeAlias, TypeVar, assert_never
+
+import msgspec
+
+from providers.external.ownership import Owner
+from runtime.objects import Object
+
+SpecT = TypeVar("SpecT", bound=msgspec.Struct)
+Value: TypeAlias = str | int | bool | tuple[str, ...] | None
+Path: TypeAlias = tuple[str, ...]
+"""Where a difference is, segment by segment: a name in it is an element of its own, whatever characters it holds."""
+Keys: TypeAlias = Mapping[str, tuple[str, ...]]
+"""Keys of maps, by the map's path below forProvider."""
+
+
+class Class(Enum):
+    """What a change does to those who use the database."""
+
+    ONLINE = "online"
+    RESTART = "restart"
+    LOCKOUT = "lockout"
+    LOSS = "loss"
+
+
+class Phase(Enum):
+    """What the cloud lets us do with a database now; FAILED is usable by nobody and takes no change."""
+
+    READY = "ready"
+    BUSY = "busy"
+    STOPPED = "stopped"
+    FAILED = "failed"
+
+
+class Compare(Enum):
+    """How `diff` compares one field; set on the model with `field(...)`."""
+
+    EQUAL = "equal"
+    BIRTH_ONLY = "birth-only"
+    NEVER = "never"
+    CONTAINS = "contains"
+    WHOLE_SET = "whole-set"
+    WHOLE_MAP = "whole-map"
+    SUB_MAP = "sub-map"
+
+
+def compared(how: Compare) -> msgspec.Meta:
+    """Annotate a model's field with how it is compared."""
+    return msgspec.Meta(extra={"compare": how})
+
+
+class Queue(Enum):
+    """How a change stands to the cloud's own queue of what waits for the maintenance window.
+
+    NONE: the cloud makes it whenever it is sent. OPEN: it may be handed to the queue and is not there. WAITING: the
+    queue holds the wanted value. CANCEL: the database is as wanted, and the queue holds something else.
+    """
+
+    NONE = "none"
+    OPEN = "open"
+    WAITING = "waiting"
+    CANCEL = "cancel"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One difference: `path` below forProvider, or of what the provider guards by itself.
+
+    Whoever needs a name takes it from its own segment; `shown` is for people, and is never split again.
+
+    `veto` is the reason and the sentence why it cannot be sent as things are; None when it can. `deferred`: it is
+    to be handed to the cloud's own queue. `along` is the path of another change without which the cloud refuses it.
+    """
+
+    path: Path
+    want: Value
+    have: Value
+    kind: Class = Class.ONLINE
+    queue: Queue = Queue.NONE
+    veto: tuple[str, str] | None = None
+    deferred: bool = False
+    along: Path = ()
+
+    @property
+    def shown(self) -> str:
+        """The path for people: its segments joined by dots."""
+        return ".".join(self.path)
+
+
+@dataclass(frozen=True, slots=True)
+class Observed(Generic[SpecT]):
+    """One database as a single answer of the cloud showed it.
+
+    `incarnation` is the cloud's own id of this very database, and `earlier_ids` are others under which it may have been
+    recorded; `facts` is what only its provider understands;
+    `at_provider` what people see in status; `state` the cloud's own word for how it is, `advice` what ends it where
+    nobody can use it so, and `deadline` after how long in it a person should look. `usable` tells whether logins
+    may work meanwhile, `pending` which fields the cloud's own queue holds, `password_pending` that a password which was
+    sent does not yet count, `password_elsewhere` that another keeper of passwords took it over, `restart` what waits
+    for a restart that nobody begins by itself. `tolerated` are
+    differences that `spec` does not show, as nobody is to undo them: a later minor version, grown storage.
+    """
+
+    name: str
+    incarnation: str
+    owner: Owner | None
+    phase: Phase
+    spec: SpecT
+    facts: Any
+    at_provider: Object
+    state: str = ""
+    advice: str = ""
+    deadline: timedelta = timedelta(minutes=10)
+    usable: bool = True
+    pending: tuple[str, ...] = ()
+    password_pending: bool = False
+    password_elsewhere: bool = False
+    restart: str = ""
+    tolerated: tuple[Change, ...] = ()
+    earlier_ids: tuple[str, ...] = ()
+
+    def is_recorded_as(self, incarnation: str) -> bool:
+        """Tell whether this very database was recorded under an incarnation."""
+        return incarnation in {self.incarnation, *self.earlier_ids}
+
+
+@dataclass(frozen=True, slots=True)
+class Present(Generic[SpecT]):
+    """The cloud showed the database."""
+
+    observed: Observed[SpecT]
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """The cloud said, by its typed answer, that no such database exists.
+
+    `remains` tells that an interrupted create or delete of ours left something else behind; `renamed` is the name under
+    which the database lives on, where somebody gave it another one: then it is not gone. `recorded` is the incarnation
+    of a finished database of this owner that the cloud itself remembers, where the resource records another or none.
+    """
+
+    remains: bool = False
+    renamed: str = ""
+    recorded: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """Nothing was learnt; nothing is created, deleted or let go on it. `reason` is a condition reason."""
+
+    reason: str
+    message: str
+
+
+Observation: TypeAlias = Present[SpecT] | Absent | Unknown
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A database of the same claim under another identity."""
+
+    name: str
+    incarnation: str
+    owner: Owner
+
+
+@dataclass(frozen=True, slots=True)
+class Converged:
+    """The last state in which nothing was left to do."""
+
+    generation: int
+    spec_hash: str
+    observed_hash: str
+    translator: int
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """What we remember of a resource across crashes; annotations and status, either counts.
+
+    `restoring` is the backup from which the incarnation `lost` is being restored, in status alone: until the restored
+    one is seen, no incarnation counts. `applied_keys`, in status alone, are the keys that the spec set in maps which
+    others write as well: without it they are left where they are.
+    """
+
+    external_name: str = ""
+    incarnation: str = ""
+    account: str = ""
+    converged: Converged | None = None
+    absent_since: datetime | None = None
+    restoring: str = ""
+    lost: str = ""
+    applied_keys: Keys = field(default_factory=dict)
+
+
+def _equal(path: Path, want: Value, have: Value) -> Iterable[Change]:
+    if want != have:
+        yield Change(path, want, have)
+
+
+def _members(path: Path, want: Iterable[str], have: Iterable[str]) -> Iterable[Change]:
+    present = set(have)
+    for member in sorted(set(want)):
+        if member not in present:
+            yield Change((*path, member), "present", "absent")
+
+
+def _map(path: Path, want: Mapping[str, str], have: Mapping[str, str]) -> Iterable[Change]:
+    for key in sorted({*want, *have}):
+        yield from _equal((*path, key), want.get(key), have.get(key))
+
+
+def _field(path: Path, want: Any, have: Any, how: Compare, applied: tuple[str, ...]) -> Iterable[Change]:
+    match how:
+        case Compare.EQUAL:
+            return _equal(path, want, have)
+        case Compare.BIRTH_ONLY | Compare.NEVER:
+            return ()
+        case Compare.CONTAINS:
+            return _members(path, want, have or ())
+        case Compare.WHOLE_SET:
+            return _equal(path, tuple(sorted(set(want))), tuple(sorted(set(have or ()))))
+        case Compare.WHOLE_MAP:
+            return _map(path, want, have or {})
+        case Compare.SUB_MAP:
+            ours = {*want, *applied}
+            return _map(path, want, {key: value for key, value in (have or {}).items() if key in ours})
+        case never:
+            assert_never(never)
+
+
+def _how(info: msgspec.inspect.Type) -> Compare:
+    match info:
+        case msgspec.inspect.Metadata(extra=dict() as extra):
+            return Compare(extra.get("compare", Compare.EQUAL))
+        case msgspec.inspect.UnionType(types=types):
+            return next((found for found in map(_how, types) if found is not Compare.EQUAL), Compare.EQUAL)
+        case _:
+            return Compare.EQUAL
+
+
+@functools.cache
+def _fields(model: type[msgspec.Struct]) -> tuple[msgspec.inspect.Field, ...]:
+    info = msgspec.inspect.type_info(model)
+    return info.fields if isinstance(info, msgspec.inspect.StructType) else ()
+
+
+def diff(want: SpecT, have: SpecT, *, ignore: Iterable[str] = (), applied: Keys | None = None) -> tuple[Change, ...]:
+    """Return what the user asked for and the cloud does not show; unset fields (None) are not managed.
+
+    `ignore` holds paths below forProvider as people write them; a path also covers what lies below it. `applied` are
+    keys that the spec set before in maps which others write as well: what it names no more of them is to go.
+    """
+    skipped = tuple(ignore)
+    found: list[Change] = []
+    for one in _fields(type(want)):
+        value, ours = getattr(want, one.name), (applied or {}).get(one.encode_name, ())
+        if value is None and ours:
+            value = {}
+        if value is not None:
+            found += _field((one.encode_name,), value, getattr(have, one.name), _how(one.type), ours)
+    return tuple(change for change in found if not _covered(change.path, skipped))
+
+
+def shared_keys(spec: msgspec.Struct) -> dict[str, tuple[str, ...]]:
+    """Return the keys that a spec sets in maps which others write as well."""
+    maps = {
+        one.encode_name: getattr(spec, one.name) for one in _fields(type(spec)) if _how(one.type) is Compare.SUB_MAP
+    }
+    return {path: tuple(sorted(keys)) for path, keys in maps.items() if keys}
+
+
+def joined_keys(one: Keys, other: Keys) -> dict[str, tuple[str, ...]]:
+    """Return the keys of both."""
+    return {path: tuple(sorted({*one.get(path, ()), *other.get(path, ())})) for path in sorted({*one, *other})}
+
+
+def _covered(path: Path, ignored: tuple[str, ...]) -> bool:
+    return any(".".join(path[: end + 1]) in ignored for end in range(len(path)))
+
+
+def digest(value: object) -> str:
+    """Return 16 hex characters that stand for a value; equal values give equal text."""
+    encoded = msgspec.json.encode(value, order="deterministic", enc_hook=repr)
+    return hashlib.sha256(encoded).hexdigest()[:16]
+
+
+def describe(value: Value) -> str:
+    """Write a value for people, cut to 256 characters."""
+    match value:
+        case None:
+            return "unset"
+        case tuple():
+            return ", ".join(value)[:256]
+        case _:
+            return str(value)[:256]

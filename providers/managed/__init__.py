@@ -1,0 +1,1 @@
+"""The reconciler of managed resources, the same for every cloud."""

@@ -1,0 +1,47 @@
+"""How old the oldest difference is that nobody has put right yet: held for a window, or observed only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Final
+
+from prometheus_client import Gauge
+
+from providers.managed import record
+from runtime.metrics import REGISTRY
+from runtime.objects import Object
+from runtime.store import Store
+
+BY_DRIFT: Final = "drift"
+HELD: Final = "held"
+_AT_REST = frozenset({"Corrected", "Tolerated"})
+
+AGE: Final = Gauge(
+    "fairlead_drift_age_seconds",
+    "Seconds since the oldest difference was found that is not put right yet; 0 without any",
+    ["resource"],
+    registry=REGISTRY,
+)
+
+
+def drifting(obj: Object) -> tuple[str, ...]:
+    """Index objects by whether a difference waits."""
+    return (HELD,) if _since(obj) else ()
+
+
+def watch_age(store: Store, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+    """Have each scrape read the age from a store that is indexed by `drifting`."""
+    AGE.labels(store.resource.group_kind).set_function(lambda: age_seconds(store, now()))
+
+
+def age_seconds(store: Store, now: datetime) -> float:
+    """Return the age of the oldest difference that waits, 0 without any; only objects that have one are decoded."""
+    found = (store.get(key) for key in store.by_index(BY_DRIFT, HELD))
+    stamps = (record.instant(text) for obj in found if obj is not None for text in _since(obj))
+    return max(((now - since).total_seconds() for since in stamps if since is not None), default=0.0)
+
+
+def _since(obj: Object) -> tuple[str, ...]:
+    entries = (obj.get("status") or {}).get("drift") or ()
+    return tuple(str(each.get("since", "")) for each in entries if each.get("action") not in _AT_REST)

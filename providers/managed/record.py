@@ -1,0 +1,258 @@
+"""A Kubernetes object as the decision reads it: envelope, marks, consent, lifecycle, intent. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+import msgspec
+
+from providers.external.observation import Converged, Keys, Marks
+from providers.external.ownership import CLAIM_NAME, PREFIX
+from providers.external.spec import Envelope
+from providers.managed.plan import ADOPT, CONSENT, Consent, Policy
+from runtime.objects import Object, annotations_of, finalizers_of, uid_of
+
+EXTERNAL_NAME = PREFIX + "external-name"
+INCARNATION = PREFIX + "incarnation"
+ACCOUNT = PREFIX + "account"
+TEARDOWN = PREFIX + "teardown"
+PAUSED = PREFIX + "paused"
+PAUSED_REASON = PREFIX + "paused-reason"
+REQUESTED_AT = PREFIX + "reconcile-requested-at"
+BRAKE_RELEASED = PREFIX + "brake-released"
+FINALIZER = PREFIX + "teardown"
+IN_USE = PREFIX + "in-use"
+EPHEMERAL = PREFIX + "ephemeral"
+APPLIED_KEYS = "appliedKeys"
+MADE_AT = "madeAt"
+USED_CONSENTS = "usedConsents"
+RESTORING = "restoring"
+
+INTENT_FORMAT = 1
+MOST_CONSENTS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """A change that the cloud carries out over time, by the cloud's own name for it."""
+
+    id: str
+    kind: str
+    started_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of an intent: what it does, to what, expecting which incarnation, making which changes."""
+
+    kind: str
+    target: str
+    incarnation: str = ""
+    change_hash: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """The calls that a pass announced before it made the first."""
+
+    format: int
+    by: str
+    not_after: datetime
+    calls: tuple[Call, ...] = ()
+
+
+def written_keys(keys: Keys) -> Object:
+    """Return keys of shared maps as `status.appliedKeys` holds them."""
+    return {path: list(names) for path, names in keys.items()}
+
+
+def status_of(obj: Object) -> Object:
+    """Return `status`, or an empty dictionary."""
+    found: Object = obj.get("status") or {}
+    return found
+
+
+def envelope_of(obj: Object, model: type[Envelope]) -> Envelope:
+    """Read `spec`; raises msgspec.ValidationError, which the CRD's schema should have prevented."""
+    return msgspec.convert(obj.get("spec") or {}, model)
+
+
+def instant(text: str) -> datetime | None:
+    """Read an RFC 3339 instant with its zone; None for anything else."""
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return found if found.tzinfo is not None else None
+
+
+def made_at(obj: Object) -> datetime | None:
+    """Return when this database was made for this very object; None where it was taken over or had one before."""
+    return instant(str(status_of(obj).get(MADE_AT, "")))
+
+
+def asked_anew(obj: Object) -> bool:
+    """Tell whether a person asked for a pass that was not reported yet."""
+    asked = annotations_of(obj).get(REQUESTED_AT, "")[:256]
+    return bool(asked) and asked != status_of(obj).get("lastHandledReconcileAt", "")
+
+
+def paused(obj: Object, now: datetime) -> str:
+    """Return why nothing may be changed, empty when it may; a pause whose end has passed is none.
+
+    A value that is neither "true" nor an end is taken as a pause: to stop is the safe reading.
+    """
+    annotations = annotations_of(obj)
+    value = annotations.get(PAUSED, "")
+    until = instant(value)
+    if value in {"", "false"} or (until is not None and until <= now):
+        return ""
+    reason = annotations.get(PAUSED_REASON, "no reason given")
+    claim = annotations.get(CLAIM_NAME, "")
+    whose = f" (with its claim {claim}, which says by whom and when)" if claim else ""
+    return f"paused {'until ' + value if until is not None else 'until lifted'}{whose}: {reason}"[:400]
+
+
+def pause_left(obj: Object, now: datetime) -> timedelta | None:
+    """Return after how long a pause ends by itself; None when it does not, or when there is none."""
+    until = instant(annotations_of(obj).get(PAUSED, ""))
+    return until - now if until is not None and until > now else None
+
+
+def marks_of(obj: Object, *, absent_since: datetime | None) -> Marks:
+    """Read the marks; annotations and status each suffice, as either may be lost."""
+    annotations, status = annotations_of(obj), status_of(obj)
+    known = status.get("converged")
+    incarnation = annotations.get(INCARNATION) or status.get("incarnation", "")
+    restoring = restoring_of(obj)
+    return Marks(
+        external_name=annotations.get(EXTERNAL_NAME) or status.get("externalName", ""),
+        incarnation="" if restoring else incarnation,
+        restoring=restoring,
+        lost=str((status.get(RESTORING) or {}).get("lost", "")) if restoring else "",
+        account=annotations.get(ACCOUNT) or status.get("account", ""),
+        converged=None
+        if not known
+        else Converged(
+            int(known.get("generation", 0)),
+            str(known.get("specHash", "")),
+            str(known.get("observedHash", "")),
+            int(known.get("translator", 0)),
+        ),
+        absent_since=absent_since,
+        applied_keys={path: tuple(keys) for path, keys in (status.get(APPLIED_KEYS) or {}).items()},
+    )
+
+
+def restoring_of(obj: Object) -> str:
+    """Return the backup from which a lost database is being restored, empty once it is recorded or was given up."""
+    restoring = status_of(obj).get(RESTORING) or {}
+    recorded = annotations_of(obj).get(INCARNATION) or status_of(obj).get("incarnation", "")
+    return str(restoring.get("backup", "")) if recorded in {"", restoring.get("lost", "")} else ""
+
+
+def consent_of(obj: Object) -> Consent:
+    """Read what the platform agreed to and was not used yet; entries without `=` are ignored."""
+    entries, used = consents_given(obj), used_consents(obj)
+    values = tuple(entry for entry in entries if entry[0] != "adopt" and entry not in used)
+    adopt = next((value for path, value in entries if path == "adopt" and (path, value) not in used), "")
+    return Consent(values, adopt, tuple(entry for entry in entries if entry in used))
+
+
+def consents_given(obj: Object) -> tuple[tuple[str, str], ...]:
+    """Return all entries of the annotations, used or not; `adopt` is one of them."""
+    annotations = annotations_of(obj)
+    pairs = (entry.strip().partition("=") for entry in annotations.get(CONSENT, "").split(","))
+    values = [(path.strip(), value.strip()) for path, mark, value in pairs if mark and path.strip() != "adopt"]
+    adopt = annotations.get(ADOPT, "")
+    return (*values, ("adopt", adopt)) if adopt else tuple(values)
+
+
+def used_consents(obj: Object) -> tuple[tuple[str, str], ...]:
+    """Return the entries that the status says were used."""
+    pairs = (str(entry).partition("=") for entry in status_of(obj).get(USED_CONSENTS) or ())
+    return tuple((path, value) for path, _, value in pairs)
+
+
+def written_consents(obj: Object, used: Iterable[tuple[str, str]]) -> list[str]:
+    """Return what the status says of used consents: those that are still in the annotations, and no others."""
+    known = {*used, *used_consents(obj)}
+    return sorted(f"{path}={value}" for path, value in consents_given(obj) if (path, value) in known)[:MOST_CONSENTS]
+
+
+def word_of(obj: Object) -> Policy | None:
+    """Return the claim's word, None while there is none; a word for another uid is void."""
+    uid, _, word = annotations_of(obj).get(TEARDOWN, "").partition("/")
+    if uid != uid_of(obj) or word not in {policy.value for policy in Policy}:
+        return None
+    return Policy(word)
+
+
+def withheld(word: Policy | None, own: Policy) -> str:
+    """Say why a word destroys nothing: what holds data goes no further than its own `spec.deletionPolicy` asks.
+
+    Two must agree, the claim's word and the object's spec: a lost label or status misleads one of them at most.
+    """
+    allowed = {Policy.DELETE: (Policy.DELETE,), Policy.SNAPSHOT: (Policy.SNAPSHOT, Policy.DELETE)}
+    if word is None or own in allowed.get(word, (own,)):
+        return ""
+    return (
+        f"the claim's word is {word.value}, and spec.deletionPolicy of this resource is {own.value}: nothing is"
+        " destroyed. The composer writes both; where it does not, set spec.deletionPolicy of this resource to"
+        f" {word.value} to have it so"
+    )
+
+
+def held(obj: Object) -> bool:
+    """Tell whether our finalizer is on the object."""
+    return FINALIZER in finalizers_of(obj)
+
+
+def intent_of(obj: Object) -> Intent | None:
+    """Read an open intent."""
+    found = status_of(obj).get("intent")
+    if not found:
+        return None
+    calls = tuple(
+        Call(
+            str(call.get("kind", "")),
+            str(call.get("target", "")),
+            str(call.get("incarnation", "")),
+            str(call.get("changeHash", "")),
+        )
+        for call in found.get("calls", ())
+    )
+    not_after = instant(str(found.get("notAfter", "")))
+    if not_after is None:
+        return None
+    return Intent(int(found.get("format", 0)), str(found.get("by", "")), not_after, calls)
+
+
+def operation_of(obj: Object) -> Operation | None:
+    """Read the operation that is being followed."""
+    found = status_of(obj).get("operation")
+    started_at = instant(str(found.get("startedAt", ""))) if found else None
+    if not found or started_at is None:
+        return None
+    return Operation(str(found.get("id", "")), str(found.get("kind", "")), started_at)
+
+
+def written(intent: Intent) -> Object:
+    """Return the intent as it stands in status."""
+    calls: list[dict[str, Any]] = []
+    for call in intent.calls:
+        entry = {"kind": call.kind, "target": call.target}
+        if call.incarnation:
+            entry["incarnation"] = call.incarnation
+        if call.change_hash:
+            entry["changeHash"] = call.change_hash
+        calls.append(entry)
+    return {
+        "format": intent.format,
+        "by": intent.by,
+        "notAfter": intent.not_after.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "calls": calls,
+    }
