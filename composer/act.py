@@ -29,7 +29,7 @@ from composer.decide import (
     not_owned,
     token_steps,
 )
-from composer.hashes import has_fields_of, is_sent, live_hash, sent_hash
+from composer.hashes import has_fields_of, holds_fields, is_sent, sent_hash, stored_hash
 from composer.inventory import Entry
 from composer.kinds import KindFacts
 from composer.outcomes import Note, Outcome, release_note, word_note
@@ -192,7 +192,7 @@ class Actor:
             step.entry,
             uid=uid_of(made),
             desired=sent_hash(_unmarked(step)),
-            live=live_hash(made, _unmarked(step), step.facts.schema),
+            live=stored_hash(made, _unmarked(step), step.facts.schema),
             applied=False,
             resting=(),
             floors=step.floors,
@@ -201,7 +201,12 @@ class Actor:
 
     async def _apply(self, view: View, step: Apply) -> Outcome:
         entry, uid = step.entry, uid_of(step.live)
-        was_sent = entry.applied and is_sent(step.object, entry.desired)
+        # Who removed a field of ours is a rival; who changed something else is none.
+        was_sent = (
+            entry.applied
+            and is_sent(step.object, entry.desired)
+            and not holds_fields(step.live, step.object, step.facts.schema, entry.live)
+        )
         if was_sent and not view.is_asked and is_endless(self.memory.offences(uid), self._now()):
             text = (
                 f"{entry.kind} {entry.name}: somebody keeps removing fields that are set here; they are set again later"
@@ -232,7 +237,7 @@ class Actor:
             entry,
             uid=uid_of(made),
             desired=sent_hash(body),
-            live=live_hash(made, body, step.facts.schema),
+            live=stored_hash(made, body, step.facts.schema),
             applied=not is_whole,
             resting=resting,
             floors=step.floors,
