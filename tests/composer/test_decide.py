@@ -20,9 +20,8 @@ from composer.decide import (
     mirrored_pause,
     token_steps,
 )
-from composer.hashes import live_hash, sent_hash, stored_hash
+from composer.hashes import live_hash, sent_hash
 from composer.inventory import Entry, Resting
-from composer.kinds import KindFacts
 from composer.render import Rendered, Waiting
 from composer.view import Known, View
 from runtime.objects import Object
@@ -369,33 +368,6 @@ def test_a_request_for_a_pass_is_passed_on(token: str, answered: str, on_child: 
     assert [(each.entry.resource, each.annotations) for each in steps] == (
         [("database", {names.RECONCILE_REQUESTED_AT: token})] if told else []
     )
-
-
-_LEFT_BEHIND = {**WANTED, "spec": {**WANTED["spec"], "left": "behind"}}
-_SETTINGS_LIVE = live(desired("settings", SETTINGS), generation=0)
-
-
-@pytest.mark.parametrize(
-    ("stored", "now_live", "facts", "again"),
-    [
-        (live(WANTED, generation=3), live(WANTED, generation=3), DATABASE, False),
-        (live(WANTED, generation=3), live(_LEFT_BEHIND, generation=4), DATABASE, True),
-        (_SETTINGS_LIVE, _SETTINGS_LIVE, SETTINGS, False),
-        (_SETTINGS_LIVE, {**_SETTINGS_LIVE, "left": "behind"}, SETTINGS, True),
-        (_SETTINGS_LIVE, {**_SETTINGS_LIVE, "status": {"phase": "Up"}}, SETTINGS, False),
-    ],
-    ids=["as stored", "with one more field", "of no generation", "of no generation, one more field", "a status"],
-)
-def test_a_child_whose_content_is_another_than_was_stored_is_applied_again(
-    stored: Object, now_live: Object, facts: KindFacts, *, again: bool
-) -> None:
-    """The record of an apply may be lost with its fields still there: the next one takes them away."""
-    name = "database" if facts is DATABASE else "settings"
-    wanted = WANTED if facts is DATABASE else desired("settings", SETTINGS)
-    recorded = entry(name, facts, desired=sent_hash(wanted), live=stored_hash(stored, wanted, None), applied=True)
-    step = _one(view(Known(recorded, now_live, facts)), rendered(child(wanted, name)))
-
-    assert isinstance(step, Apply if again else Keep)
 
 
 @pytest.mark.parametrize(
