@@ -140,3 +140,12 @@ def _merged(old: Mapping[str, Any] | None, new: Condition, now: datetime) -> Obj
         "reason": new.reason,
         "message": new.message,
     }
+
+
+def instant(text: str) -> datetime | None:
+    """Read an RFC 3339 instant with its zone; None for anything else."""
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return found if found.tzinfo is not None else None

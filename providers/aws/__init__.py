@@ -13,9 +13,9 @@ from providers.aws.models import RDSInstanceParameters, RDSInstanceSpec
 from providers.aws.names import hash_in, name_of
 from providers.aws.rds import RdsInstances
 from providers.aws.translate import VERSION, guarded, login_versions
-from providers.external.client import Provider, Rate, Reference
+from providers.external.client import Policy
 from providers.external.observation import Observed
-from providers.managed.plan import Policy
+from providers.external.provider import Provider, Rate, Reference
 from runtime.objects import Resource
 
 CRD_MODELS: tuple[tuple[str, type], ...] = (

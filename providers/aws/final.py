@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable
 
 from providers.aws import states
-from providers.external.ownership import PREFIX
+from providers.external.names import PREFIX
 from runtime import kubectl
 
 LONGEST = 255

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import msgspec
 
-from providers.external.observation import Compare, compared
+from providers.external.diff import Compare, compared
 from providers.external.spec import Envelope
 
 DESCRIPTION = "made by Fairlead"

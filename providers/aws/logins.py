@@ -12,7 +12,8 @@ from providers.aws.models import RDSInstanceParameters
 from providers.aws.roles import is_of_roles, names_of
 from providers.aws.sql import AdministratorRefused
 from providers.aws.translate import wanted_roles
-from providers.external.client import Credential, Fence, Target
+from providers.external.client import Fence, Target
+from providers.external.credential import Credential
 from providers.external.login import Server
 from providers.external.observation import Change, Observed
 from providers.external.sql_session import Session, Unreached

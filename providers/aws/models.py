@@ -9,7 +9,7 @@ from typing import Annotated, Literal, TypeAlias
 
 import msgspec
 
-from providers.external.observation import Compare, compared
+from providers.external.diff import Compare, compared
 from providers.external.spec import DatabaseEnvelope
 
 BIRTH_ONLY = compared(Compare.BIRTH_ONLY)

@@ -10,9 +10,9 @@ from providers.aws.dataless import Answer, Dataless, kind_of
 from providers.aws.groups import DBParameterGroupParameters, DBParameterGroupSpec
 from providers.aws.names import peoples_tags
 from providers.aws.parameters import as_rds_writes
-from providers.external.client import Credential, Fence, Target
+from providers.external.client import Fence, Operation, Target
+from providers.external.credential import Credential
 from providers.external.observation import Change, Observed
-from providers.managed.record import Operation
 from runtime.objects import Object
 
 VERSION = 1

@@ -16,13 +16,11 @@ from providers.aws.listing import Listed
 from providers.aws.models import RDSInstanceParameters
 from providers.aws.names import decoded_tags, owner_from
 from providers.aws.tags import Tagged
-from providers.credentials.passwords import Login
-from providers.external.client import Credential, Endpoint, Fence, Sweep, Target
+from providers.external.client import Endpoint, Fence, Operation, Policy, Sweep, Target
+from providers.external.credential import Credential, Login
 from providers.external.login import Server, try_login
 from providers.external.observation import Absent, Change, Found, Observed, Present
 from providers.external.ownership import Owner
-from providers.managed.plan import Policy
-from providers.managed.record import Operation
 from runtime.errors import Blocked, Conflict, Transient
 
 if TYPE_CHECKING:

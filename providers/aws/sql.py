@@ -11,7 +11,8 @@ import psycopg
 
 from providers.aws import roles
 from providers.aws.roles import Roles, Wanted
-from providers.external.client import Credential, Fence
+from providers.external.client import Fence
+from providers.external.credential import Credential
 from providers.external.login import Server
 from providers.external.scram import verifier
 from providers.external.sql_errors import failure_of

@@ -10,17 +10,8 @@ import base64
 import hashlib
 from dataclasses import dataclass
 
-from runtime.objects import Key, Object, annotations_of, key_of, labels_of, metadata, uid_of
-
-PREFIX = "fairlead.dev/"
-LABEL_CLAIM = PREFIX + "claim"
-LABEL_CLOUD = PREFIX + "cloud"
-CLAIM_NAME = PREFIX + "claim-name"
-CONNECTION_SECRET = PREFIX + "connection-secret"
-RESOURCE = PREFIX + "resource"
-FOR_EACH_KEY = PREFIX + "key"
-CA = "ca.crt"
-"""Key of the credentials Secret that holds the certificates of the server's authority."""
+from providers.external.names import CLAIM_NAME, CONNECTION_SECRET, FINALIZER, FOR_EACH_KEY, LABEL_CLAIM, RESOURCE
+from runtime.objects import Key, Object, annotations_of, finalizers_of, key_of, labels_of, metadata, uid_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,3 +113,8 @@ def connection_secret_of(obj: Object) -> str:
 def credentials_key(resource: Key) -> Key:
     """Return the key of a resource's credentials Secret."""
     return Key(resource.namespace, f"{resource.name}-credentials")
+
+
+def held(obj: Object) -> bool:
+    """Tell whether our finalizer is on the object."""
+    return FINALIZER in finalizers_of(obj)

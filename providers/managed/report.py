@@ -6,20 +6,25 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
-from providers.credentials.passwords import Await, Keep, Kept, Login, Missing, keyed_hash, unproven_text
+from providers.accounts.destroys import MADE_AT
+from providers.credentials.passwords import Await, Keep, Kept, Missing, keyed_hash, unproven_text
 from providers.credentials.secret_check import still_coming
-from providers.external.observation import Change, Phase, Present, describe, digest, shared_keys
-from providers.external.ownership import CA, credentials_key
-from providers.managed import consents, record
+from providers.external.consent import USED_CONSENTS, consents_given, written_consents
+from providers.external.credential import Login
+from providers.external.diff import shared_keys
+from providers.external.names import ACCOUNT, CA, EXTERNAL_NAME, INCARNATION, REQUESTED_AT
+from providers.external.observation import Change, Phase, Present, describe, digest
+from providers.external.ownership import credentials_key
+from providers.managed import record
 from providers.managed.availability import is_usable, still_cut_off
 from providers.managed.outcome import Outcome
 from providers.managed.plan import Create, Plan, Refuse, Rest, Settled, Update, Wait
-from providers.managed.record import status_of
+from providers.managed.record import used_now
 from providers.managed.snapshot import Snapshot, proven_versions
 from providers.reasons import BY_STATE, UNUSABLE, Kind, deadline_of, kind_of
 from providers.settings import Settings
-from runtime.conditions import Condition, find, merge, timestamp
-from runtime.objects import Object, annotations_of, generation_of, key_of
+from runtime.conditions import Condition, find, instant, merge, timestamp
+from runtime.objects import Object, annotations_of, generation_of, key_of, status_of
 
 MOST_DRIFT = 32
 TOLERATED = "Tolerated"
@@ -152,18 +157,18 @@ def status_after(
     status: Object = {"observedGeneration": generation_of(obj)}
     status["conditions"] = _conditions(snapshot, outcome, _with_login(snapshot, outcome, verdict), now)
     marks = {
-        "externalName": annotations_of(obj).get(record.EXTERNAL_NAME) or old.get("externalName"),
-        "incarnation": annotations_of(obj).get(record.INCARNATION) or old.get("incarnation"),
-        "account": annotations_of(obj).get(record.ACCOUNT) or old.get("account"),
-        "lastHandledReconcileAt": annotations_of(obj).get(record.REQUESTED_AT, "")[:256],
+        "externalName": annotations_of(obj).get(EXTERNAL_NAME) or old.get("externalName"),
+        "incarnation": annotations_of(obj).get(INCARNATION) or old.get("incarnation"),
+        "account": annotations_of(obj).get(ACCOUNT) or old.get("account"),
+        "lastHandledReconcileAt": annotations_of(obj).get(REQUESTED_AT, "")[:256],
         "effectiveDeletionPolicy": _effective(snapshot),
         "atProvider": _at_provider(snapshot, outcome, old),
         "connection": _connection(snapshot, outcome, settings) or old.get("connection"),
         "drift": _drift(snapshot, verdict, outcome, old, now),
         "converged": _converged(snapshot, verdict, old),
         record.APPLIED_KEYS: _applied_keys(snapshot, verdict, old),
-        record.MADE_AT: old.get(record.MADE_AT),
-        record.USED_CONSENTS: _used_consents(snapshot, obj),
+        MADE_AT: old.get(MADE_AT),
+        USED_CONSENTS: _used_consents(snapshot, obj),
         record.RESTORING: old.get(record.RESTORING) if record.restoring_of(obj) else None,
         "rotation": _remembered(snapshot, outcome, settings, now),
         "operation": _operation(snapshot, outcome, old),
@@ -231,7 +236,7 @@ def _overdue(snapshot: Snapshot[Any], obj: Object, verdict: Verdict, now: dateti
     known = find(obj, "Synced" if of_teardown else "Reconciling")
     if known is None or not _is_repeated(known, verdict):
         return False
-    since = record.instant(str(known.get("lastTransitionTime", "")))
+    since = instant(str(known.get("lastTransitionTime", "")))
     return since is not None and now - since >= deadline_of(verdict.reason, snapshot.deadline)
 
 
@@ -346,8 +351,8 @@ def _applied_keys(snapshot: Snapshot[Any], verdict: Verdict, old: Object) -> Obj
 
 def _used_consents(snapshot: Snapshot[Any], obj: Object) -> list[str]:
     """List the consents that count no more; nothing is read of a database where none was given."""
-    entries = record.consents_given(obj)
-    return record.written_consents(obj, consents.used_now(snapshot.scene, entries)) if entries else []
+    entries = consents_given(obj)
+    return written_consents(obj, used_now(snapshot.scene, entries)) if entries else []
 
 
 def _operation(snapshot: Snapshot[Any], outcome: Outcome[Any], old: Object) -> Object | None:

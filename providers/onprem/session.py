@@ -14,8 +14,7 @@ from dataclasses import dataclass, field
 
 import psycopg
 
-from providers.credentials.passwords import Login
-from providers.external.client import Credential
+from providers.external.credential import Credential, Login
 from providers.external.login import try_login
 from providers.external.sql_errors import failure_of
 from providers.external.sql_session import Account, NoAnswerError, Session, Unreached, open_session

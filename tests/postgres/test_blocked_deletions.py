@@ -11,8 +11,8 @@ import pytest_asyncio
 from devcloud import addresses, onprem
 from devcloud.daemons import Lifetime
 from devcloud.onprem import OnPremServer
+from providers.external.client import Policy
 from providers.external.observation import Absent, Observed, Present
-from providers.managed.plan import Policy
 from providers.onprem.client import OnPremCloud, connect
 from providers.onprem.models import PostgresDatabaseParameters
 from runtime.errors import Blocked

@@ -11,9 +11,10 @@ import psycopg
 import pytest
 
 from devcloud.onprem import OnPremServer
-from providers.credentials.passwords import Login
-from providers.external.observation import Absent, Change, Observed, Present, diff
-from providers.managed.plan import Policy
+from providers.external.client import Policy
+from providers.external.credential import Login
+from providers.external.diff import diff
+from providers.external.observation import Absent, Change, Observed, Present
 from providers.onprem.client import OnPremCloud, connect
 from providers.onprem.facts import broken_rules
 from providers.onprem.models import PostgresDatabaseParameters

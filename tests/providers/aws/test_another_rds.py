@@ -28,10 +28,11 @@ from providers.aws.models import RDSInstanceParameters
 from providers.aws.parameter_groups import ParameterGroups
 from providers.aws.rds import RdsInstances
 from providers.aws.subnet_groups import SubnetGroups
-from providers.external.client import Credential, Fence, Target
-from providers.external.observation import Absent, Observed, Present, diff
+from providers.external.client import Fence, Policy, Target
+from providers.external.credential import Credential
+from providers.external.diff import diff
+from providers.external.observation import Absent, Observed, Present
 from providers.external.ownership import Owner
-from providers.managed.plan import Policy
 from runtime.errors import Transient
 from tests.support.waiting import eventually
 

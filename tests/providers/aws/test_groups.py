@@ -16,10 +16,11 @@ from providers.aws.groups import DBParameterGroupParameters, DBSubnetGroupParame
 from providers.aws.names import encoded_tags
 from providers.aws.parameter_groups import ParameterGroups
 from providers.aws.subnet_groups import SubnetGroups
-from providers.external.client import Credential, Fence, Target
-from providers.external.observation import Absent, Change, Observed, Present, diff
+from providers.external.client import Fence, Policy, Target
+from providers.external.credential import Credential
+from providers.external.diff import diff
+from providers.external.observation import Absent, Change, Observed, Present
 from providers.external.ownership import Owner
-from providers.managed.plan import Policy
 from runtime.errors import Blocked, Terminal
 from tests.support.rds_control import control
 

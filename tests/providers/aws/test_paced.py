@@ -16,7 +16,7 @@ from devcloud.aws.server import Options, Served, running
 from providers.aws import parameter_groups, subnet_groups
 from providers.aws.account import connect
 from providers.aws.config import ProviderConfigSpec
-from providers.external.client import Provider
+from providers.external.provider import Provider
 from runtime.objects import SECRETS, Object
 from tests.providers.aws.rds_world import RdsPaced, RdsWorld
 from tests.providers.paced import texts

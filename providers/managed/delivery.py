@@ -12,16 +12,17 @@ from providers.credentials.passwords import (
     Introduce,
     Keep,
     Kept,
-    Login,
     Missing,
     PasswordStep,
     PutBack,
     Restore,
     Retire,
 )
-from providers.external.client import ConfigT, Credential, Fence, Provider
+from providers.external.client import Fence
+from providers.external.credential import Credential, Login
 from providers.external.observation import Change, Observed, SpecT, describe
 from providers.external.ownership import credentials_key
+from providers.external.provider import ConfigT, Provider
 from providers.managed.outcome import Outcome, Said
 from providers.managed.snapshot import Snapshot
 from providers.managed.writes import Writing, account_of
