@@ -2,6 +2,8 @@
 
 RDS names all that concerns a kind of group by one rule: CreateX, ModifyX, DeleteX and DescribeXs, which take an XName
 and answer a list of Xs, each with an XName and an XArn.
+
+Impure: it calls the SDK.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""The two logins of an instance: looked at, put in order, given passwords and switched off by its administrator."""
+"""The two logins of an instance: looked at, put in order, given passwords and switched off by its administrator.
+
+Impure: it speaks SQL.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DB parameter groups: the settings of the instances that use them."""
+"""DB parameter groups: the settings of the instances that use them. Impure: it calls the SDK."""
 
 from __future__ import annotations
 

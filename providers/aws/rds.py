@@ -1,4 +1,4 @@
-"""RDS instances through one account: reads, changes, final snapshots, logins."""
+"""RDS instances through one account: reads, changes, final snapshots, logins. Impure: it calls the SDK."""
 
 from __future__ import annotations
 

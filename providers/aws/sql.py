@@ -1,4 +1,4 @@
-"""An instance's roles by SQL, as its administrator, whose password the provider alone knows."""
+"""An instance's roles by SQL, as its administrator, whose password the provider alone knows. Impure: it speaks SQL."""
 
 from __future__ import annotations
 

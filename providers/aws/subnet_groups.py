@@ -1,4 +1,4 @@
-"""DB subnet groups: in which subnets of a network instances may be placed."""
+"""DB subnet groups: in which subnets of a network instances may be placed. Impure: it calls the SDK."""
 
 from __future__ import annotations
 

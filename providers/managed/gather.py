@@ -23,7 +23,7 @@ from providers.external.spec import Envelope
 from providers.managed import record
 from providers.managed.password_reader import PasswordReader
 from providers.managed.plan import Bounds, Desired, Lifecycle, Scene
-from providers.managed.record import Intent
+from providers.managed.record import Intent, is_same_database
 from providers.managed.references import References
 from providers.managed.snapshot import Snapshot, differences
 from providers.settings import Settings
@@ -197,7 +197,7 @@ class Gatherer(Generic[SpecT, ConfigT]):
             recorded = marks.account
             if not account.changed and recorded and account.id in accepted_accounts(account.config_object):
                 seen = await account.cloud.observe(target)
-                if recorded == account.id or _is_the_same(target, marks, seen):
+                if recorded == account.id or is_same_database(target, marks, seen):
                     return account, seen
             if account.changed or (recorded and recorded != account.id):
                 text = account.changed or (
@@ -390,16 +390,3 @@ def _with_recorded(
         return marks, target
     known = observation.recorded
     return replace(marks, incarnation=known, external_name=target.name), replace(target, incarnation=known)
-
-
-def _is_the_same(target: Target[SpecT], marks: Marks, seen: Present[SpecT] | Absent) -> bool:
-    """Tell whether an account that was accepted in place of the recorded one has this very database, or none was made.
-
-    Its name was asked for; its owner's tags and its incarnation must agree.
-    """
-    match seen:
-        case Present(observed=observed):
-            known = marks.incarnation
-            return target.owner.owns(observed.owner) and (not known or observed.is_recorded_as(known))
-        case Absent():
-            return not marks.incarnation

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from providers.external.client import Operation, Policy
+from providers.external.client import Operation, Policy, Target
 from providers.external.names import (
     ACCOUNT,
     CLAIM_NAME,
@@ -20,7 +20,7 @@ from providers.external.names import (
     REQUESTED_AT,
     TEARDOWN,
 )
-from providers.external.observation import Converged, Keys, Marks, Present, describe
+from providers.external.observation import Absent, Converged, Keys, Marks, Present, SpecT, describe
 from providers.external.spec import Envelope
 from providers.managed.plan import Scene
 from runtime.conditions import instant
@@ -225,3 +225,16 @@ def used_now(scene: Scene[Any], entries: Iterable[Entry]) -> tuple[Entry, ...]:
         elif path in fields and path not in differing and describe(getattr(observed.spec, fields[path])) == value:
             done.append((path, value))
     return tuple(done)
+
+
+def is_same_database(target: Target[SpecT], marks: Marks, seen: Present[SpecT] | Absent) -> bool:
+    """Tell whether an account that was accepted in place of the recorded one has this very database, or none was made.
+
+    Its name was asked for; its owner's tags and its incarnation must agree.
+    """
+    match seen:
+        case Present(observed=observed):
+            known = marks.incarnation
+            return target.owner.owns(observed.owner) and (not known or observed.is_recorded_as(known))
+        case Absent():
+            return not marks.incarnation

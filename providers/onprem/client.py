@@ -1,4 +1,7 @@
-"""The on-prem cloud: a PostgreSQL server of the platform team, spoken to as its administrator, who is no superuser."""
+"""The on-prem cloud: a PostgreSQL server of the platform team, spoken to as its administrator, who is no superuser.
+
+Impure: it speaks SQL.
+"""
 
 from __future__ import annotations
 

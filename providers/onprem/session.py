@@ -1,6 +1,8 @@
 """Sessions of the administrator: few in its own database, kept; short ones in a tenant's.
 
 An address may lead elsewhere tomorrow: each session is proven to be at the very server that was met first.
+
+Impure: it opens sessions.
 """
 
 from __future__ import annotations
