@@ -11,10 +11,18 @@ from providers.aws.account import AwsAccount
 from providers.aws.config import refusal
 from providers.aws.errors import AlreadyThere, NotThere
 from providers.aws.facts import Facts
-from providers.aws.final import final_failed, final_refused, names_for, renamed, stem_of, taken_by_others
 from providers.aws.listing import Listed
 from providers.aws.models import RDSInstanceParameters
-from providers.aws.names import decoded_tags, owner_from
+from providers.aws.names import (
+    decoded_tags,
+    final_failed,
+    final_refused,
+    names_for,
+    owner_from,
+    renamed,
+    stem_of,
+    taken_by_others,
+)
 from providers.aws.tags import Tagged
 from providers.external.client import Endpoint, Fence, Operation, Policy, Sweep, Target
 from providers.external.credential import Credential, Login

@@ -23,11 +23,9 @@ import pytest
 from providers.aws import PROVIDER
 from providers.aws.account import AwsAccount, connect
 from providers.aws.config import ProviderConfigSpec
-from providers.aws.groups import DBParameterGroupParameters, DBSubnetGroupParameters
-from providers.aws.models import RDSInstanceParameters
-from providers.aws.parameter_groups import ParameterGroups
+from providers.aws.groups import ParameterGroups, SubnetGroups
+from providers.aws.models import DBParameterGroupParameters, DBSubnetGroupParameters, RDSInstanceParameters
 from providers.aws.rds import RdsInstances
-from providers.aws.subnet_groups import SubnetGroups
 from providers.external.client import Fence, Policy, Target
 from providers.external.credential import Credential
 from providers.external.diff import diff
