@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from composer import names
+from apis import names
 from composer.child.readiness import broken
 from composer.claim.outcomes import of_broken
 from composer.claim.report import as_before, echo

@@ -9,7 +9,9 @@ from functools import cached_property
 
 import msgspec
 
-from composer import inventory, names
+from apis import names
+from apis.identity import Identity
+from composer import inventory
 from composer.inventory import Entry
 from composer.kinds.catalog import Catalog, KindFacts
 from composer.models import ClaimSpec
@@ -91,14 +93,14 @@ class View:
         return msgspec.convert(self.claim.get("spec") or {}, ClaimSpec)
 
     @cached_property
-    def identity(self) -> names.Identity:
+    def identity(self) -> Identity:
         """Who the claim is for ever."""
         return identity_of(self.claim)
 
     @cached_property
     def manager(self) -> str:
         """The field manager of the claim and its children."""
-        return names.manager(self.resource.group, self.resource.kind, self.key)
+        return names.claim_manager(self.resource.group, self.resource.kind, self.key)
 
     @property
     def deleting(self) -> bool:
@@ -138,10 +140,10 @@ class View:
         return self.namespace is not None and deleting(self.namespace)
 
 
-def identity_of(claim: Object) -> names.Identity:
+def identity_of(claim: Object) -> Identity:
     """Read or make the identity of a claim: annotation first, then status."""
     recorded = (annotations_of(claim).get(names.IDENTITY, ""), str((claim.get("status") or {}).get("identity") or ""))
-    return names.Identity.choose(filter(None, recorded), key_of(claim), uid_of(claim))
+    return Identity.choose(filter(None, recorded), key_of(claim), uid_of(claim))
 
 
 def recorded_kinds(claim: Object) -> frozenset[str]:

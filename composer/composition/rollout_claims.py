@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from composer import names
+from apis import names
 from composer.claim.snapshot import identity_of, is_paused
 from composer.hashes import digest
 from composer.models import CompositionChoice

@@ -15,7 +15,7 @@ from urllib.parse import quote
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from composer import names
+from apis import names
 from composer.hashes import digest
 from composer.reasons import Cause, cause
 from runtime.objects import Key, Object, key_of, labels_of, metadata, status_of
@@ -29,7 +29,6 @@ LEADING_KEYS = ("host", "port", "sslmode", "certificates", "uri", "jdbc-url")
 
 _TYPES = "servicebinding.io/"
 _OBJECT_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
-_CREDENTIALS_TYPE = "fairlead.dev/credentials"
 
 
 class SecretRef(msgspec.Struct, frozen=True):
@@ -125,7 +124,7 @@ def misnamed(declared: Mapping[str, Any], found: Origin, secret: str) -> Cause |
 def wanted(claim: Object, declared: Mapping[str, Any], source: Object, found: Origin, secret: Secretly) -> Wanted:
     """Say what the connection Secret is to be; single keys of the composition go before what was found."""
     group = str(source["apiVersion"]).rpartition("/")[0]
-    ours = group.endswith(".fairlead.dev")
+    ours = group.endswith(names.GROUP_SUFFIX)
     single = {name: str(value) for name, value in declared.items() if name not in STRUCTURED}
     ca = declared.get("caRef")
     more = {"certificates": msgspec.convert(ca, SecretRef)} if ca else {}
@@ -227,7 +226,7 @@ def replacement(stored: Object, fresh: Object) -> Object | None:
 
 def is_of_another_login(holder: Object, username: str) -> bool:
     """Tell whether a provider's credentials have gone on to a login that its status does not name yet."""
-    named = value_of(holder, "username") if holder.get("type") == _CREDENTIALS_TYPE else None
+    named = value_of(holder, "username") if holder.get("type") == names.CREDENTIALS_TYPE else None
     return named is not None and named != username
 
 

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from apis import names
 from providers.accounts import destroy_rate
 from providers.accounts.connections import Accounts
 from providers.accounts.destroys import destroys_within_the_hour, with_one_more
@@ -148,7 +149,7 @@ class Limiter:
 
     def _is_exempt(self, obj: Object, namespace: Object) -> bool:
         """Tell whether no brake holds it: an ephemeral namespace's, or a deletion of what was made within the hour."""
-        if labels_of(namespace).get(record.EPHEMERAL) == "true":
+        if labels_of(namespace).get(names.EPHEMERAL_LABEL) == "true":
             return True
         made = record.made_at(obj)
         return deleting(obj) and made is not None and timedelta(0) <= self._now() - made < HOUR
@@ -175,7 +176,7 @@ class Limiter:
         return ""
 
     def _brake(self, config: Object, namespace: str, limits: Common) -> str:
-        until = record.instant(annotations_of(config).get(record.BRAKE_RELEASED, ""))
+        until = record.instant(annotations_of(config).get(names.BRAKE_RELEASED, ""))
         if until is not None and self._now() < until:
             return ""
         name = key_of(config).name
@@ -212,7 +213,7 @@ class Limiter:
 
 def users_of(obj: Object) -> tuple[str, ...]:
     """Index a resource that holds on to its ProviderConfig by it."""
-    if record.FINALIZER not in finalizers_of(obj):
+    if names.TEARDOWN_FINALIZER not in finalizers_of(obj):
         return ()
     return config_of(obj)
 

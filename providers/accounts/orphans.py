@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from apis import names
 from providers.external.client import Sweep
 from providers.external.ownership import Owner
 from providers.managed import record
@@ -61,5 +62,5 @@ class Orphans:
 def external_names(obj: Object) -> tuple[str, ...]:
     """Index a resource by its database's name."""
     status: Mapping[str, object] = record.status_of(obj)
-    name = annotations_of(obj).get(record.EXTERNAL_NAME) or str(status.get("externalName") or "")
+    name = annotations_of(obj).get(names.EXTERNAL_NAME) or str(status.get("externalName") or "")
     return (name,) if name else ()

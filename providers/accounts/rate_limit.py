@@ -12,11 +12,11 @@ from typing import Any, Final, Generic, TypeVar
 from aiolimiter import AsyncLimiter
 from prometheus_client import Counter
 
+from apis.teardown import Policy
 from providers.credentials.passwords import Login
 from providers.external.client import Cloud, Credential, Endpoint, Fence, Rate, Sweep, Target
 from providers.external.observation import Absent, Change, Found, Observed, Present, SpecT
 from providers.external.ownership import Owner
-from providers.managed.plan import Policy
 from providers.managed.record import Operation
 from runtime.errors import Failure, Throttled
 from runtime.metrics import REGISTRY

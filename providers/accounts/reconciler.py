@@ -6,11 +6,11 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any, NamedTuple
 
+from apis import names
 from providers.accounts import destroys
 from providers.accounts.connections import Accounts
 from providers.accounts.limits import Limiter
 from providers.external.client import Provider
-from providers.managed import record
 from providers.managed.record import status_of
 from providers.managed.snapshot import unknown_of
 from providers.reasons import Kind, kind_of
@@ -133,7 +133,7 @@ class ConfigReconciler:
             "conditions": merge(status_of(config).get("conditions") or [], conditions, now),
             "inUse": in_use,
         }
-        requested = annotations_of(config).get(record.REQUESTED_AT, "")[:256]
+        requested = annotations_of(config).get(names.RECONCILE_REQUESTED_AT, "")[:256]
         kept = status_of(config).get(destroys.FIELD)
         for name, value in (("account", account), ("lastHandledReconcileAt", requested), (destroys.FIELD, kept)):
             if value:
@@ -146,11 +146,11 @@ class ConfigReconciler:
             self._events.emit(config, type_="Warning", reason=stalled["reason"], message=stalled["message"])
 
     async def _let_go(self, config: Object) -> Result:
-        if record.IN_USE in finalizers_of(config):
+        if names.IN_USE_FINALIZER in finalizers_of(config):
             await self._kube.json_patch(
                 self._provider.config_resource,
                 key_of(config),
-                removal(config, record.IN_USE),
+                removal(config, names.IN_USE_FINALIZER),
                 manager=self._settings.manager,
             )
         self._accounts.forget(key_of(config).name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from apis.teardown import Policy
 from providers.aws import birth, parameter_groups, states, subnet_groups, translate
 from providers.aws.account import connect
 from providers.aws.changes import classify
@@ -15,7 +16,6 @@ from providers.aws.rds import RdsInstances
 from providers.aws.translate import VERSION, guarded, login_versions
 from providers.external.client import Provider, Rate, Reference
 from providers.external.observation import Observed
-from providers.managed.plan import Policy
 from runtime.objects import Resource
 
 CRD_MODELS: tuple[tuple[str, type], ...] = (

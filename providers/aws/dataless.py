@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Any, ClassVar, Generic, NoReturn
 
+from apis.teardown import Policy
 from providers.aws.account import AwsAccount, connect
 from providers.aws.config import ProviderConfigSpec, endpoint_of, secrets_of
 from providers.aws.errors import AlreadyThere, NotThere
@@ -20,7 +21,6 @@ from providers.external.client import Cloud, Credential, Endpoint, Fence, Provid
 from providers.external.observation import Absent, Change, Found, Observed, Phase, Present, SpecT, digest
 from providers.external.ownership import Owner
 from providers.external.spec import Envelope
-from providers.managed.plan import Policy
 from providers.managed.record import Operation
 from runtime.errors import Transient
 from runtime.objects import Object, Resource

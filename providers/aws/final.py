@@ -7,8 +7,8 @@ import itertools
 import re
 from collections.abc import Iterable
 
+from apis import names
 from providers.aws import states
-from providers.external.ownership import PREFIX
 from runtime import kubectl
 
 LONGEST = 255
@@ -62,7 +62,7 @@ def final_failed(name: str, snapshot: str) -> str:
 
 def renamed(name: str, now: str, address: str) -> str:
     """Return what to say of an instance that lives on under another name; `address` is its resource's for kubectl."""
-    command = kubectl.annotate(address, PREFIX + "external-name", now, overwrites=True)
+    command = kubectl.annotate(address, names.PREFIX + "external-name", now, overwrites=True)
     return (
         f"instance {name} was renamed and is called {now} now; nothing is changed or let go. Rename it back to {name};"
         f" or, to go on with it under that name: {command}"

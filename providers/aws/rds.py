@@ -6,6 +6,7 @@ import asyncio
 import time
 from typing import TYPE_CHECKING, Any
 
+from apis.teardown import Policy
 from providers.aws import birth, changes, listing, sources, states, translate
 from providers.aws.account import AwsAccount
 from providers.aws.config import refusal
@@ -21,7 +22,6 @@ from providers.external.client import Credential, Endpoint, Fence, Sweep, Target
 from providers.external.login import Server, try_login
 from providers.external.observation import Absent, Change, Found, Observed, Present
 from providers.external.ownership import Owner
-from providers.managed.plan import Policy
 from providers.managed.record import Operation
 from runtime.errors import Blocked, Conflict, Transient
 

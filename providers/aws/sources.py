@@ -13,12 +13,12 @@ from typing import Any
 
 import msgspec
 
+from apis.names import CONSENT
 from providers.aws.account import AwsAccount
 from providers.aws.models import PointInTime, RDSInstanceParameters, RestoreFrom
 from providers.aws.names import decoded_tags, owner_from
 from providers.external.client import Target
 from providers.external.ownership import Owner
-from providers.managed.plan import CONSENT
 from runtime import kubectl
 from runtime.errors import Blocked, Terminal
 

@@ -19,11 +19,11 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
 
+from apis.teardown import Policy
 from providers.credentials.passwords import Login
 from providers.external.observation import Absent, Change, Found, Observed, Present, SpecT
 from providers.external.ownership import Identity, Owner
 from providers.external.spec import Envelope
-from providers.managed.plan import Policy
 from providers.managed.record import Operation
 from runtime.errors import Conflict, Transient
 from runtime.objects import Object, Resource

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Generic, assert_never
 
+from apis import names
 from providers.accounts.limits import Limiter
 from providers.credentials.delivery import Delivering, with_password
 from providers.credentials.passwords import Introduce
@@ -31,7 +32,7 @@ from providers.managed.plan import (
     Update,
     Wait,
 )
-from providers.managed.record import INCARNATION, status_of
+from providers.managed.record import status_of
 from providers.managed.snapshot import Snapshot
 from providers.managed.writes import Writing, account_of, observed_of
 from runtime.errors import Blocked, Failure, Terminal, Transient
@@ -159,7 +160,7 @@ class Effects(Generic[SpecT, ConfigT]):
 
 
 def _recorded(snapshot: Snapshot[SpecT]) -> str:
-    return annotations_of(snapshot.obj).get(INCARNATION) or status_of(snapshot.obj).get("incarnation", "")
+    return annotations_of(snapshot.obj).get(names.INCARNATION) or status_of(snapshot.obj).get("incarnation", "")
 
 
 def _current(snapshot: Snapshot[SpecT]) -> str:

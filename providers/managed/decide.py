@@ -9,22 +9,10 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import assert_never
 
+from apis.teardown import Policy
 from providers.external.observation import Absent, Observed, Phase, Present, SpecT, Unknown
 from providers.managed.decide_update import converge, differences
-from providers.managed.plan import (
-    Adopt,
-    Create,
-    Destroy,
-    Finish,
-    Ignore,
-    Plan,
-    Policy,
-    Refuse,
-    Release,
-    Rest,
-    Scene,
-    Wait,
-)
+from providers.managed.plan import Adopt, Create, Destroy, Finish, Ignore, Plan, Refuse, Release, Rest, Scene, Wait
 
 SOON = timedelta(seconds=5)
 SLOW = timedelta(minutes=1)

@@ -10,6 +10,8 @@ from typing import Generic
 
 import msgspec
 
+from apis import names
+from apis.teardown import Policy, instruction_of
 from providers.accounts.connections import Accounts, accepted_accounts
 from providers.accounts.limits import Limiter, refuse_namespace
 from providers.credentials.password_reader import PasswordReader
@@ -19,7 +21,7 @@ from providers.external.observation import Absent, Marks, Observation, Present, 
 from providers.external.ownership import Identity, identity_of, owner_of
 from providers.external.spec import Envelope
 from providers.managed import record
-from providers.managed.plan import Bounds, Desired, Lifecycle, Policy, Scene
+from providers.managed.plan import Bounds, Desired, Lifecycle, Scene
 from providers.managed.record import Intent, status_of
 from providers.managed.references import References
 from providers.managed.snapshot import Snapshot, differences, unknown_of
@@ -148,7 +150,7 @@ class Gatherer(Generic[SpecT, ConfigT]):
         own = Policy(envelope.deletion_policy)
         policy: Policy | None = own
         if deleting(obj):
-            policy = record.word_of(obj) if identity.has_claim else await self._own_policy(obj, own)
+            policy = instruction_of(obj) if identity.has_claim else await self._own_policy(obj, own)
         config = self._usable_config(obj, envelope)
         with_config = record.paused(config, now) if config is not None else ""
         paused = record.paused(obj, now) or (with_config and f"{with_config} (all of this ProviderConfig)")
@@ -176,9 +178,8 @@ class Gatherer(Generic[SpecT, ConfigT]):
             crd = await self._kube.get(CRDS, crd_key, metadata_only=True)
         except NotFound:
             return Policy.DETACH
-        ephemeral = labels_of(namespace).get(record.EPHEMERAL) == "true"
-        ends = not namespace or deleting(namespace)
-        return Policy.DETACH if deleting(crd) or (ends and not ephemeral) else wanted
+        ends = (not namespace or deleting(namespace)) and labels_of(namespace).get(names.EPHEMERAL_LABEL) != "true"
+        return Policy.DETACH if deleting(crd) or ends else wanted
 
     async def _observe(
         self, obj: Object, envelope: Envelope, target: Target[SpecT], lifecycle: Lifecycle

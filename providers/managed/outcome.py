@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, assert_never
 
+from apis import names
 from providers.credentials.passwords import (
     Await,
     Confirm,
@@ -123,9 +124,9 @@ def marks_missing(snapshot: Snapshot[Any]) -> bool:
         return False
     annotations = annotations_of(snapshot.obj)
     wanted = {
-        record.EXTERNAL_NAME: snapshot.target.name,
-        record.ACCOUNT: account.id,
-        record.INCARNATION: observed.incarnation,
+        names.EXTERNAL_NAME: snapshot.target.name,
+        names.ACCOUNT: account.id,
+        names.INCARNATION: observed.incarnation,
     }
     return not record.held(snapshot.obj) or any(annotations.get(key) != value for key, value in wanted.items())
 

@@ -9,23 +9,14 @@ from typing import Any
 
 import msgspec
 
+from apis import names
+from apis.names import ADOPT, CLAIM_NAME, CONSENT
+from apis.teardown import Policy
 from providers.external.observation import Converged, Keys, Marks
-from providers.external.ownership import CLAIM_NAME, PREFIX
 from providers.external.spec import Envelope
-from providers.managed.plan import ADOPT, CONSENT, Consent, Policy
-from runtime.objects import Object, annotations_of, finalizers_of, uid_of
+from providers.managed.plan import Consent
+from runtime.objects import Object, annotations_of, finalizers_of
 
-EXTERNAL_NAME = PREFIX + "external-name"
-INCARNATION = PREFIX + "incarnation"
-ACCOUNT = PREFIX + "account"
-TEARDOWN = PREFIX + "teardown"
-PAUSED = PREFIX + "paused"
-PAUSED_REASON = PREFIX + "paused-reason"
-REQUESTED_AT = PREFIX + "reconcile-requested-at"
-BRAKE_RELEASED = PREFIX + "brake-released"
-FINALIZER = PREFIX + "teardown"
-IN_USE = PREFIX + "in-use"
-EPHEMERAL = PREFIX + "ephemeral"
 APPLIED_KEYS = "appliedKeys"
 MADE_AT = "madeAt"
 USED_CONSENTS = "usedConsents"
@@ -96,7 +87,7 @@ def made_at(obj: Object) -> datetime | None:
 
 def asked_anew(obj: Object) -> bool:
     """Tell whether a person asked for a pass that was not reported yet."""
-    asked = annotations_of(obj).get(REQUESTED_AT, "")[:256]
+    asked = annotations_of(obj).get(names.RECONCILE_REQUESTED_AT, "")[:256]
     return bool(asked) and asked != status_of(obj).get("lastHandledReconcileAt", "")
 
 
@@ -106,11 +97,11 @@ def paused(obj: Object, now: datetime) -> str:
     A value that is neither "true" nor an end is taken as a pause: to stop is the safe reading.
     """
     annotations = annotations_of(obj)
-    value = annotations.get(PAUSED, "")
+    value = annotations.get(names.PAUSED, "")
     until = instant(value)
     if value in {"", "false"} or (until is not None and until <= now):
         return ""
-    reason = annotations.get(PAUSED_REASON, "no reason given")
+    reason = annotations.get(names.PAUSED_REASON, "no reason given")
     claim = annotations.get(CLAIM_NAME, "")
     whose = f" (with its claim {claim}, which says by whom and when)" if claim else ""
     return f"paused {'until ' + value if until is not None else 'until lifted'}{whose}: {reason}"[:400]
@@ -118,7 +109,7 @@ def paused(obj: Object, now: datetime) -> str:
 
 def pause_left(obj: Object, now: datetime) -> timedelta | None:
     """Return after how long a pause ends by itself; None when it does not, or when there is none."""
-    until = instant(annotations_of(obj).get(PAUSED, ""))
+    until = instant(annotations_of(obj).get(names.PAUSED, ""))
     return until - now if until is not None and until > now else None
 
 
@@ -126,14 +117,14 @@ def marks_of(obj: Object, *, absent_since: datetime | None) -> Marks:
     """Read the marks; annotations and status each suffice, as either may be lost."""
     annotations, status = annotations_of(obj), status_of(obj)
     known = status.get("converged")
-    incarnation = annotations.get(INCARNATION) or status.get("incarnation", "")
+    incarnation = annotations.get(names.INCARNATION) or status.get("incarnation", "")
     restoring = restoring_of(obj)
     return Marks(
-        external_name=annotations.get(EXTERNAL_NAME) or status.get("externalName", ""),
+        external_name=annotations.get(names.EXTERNAL_NAME) or status.get("externalName", ""),
         incarnation="" if restoring else incarnation,
         restoring=restoring,
         lost=str((status.get(RESTORING) or {}).get("lost", "")) if restoring else "",
-        account=annotations.get(ACCOUNT) or status.get("account", ""),
+        account=annotations.get(names.ACCOUNT) or status.get("account", ""),
         converged=None
         if not known
         else Converged(
@@ -150,7 +141,7 @@ def marks_of(obj: Object, *, absent_since: datetime | None) -> Marks:
 def restoring_of(obj: Object) -> str:
     """Return the backup from which a lost database is being restored, empty once it is recorded or was given up."""
     restoring = status_of(obj).get(RESTORING) or {}
-    recorded = annotations_of(obj).get(INCARNATION) or status_of(obj).get("incarnation", "")
+    recorded = annotations_of(obj).get(names.INCARNATION) or status_of(obj).get("incarnation", "")
     return str(restoring.get("backup", "")) if recorded in {"", restoring.get("lost", "")} else ""
 
 
@@ -183,14 +174,6 @@ def written_consents(obj: Object, used: Iterable[tuple[str, str]]) -> list[str]:
     return sorted(f"{path}={value}" for path, value in consents_given(obj) if (path, value) in known)[:MOST_CONSENTS]
 
 
-def word_of(obj: Object) -> Policy | None:
-    """Return the claim's word, None while there is none; a word for another uid is void."""
-    uid, _, word = annotations_of(obj).get(TEARDOWN, "").partition("/")
-    if uid != uid_of(obj) or word not in {policy.value for policy in Policy}:
-        return None
-    return Policy(word)
-
-
 def withheld(word: Policy | None, own: Policy) -> str:
     """Say why a word destroys nothing: what holds data goes no further than its own `spec.deletionPolicy` asks.
 
@@ -208,7 +191,7 @@ def withheld(word: Policy | None, own: Policy) -> str:
 
 def held(obj: Object) -> bool:
     """Tell whether our finalizer is on the object."""
-    return FINALIZER in finalizers_of(obj)
+    return names.TEARDOWN_FINALIZER in finalizers_of(obj)
 
 
 def intent_of(obj: Object) -> Intent | None:

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
+from apis import names
+from apis.identity import CA_KEY, credentials_secret_key
 from providers.credentials.passwords import Await, Keep, Kept, Login, Missing, keyed_hash, unproven_text
 from providers.credentials.secret_check import still_coming
 from providers.external.observation import Change, Phase, Present, describe, digest, shared_keys
-from providers.external.ownership import CA, credentials_key
 from providers.managed import consents, record
 from providers.managed.availability import is_usable, still_cut_off
 from providers.managed.outcome import Outcome
@@ -152,10 +153,10 @@ def status_after(
     status: Object = {"observedGeneration": generation_of(obj)}
     status["conditions"] = _conditions(snapshot, outcome, _with_login(snapshot, outcome, verdict), now)
     marks = {
-        "externalName": annotations_of(obj).get(record.EXTERNAL_NAME) or old.get("externalName"),
-        "incarnation": annotations_of(obj).get(record.INCARNATION) or old.get("incarnation"),
-        "account": annotations_of(obj).get(record.ACCOUNT) or old.get("account"),
-        "lastHandledReconcileAt": annotations_of(obj).get(record.REQUESTED_AT, "")[:256],
+        "externalName": annotations_of(obj).get(names.EXTERNAL_NAME) or old.get("externalName"),
+        "incarnation": annotations_of(obj).get(names.INCARNATION) or old.get("incarnation"),
+        "account": annotations_of(obj).get(names.ACCOUNT) or old.get("account"),
+        "lastHandledReconcileAt": annotations_of(obj).get(names.RECONCILE_REQUESTED_AT, "")[:256],
         "effectiveDeletionPolicy": _effective(snapshot),
         "atProvider": _at_provider(snapshot, outcome, old),
         "connection": _connection(snapshot, outcome, settings) or old.get("connection"),
@@ -270,7 +271,7 @@ def _connection(snapshot: Snapshot[Any], outcome: Outcome[Any], settings: Settin
     endpoint = snapshot.account.cloud.endpoint(snapshot.target)
     if not endpoint.host:
         return None
-    name = credentials_key(key_of(outcome.obj)).name
+    name = credentials_secret_key(key_of(outcome.obj)).name
     connection: Object = {
         "host": endpoint.host,
         "port": endpoint.port,
@@ -280,7 +281,7 @@ def _connection(snapshot: Snapshot[Any], outcome: Outcome[Any], settings: Settin
         "passwordRef": {"name": name, "key": "current", "hash": keyed_hash(settings.hash_key, kept.current)},
     }
     if kept.ca:
-        connection["caRef"] = {"kind": "Secret", "name": name, "key": CA, "hash": digest(kept.ca)}
+        connection["caRef"] = {"kind": "Secret", "name": name, "key": CA_KEY, "hash": digest(kept.ca)}
     return connection
 
 

@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Generic
 
+from apis.teardown import Policy
 from providers.credentials.passwords import Keep, Login, PasswordStep, Stored
 from providers.external.client import Account, Provider, ServerUnreachable, Target
 from providers.external.observation import Change, Keys, Observed, Present, SpecT, Unknown, diff
 from providers.external.spec import Envelope
-from providers.managed.plan import Policy, Scene
+from providers.managed.plan import Scene
 from providers.managed.record import Intent, status_of
 from runtime.errors import Blocked, Failure, Terminal, Throttled
 from runtime.objects import Object

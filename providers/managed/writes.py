@@ -8,6 +8,7 @@ from contextlib import suppress
 from datetime import timedelta
 from typing import Any, Generic
 
+from apis import names
 from providers.credentials import secrets
 from providers.credentials.passwords import Introduce, Kept
 from providers.credentials.secret_check import coming_hash
@@ -52,11 +53,11 @@ class Writing(Generic[SpecT, ConfigT]):
     async def mark(self, snapshot: Snapshot[SpecT], out: Outcome[SpecT], *, incarnation: str) -> None:
         """Write marks and finalizer by one apply; nothing is sent when all are there already."""
         key, account = key_of(out.obj), account_of(snapshot)
-        annotations = {record.EXTERNAL_NAME: snapshot.target.name, record.ACCOUNT: account.id}
+        annotations = {names.EXTERNAL_NAME: snapshot.target.name, names.ACCOUNT: account.id}
         present = annotations_of(out.obj)
-        if incarnation or record.INCARNATION in present:
+        if incarnation or names.INCARNATION in present:
             # Emptied, not left out: whoever wrote it before at a rebirth would keep it there.
-            annotations[record.INCARNATION] = incarnation
+            annotations[names.INCARNATION] = incarnation
         if record.held(out.obj) and all(present.get(name) == value for name, value in annotations.items()):
             return
         body: Object = {
@@ -67,7 +68,7 @@ class Writing(Generic[SpecT, ConfigT]):
                 "namespace": key.namespace,
                 **apply_metadata(out.obj),
                 "annotations": annotations,
-                "finalizers": [record.FINALIZER],
+                "finalizers": [names.TEARDOWN_FINALIZER],
             },
         }
         applied = await self._kube.apply(self._provider.resource, body, manager=self._settings.manager, force=True)
@@ -126,12 +127,12 @@ class Writing(Generic[SpecT, ConfigT]):
 
     async def unhold(self, snapshot: Snapshot[SpecT], out: Outcome[SpecT]) -> None:
         """Take our finalizer away: the object is let go."""
-        operations = removal(out.obj, record.FINALIZER)
+        operations = removal(out.obj, names.TEARDOWN_FINALIZER)
         if operations:
             key = key_of(snapshot.obj)
             with suppress(NotFound):
                 await self._kube.json_patch(self._provider.resource, key, operations, manager=self._settings.manager)
-            if finalizers_of(out.obj) == (record.FINALIZER,):
+            if finalizers_of(out.obj) == (names.TEARDOWN_FINALIZER,):
                 self._store.forget(key, uid_of(snapshot.obj))
         out.gone = True
 
@@ -147,7 +148,7 @@ class Writing(Generic[SpecT, ConfigT]):
         if deleting(config):
             name = key_of(config).name
             raise Blocked("ProviderConfigNotFound", f"ProviderConfig {name} is being deleted and takes no new database")
-        if record.IN_USE in finalizers_of(config):
+        if names.IN_USE_FINALIZER in finalizers_of(config):
             return config
         resource = self._provider.config_resource
         return await self._kube.apply(
@@ -158,7 +159,7 @@ class Writing(Generic[SpecT, ConfigT]):
                 "metadata": {
                     "name": key_of(config).name,
                     **apply_metadata(config),
-                    "finalizers": [record.IN_USE],
+                    "finalizers": [names.IN_USE_FINALIZER],
                 },
             },
             manager=self._settings.manager,

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 import msgspec
 import psycopg
 
+from apis.teardown import Policy
 from providers.credentials.passwords import Login
 from providers.external.client import Credential, Endpoint, Fence, Sweep, Target
 from providers.external.login import Server
@@ -18,7 +19,6 @@ from providers.external.ownership import Owner
 from providers.external.scram import verifier
 from providers.external.sql_session import Account, Session, as_file
 from providers.managed.decide import renamed_text
-from providers.managed.plan import Policy
 from providers.managed.record import Operation
 from providers.onprem import catalog, removal
 from providers.onprem.administrator import admin_login

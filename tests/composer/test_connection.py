@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from composer import names
+from apis import names
 from composer.connection.secret import (
     Origin,
     Published,

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from composer import names
+from apis import names
 from composer.claim.compose import Prepared
 from composer.claim.connection import Connected, connect
 from composer.claim.outcomes import Note

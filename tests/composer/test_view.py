@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from composer import names
+from apis import names
 from composer.child.recovery import entry_of
 from composer.claim.snapshot import Known, identity_of, is_paused, pause_end, recorded_kinds, without_rests
 from composer.inventory import Entry, Resting, dump, load

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 import pytest_asyncio
 
+from apis.teardown import Policy
 from devcloud import addresses, onprem
 from devcloud.daemons import Lifetime
 from devcloud.onprem import OnPremServer
@@ -18,7 +19,6 @@ from providers.external.client import Credential
 from providers.external.login import Server
 from providers.external.observation import Absent, Present, diff
 from providers.external.sql_session import Account
-from providers.managed.plan import Policy
 from providers.onprem.client import OnPremCloud, connect
 from providers.onprem.facts import broken_rules
 from providers.onprem.session import Sessions

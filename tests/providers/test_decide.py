@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from apis.teardown import Policy
 from providers.external.observation import (
     Absent,
     Change,
@@ -34,7 +35,6 @@ from providers.managed.plan import (
     Ignore,
     Lifecycle,
     Plan,
-    Policy,
     Refuse,
     Release,
     Rest,

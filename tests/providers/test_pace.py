@@ -8,9 +8,9 @@ from datetime import timedelta
 import pytest
 from structlog.testing import capture_logs
 
+from apis.teardown import Policy
 from providers.external.client import Credential, Fence, Target
 from providers.external.observation import Absent, Change, Observed, Phase, Present
-from providers.managed.plan import Policy
 from providers.managed.record import Operation
 from runtime.errors import Blocked, Transient
 from runtime.results import Result

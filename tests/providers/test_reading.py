@@ -6,11 +6,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from apis.teardown import Policy, instruction_of
 from providers.accounts.lister import ExternalStore
 from providers.external.client import Sweep
 from providers.external.ownership import Identity, identity_of, owner_of
 from providers.managed import record
-from providers.managed.plan import Policy
 from runtime.objects import Object
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -38,7 +38,7 @@ def obj(annotations: dict[str, str] | None = None, **fields: object) -> Object:
     ],
 )
 def test_a_word_counts_for_its_own_uid_alone(word: str, policy: Policy | None) -> None:
-    assert record.word_of(obj({P + "teardown": word})) is policy
+    assert instruction_of(obj({P + "teardown": word})) is policy
 
 
 @pytest.mark.parametrize("own", [Policy.ORPHAN, Policy.SNAPSHOT, Policy.DELETE])

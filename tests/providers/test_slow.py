@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from apis.teardown import Policy
 from providers.credentials.passwords import Login
 from providers.external.client import Credential, Fence, Provider, Target
 from providers.external.observation import Absent, Change, Observed, Phase, Present
 from providers.external.ownership import Owner
-from providers.managed.plan import Policy
 from providers.managed.record import Operation
 from runtime.errors import Transient
 from runtime.objects import Key

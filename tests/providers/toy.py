@@ -12,12 +12,12 @@ from typing import Annotated
 
 import msgspec
 
+from apis.teardown import Policy
 from providers.credentials.passwords import Login
 from providers.external.client import Credential, Endpoint, Fence, Provider, Rate, Sweep, Target
 from providers.external.observation import Absent, Change, Class, Compare, Found, Observed, Phase, Present, compared
 from providers.external.ownership import Owner
 from providers.external.spec import DatabaseEnvelope
-from providers.managed.plan import Policy
 from providers.managed.record import Operation
 from runtime.objects import Resource
 

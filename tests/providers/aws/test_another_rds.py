@@ -20,6 +20,7 @@ import boto3
 import msgspec
 import pytest
 
+from apis.teardown import Policy
 from providers.aws import PROVIDER
 from providers.aws.account import AwsAccount, connect
 from providers.aws.config import ProviderConfigSpec
@@ -31,7 +32,6 @@ from providers.aws.subnet_groups import SubnetGroups
 from providers.external.client import Credential, Fence, Target
 from providers.external.observation import Absent, Observed, Present, diff
 from providers.external.ownership import Owner
-from providers.managed.plan import Policy
 from runtime.errors import Transient
 from tests.support.waiting import eventually
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from apis.teardown import Policy
 from devcloud.aws.server import Served
 from providers.aws import parameter_groups, subnet_groups
 from providers.aws.account import AwsAccount
@@ -19,7 +20,6 @@ from providers.aws.subnet_groups import SubnetGroups
 from providers.external.client import Credential, Fence, Target
 from providers.external.observation import Absent, Change, Observed, Present, diff
 from providers.external.ownership import Owner
-from providers.managed.plan import Policy
 from runtime.errors import Blocked, Terminal
 from tests.support.rds_control import control
 
