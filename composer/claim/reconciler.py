@@ -10,6 +10,7 @@ import msgspec
 import structlog
 
 from apis import names
+from apis.pause import is_paused, pause_end
 from apis.teardown import Policy, instruction
 from composer.child.field_conflicts import next_try
 from composer.claim.act import Actor, annotation_patch
@@ -39,7 +40,7 @@ from composer.claim.outcomes import (
 )
 from composer.claim.pause import NOBODY, Pauser, paused_status, pauser
 from composer.claim.report import MISSING_PATIENCE, Findings, report
-from composer.claim.snapshot import View, is_paused, kept_kinds, pause_end
+from composer.claim.snapshot import View, kept_kinds
 from composer.claim.unwritten_instructions import NotedWords
 from composer.composition.held_claims import held_back
 from composer.connection.publisher import Publisher

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
 from functools import cached_property
 
 import msgspec
@@ -157,26 +156,6 @@ def kept_kinds(view: View) -> frozenset[str]:
     known = frozenset(each.entry.group_kind for each in view.known)
     unseen = frozenset(kind for kind in recorded_kinds(view.claim) if kind in view.unlisted or kind not in view.catalog)
     return known | unseen
-
-
-def is_paused(annotations: Mapping[str, str], now: datetime) -> bool:
-    """Tell whether a pause is on: "true", or an end (RFC 3339) that is not past.
-
-    A value that is neither is taken as a pause: to stop is the safe reading.
-    """
-    if annotations.get(names.PAUSED, "") in ("", "false"):
-        return False
-    end = pause_end(annotations)
-    return end is None or end > now
-
-
-def pause_end(annotations: Mapping[str, str]) -> datetime | None:
-    """Return when a pause ends by itself, or None."""
-    try:
-        end = datetime.fromisoformat(annotations.get(names.PAUSED, ""))
-    except ValueError:
-        return None
-    return end if end.tzinfo else None
 
 
 def without_rests(view: View) -> View:

@@ -13,9 +13,10 @@ from typing import Any
 from urllib.parse import quote
 
 import msgspec
-from msgspec import UNSET, UnsetType
+from msgspec import UnsetType
 
-from apis import names
+from apis import connection, names
+from apis.connection import Connection, SecretRef
 from composer.hashes import digest
 from composer.reasons import Cause, cause
 from runtime.objects import Key, Object, key_of, labels_of, metadata, status_of
@@ -29,27 +30,6 @@ LEADING_KEYS = ("host", "port", "sslmode", "certificates", "uri", "jdbc-url")
 
 _TYPES = "servicebinding.io/"
 _OBJECT_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
-
-
-class SecretRef(msgspec.Struct, frozen=True):
-    """Where a value is kept, in the claim's namespace; `kind` Secret or ConfigMap. `hash` changes with the value."""
-
-    name: str
-    key: str
-    kind: str = "Secret"
-    hash: str = ""
-
-
-class Published(msgspec.Struct, frozen=True, rename="camel"):
-    """What a child says of how it is reached (its `status.connection`)."""
-
-    host: str
-    port: int
-    database: str
-    username: str
-    sslmode: str
-    password_ref: SecretRef
-    ca_ref: SecretRef | UnsetType = UNSET
 
 
 class Origin(msgspec.Struct, frozen=True):
@@ -71,12 +51,11 @@ class Wanted(msgspec.Struct, frozen=True):
     hash: str = ""
 
 
-def published(source: Object) -> Published | Cause:
+def published(source: Object) -> Connection | Cause:
     """Read a child's `status.connection`; a Cause says which part is missing."""
-    raw = status_of(source).get("connection") or {}
     what = f"{source['kind']} {metadata(source)['name']}"
     try:
-        found = msgspec.convert(raw, Published)
+        found = connection.load(status_of(source))
     except msgspec.ValidationError as error:
         return cause("ConnectionIncomplete", f"{what} has not published its whole connection yet: {error}")
     if not found.password_ref.hash:
@@ -84,7 +63,7 @@ def published(source: Object) -> Published | Cause:
     return found
 
 
-def of_contract(found: Published) -> Origin:
+def of_contract(found: Connection) -> Origin:
     """Take the keys out of what a child publishes of itself."""
     plain = {name: str(getattr(found, name)) for name in ("host", "port", "database", "username", "sslmode")}
     ca = {} if isinstance(found.ca_ref, UnsetType) else {"certificates": found.ca_ref}

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 
-from providers.managed import record
+from runtime.conditions import instant
 from runtime.objects import Object
 
 FIELD = "recentDestroys"
@@ -54,7 +54,7 @@ def _joined(entries: list[Object]) -> list[Object]:
 def _recent(status: Object, now: datetime) -> list[Object]:
     found = []
     for entry in status.get(FIELD) or ():
-        minute = record.instant(str(entry.get("minute", "")))
+        minute = instant(str(entry.get("minute", "")))
         if minute is not None and now - minute < _WINDOW:
             found.append(dict(entry))
     return found

@@ -20,6 +20,7 @@ from providers.external.client import Account, Sweep
 from providers.managed import record
 from providers.managed.plan import Bounds
 from runtime.cache import Informer
+from runtime.conditions import instant
 from runtime.errors import Terminal
 from runtime.objects import Key, Object, annotations_of, deleting, finalizers_of, key_of, labels_of, uid_of
 
@@ -176,7 +177,7 @@ class Limiter:
         return ""
 
     def _brake(self, config: Object, namespace: str, limits: Common) -> str:
-        until = record.instant(annotations_of(config).get(names.BRAKE_RELEASED, ""))
+        until = instant(annotations_of(config).get(names.BRAKE_RELEASED, ""))
         if until is not None and self._now() < until:
             return ""
         name = key_of(config).name
@@ -201,7 +202,7 @@ class Limiter:
         births = []
         for key in self._resources.store.by_index("users", config):
             obj = self._resources.store.get(key) or {"metadata": {}}
-            born = record.instant(str(obj["metadata"].get("creationTimestamp", "")))
+            born = instant(str(obj["metadata"].get("creationTimestamp", "")))
             births += [born] if born is not None and self._now() - born <= HOUR else []
         self._created[config].extendleft(sorted(births, reverse=True))
 

@@ -30,6 +30,7 @@ from providers.managed import record
 from providers.managed.record import status_of
 from providers.managed.snapshot import Snapshot, proven_versions
 from providers.settings import Settings
+from runtime.conditions import instant
 from runtime.errors import ApiError, Forbidden, NotFound, Terminal
 from runtime.kube import Kube
 from runtime.objects import SECRETS, Key, Object, key_of
@@ -133,7 +134,7 @@ class PasswordReader(Generic[SpecT, ConfigT]):
         if recovered and not alternates and await self._tried_recovered(snapshot, recovered) is Login.REFUSED:
             recovered, login = "", Login.REFUSED
         delivery, pending_login = await self._delivery(snapshot)
-        retire_at = record.instant(rotation.get("retireAt", ""))
+        retire_at = instant(rotation.get("retireAt", ""))
         token, done_token = snapshot.envelope.password_rotation.token or "", rotation.get("token")
         if former_login(connection.get("username", ""), stored.kept if stored is not None else None):
             # What the token asked for was done before a crash; only the report of it is missing.
@@ -210,7 +211,7 @@ class PasswordReader(Generic[SpecT, ConfigT]):
             return Delivery.NONE, Login.NOT_TRIED
         rotation, now = status_of(snapshot.obj).get("rotation") or {}, self._settings.now()
         sent = rotation.get("sent", "") == keyed_hash(self._settings.hash_key, stored.kept.pending)
-        sent_at = record.instant(rotation.get("sentAt", ""))
+        sent_at = instant(rotation.get("sentAt", ""))
         answer, is_under_way = Login.NOT_TRIED, observed.phase is not Phase.READY or observed.password_pending
         if observed.usable and not observed.password_elsewhere:
             credential = Credential(login_of_pending(snapshot.logins, stored.kept), stored.kept.pending)

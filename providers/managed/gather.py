@@ -28,6 +28,7 @@ from providers.managed.snapshot import Snapshot, differences, unknown_of
 from providers.settings import Settings
 from runtime import kubectl
 from runtime.cache import Cache, Informer
+from runtime.conditions import instant
 from runtime.errors import Blocked, Failure, NotFound, Terminal
 from runtime.kube import Kube, Selection
 from runtime.objects import CRDS, NAMESPACES, Key, Object, deleting, generation_of, key_of, labels_of, uid_of
@@ -155,7 +156,7 @@ class Gatherer(Generic[SpecT, ConfigT]):
         with_config = record.paused(config, now) if config is not None else ""
         paused = record.paused(obj, now) or (with_config and f"{with_config} (all of this ProviderConfig)")
         withheld = record.withheld(policy, own) if self._provider.stateful else ""
-        since = record.instant(str(obj["metadata"].get("deletionTimestamp", "")))
+        since = instant(str(obj["metadata"].get("deletionTimestamp", "")))
         return Lifecycle(deleting(obj), record.held(obj), policy, paused, withheld, since)
 
     def _not_allowed(self, obj: Object, envelope: Envelope) -> str:

@@ -11,10 +11,12 @@ import msgspec
 
 from apis import names
 from apis.names import ADOPT, CLAIM_NAME, CONSENT
+from apis.pause import is_paused, pause_end, pause_reason
 from apis.teardown import Policy
 from providers.external.observation import Converged, Keys, Marks
 from providers.external.spec import Envelope
 from providers.managed.plan import Consent
+from runtime.conditions import instant
 from runtime.objects import Object, annotations_of, finalizers_of
 
 APPLIED_KEYS = "appliedKeys"
@@ -71,15 +73,6 @@ def envelope_of(obj: Object, model: type[Envelope]) -> Envelope:
     return msgspec.convert(obj.get("spec") or {}, model)
 
 
-def instant(text: str) -> datetime | None:
-    """Read an RFC 3339 instant with its zone; None for anything else."""
-    try:
-        found = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return found if found.tzinfo is not None else None
-
-
 def made_at(obj: Object) -> datetime | None:
     """Return when this database was made for this very object; None where it was taken over or had one before."""
     return instant(str(status_of(obj).get(MADE_AT, "")))
@@ -92,25 +85,20 @@ def asked_anew(obj: Object) -> bool:
 
 
 def paused(obj: Object, now: datetime) -> str:
-    """Return why nothing may be changed, empty when it may; a pause whose end has passed is none.
-
-    A value that is neither "true" nor an end is taken as a pause: to stop is the safe reading.
-    """
+    """Return why nothing may be changed, empty when it may."""
     annotations = annotations_of(obj)
-    value = annotations.get(names.PAUSED, "")
-    until = instant(value)
-    if value in {"", "false"} or (until is not None and until <= now):
+    if not is_paused(annotations, now):
         return ""
-    reason = annotations.get(names.PAUSED_REASON, "no reason given")
+    until = f"until {annotations[names.PAUSED]}" if pause_end(annotations) is not None else "until lifted"
     claim = annotations.get(CLAIM_NAME, "")
     whose = f" (with its claim {claim}, which says by whom and when)" if claim else ""
-    return f"paused {'until ' + value if until is not None else 'until lifted'}{whose}: {reason}"[:400]
+    return f"paused {until}{whose}: {pause_reason(annotations)}"[:400]
 
 
 def pause_left(obj: Object, now: datetime) -> timedelta | None:
     """Return after how long a pause ends by itself; None when it does not, or when there is none."""
-    until = instant(annotations_of(obj).get(names.PAUSED, ""))
-    return until - now if until is not None and until > now else None
+    end = pause_end(annotations_of(obj))
+    return end - now if end is not None and end > now else None
 
 
 def marks_of(obj: Object, *, absent_since: datetime | None) -> Marks:

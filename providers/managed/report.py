@@ -6,7 +6,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
-from apis import names
+from msgspec import UNSET
+
+from apis import connection, names
+from apis.connection import Connection, SecretRef
 from apis.identity import CA_KEY, credentials_secret_key
 from providers.credentials.passwords import Await, Keep, Kept, Login, Missing, keyed_hash, unproven_text
 from providers.credentials.secret_check import still_coming
@@ -19,7 +22,7 @@ from providers.managed.record import status_of
 from providers.managed.snapshot import Snapshot, proven_versions
 from providers.reasons import BY_STATE, UNUSABLE, Kind, deadline_of, kind_of
 from providers.settings import Settings
-from runtime.conditions import Condition, find, merge, timestamp
+from runtime.conditions import Condition, find, instant, merge, timestamp
 from runtime.objects import Object, annotations_of, generation_of, key_of
 
 MOST_DRIFT = 32
@@ -232,7 +235,7 @@ def _overdue(snapshot: Snapshot[Any], obj: Object, verdict: Verdict, now: dateti
     known = find(obj, "Synced" if of_teardown else "Reconciling")
     if known is None or not _is_repeated(known, verdict):
         return False
-    since = record.instant(str(known.get("lastTransitionTime", "")))
+    since = instant(str(known.get("lastTransitionTime", "")))
     return since is not None and now - since >= deadline_of(verdict.reason, snapshot.deadline)
 
 
@@ -272,17 +275,16 @@ def _connection(snapshot: Snapshot[Any], outcome: Outcome[Any], settings: Settin
     if not endpoint.host:
         return None
     name = credentials_secret_key(key_of(outcome.obj)).name
-    connection: Object = {
-        "host": endpoint.host,
-        "port": endpoint.port,
-        "database": endpoint.database,
-        "username": kept.username,
-        "sslmode": endpoint.sslmode,
-        "passwordRef": {"name": name, "key": "current", "hash": keyed_hash(settings.hash_key, kept.current)},
-    }
-    if kept.ca:
-        connection["caRef"] = {"kind": "Secret", "name": name, "key": CA_KEY, "hash": digest(kept.ca)}
-    return connection
+    published = Connection(
+        host=endpoint.host,
+        port=endpoint.port,
+        database=endpoint.database,
+        username=kept.username,
+        sslmode=endpoint.sslmode,
+        password_ref=SecretRef(name, "current", hash=keyed_hash(settings.hash_key, kept.current)),
+        ca_ref=SecretRef(name, CA_KEY, hash=digest(kept.ca)) if kept.ca else UNSET,
+    )
+    return connection.dump(published)
 
 
 def _drift(
