@@ -11,12 +11,12 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from apis.names import BRAKE_RELEASED, EPHEMERAL_LABEL, TEARDOWN_FINALIZER
 from providers.accounts import destroy_rate
 from providers.accounts.connections import Accounts
 from providers.accounts.destroys import destroys_within_the_hour, made_at, with_one_more
 from providers.accounts.orphans import Orphans
 from providers.external.client import Sweep
-from providers.external.names import BRAKE_RELEASED, EPHEMERAL, FINALIZER
 from providers.external.ownership import held
 from providers.external.provider import Account
 from runtime.cache import Informer
@@ -161,7 +161,7 @@ class Limiter:
 
     def _is_exempt(self, obj: Object, namespace: Object) -> bool:
         """Tell whether no brake holds it: an ephemeral namespace's, or a deletion of what was made within the hour."""
-        if labels_of(namespace).get(EPHEMERAL) == "true":
+        if labels_of(namespace).get(EPHEMERAL_LABEL) == "true":
             return True
         made = made_at(obj)
         return deleting(obj) and made is not None and timedelta(0) <= self._now() - made < HOUR
@@ -225,7 +225,7 @@ class Limiter:
 
 def users_of(obj: Object) -> tuple[str, ...]:
     """Index a resource that holds on to its ProviderConfig by it."""
-    if FINALIZER not in finalizers_of(obj):
+    if TEARDOWN_FINALIZER not in finalizers_of(obj):
         return ()
     return config_of(obj)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from apis.names import EXTERNAL_NAME
 from providers.external.client import Sweep
-from providers.external.names import EXTERNAL_NAME
 from providers.external.ownership import Owner
 from runtime.cache import Informer
 from runtime.objects import Object, annotations_of, status_of

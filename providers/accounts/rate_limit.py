@@ -12,7 +12,8 @@ from typing import Any, Final, Generic, TypeVar
 from aiolimiter import AsyncLimiter
 from prometheus_client import Counter
 
-from providers.external.client import Cloud, Endpoint, Fence, Operation, Policy, Sweep, Target
+from apis.teardown import Policy
+from providers.external.client import Cloud, Endpoint, Fence, Operation, Sweep, Target
 from providers.external.credential import Credential, Login
 from providers.external.observation import Absent, Change, Found, Observed, Present, SpecT
 from providers.external.ownership import Owner

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any, NamedTuple
 
+from apis.names import IN_USE_FINALIZER, RECONCILE_REQUESTED_AT
 from providers.accounts import destroys
 from providers.accounts.connections import Accounts
 from providers.accounts.limits import Limiter
-from providers.external.names import IN_USE, REQUESTED_AT
 from providers.external.observation import unknown_of
 from providers.external.provider import Provider
 from providers.reasons import Kind, kind_of
@@ -142,7 +142,7 @@ class ConfigReconciler:
             "conditions": merge(status_of(config).get("conditions") or [], conditions, now),
             "inUse": in_use,
         }
-        requested = annotations_of(config).get(REQUESTED_AT, "")[:256]
+        requested = annotations_of(config).get(RECONCILE_REQUESTED_AT, "")[:256]
         kept = status_of(config).get(destroys.FIELD)
         for name, value in (("account", account), ("lastHandledReconcileAt", requested), (destroys.FIELD, kept)):
             if value:
@@ -155,11 +155,11 @@ class ConfigReconciler:
             self._events.emit(config, type_="Warning", reason=stalled["reason"], message=stalled["message"])
 
     async def _let_go(self, config: Object) -> Result:
-        if IN_USE in finalizers_of(config):
+        if IN_USE_FINALIZER in finalizers_of(config):
             await self._kube.json_patch(
                 self._provider.config_resource,
                 key_of(config),
-                removal(config, IN_USE),
+                removal(config, IN_USE_FINALIZER),
                 manager=self._settings.manager,
             )
         self._accounts.forget(key_of(config).name)

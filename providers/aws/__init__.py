@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from apis.teardown import Policy
 from providers.aws import birth, groups, states, translate
 from providers.aws.account import connect
 from providers.aws.changes import classify
@@ -12,7 +13,6 @@ from providers.aws.models import DBParameterGroupSpec, DBSubnetGroupSpec, RDSIns
 from providers.aws.names import hash_in, name_of
 from providers.aws.rds import RdsInstances
 from providers.aws.translate import VERSION, guarded, login_versions
-from providers.external.client import Policy
 from providers.external.observation import Observed
 from providers.external.provider import Provider, Rate, Reference
 from runtime.objects import Resource

@@ -12,12 +12,13 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Any, ClassVar, Generic, NoReturn
 
+from apis.teardown import Policy
 from providers.aws.account import AwsAccount, connect
 from providers.aws.config import ProviderConfigSpec, endpoint_of, secrets_of
 from providers.aws.errors import AlreadyThere, NotThere
 from providers.aws.names import hash_in, name_of, owner_from, owner_tags, tags_of
 from providers.aws.tags import TAGS, Tagged
-from providers.external.client import Cloud, Endpoint, Fence, Operation, Policy, Sweep, Target
+from providers.external.client import Cloud, Endpoint, Fence, Operation, Sweep, Target
 from providers.external.credential import Credential, Login
 from providers.external.observation import Absent, Change, Found, Observed, Phase, Present, SpecT, digest
 from providers.external.ownership import Owner

@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
+from apis.names import PREFIX
 from providers.aws import states
-from providers.external.names import PREFIX
 from providers.external.ownership import Identity, Owner
 from runtime import kubectl
 

@@ -6,6 +6,7 @@ import asyncio
 import time
 from typing import TYPE_CHECKING, Any
 
+from apis.teardown import Policy
 from providers.aws import birth, changes, listing, sources, states, translate
 from providers.aws.account import AwsAccount
 from providers.aws.config import refusal
@@ -24,7 +25,7 @@ from providers.aws.names import (
     taken_by_others,
 )
 from providers.aws.tags import Tagged
-from providers.external.client import Endpoint, Fence, Operation, Policy, Sweep, Target
+from providers.external.client import Endpoint, Fence, Operation, Sweep, Target
 from providers.external.credential import Credential, Login
 from providers.external.login import Server, try_login
 from providers.external.observation import Absent, Change, Found, Observed, Present

@@ -15,11 +15,11 @@ from typing import Any
 
 import msgspec
 
+from apis.names import CONSENT
 from providers.aws.account import AwsAccount
 from providers.aws.models import PointInTime, RDSInstanceParameters, RestoreFrom
 from providers.aws.names import decoded_tags, owner_from
 from providers.external.client import Target
-from providers.external.names import CONSENT
 from providers.external.ownership import Owner
 from runtime import kubectl
 from runtime.errors import Blocked, Terminal

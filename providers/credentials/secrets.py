@@ -10,9 +10,10 @@ import base64
 import re
 import secrets
 
+from apis import names
+from apis.identity import CA_KEY, credentials_secret_key
 from providers.credentials.passwords import ALPHABET, LENGTH, Kept, Stored, well_mixed
-from providers.external.names import CA, LABEL_CLAIM, LABEL_CLOUD
-from providers.external.ownership import credentials_key, identity_of
+from providers.external.ownership import identity_of
 from runtime import secret_rights
 from runtime.errors import AlreadyExists, Conflict, Forbidden, Invalid, NotFound, Terminal
 from runtime.kube import Kube
@@ -55,12 +56,15 @@ def new_password() -> str:
 
 
 def _ours(secret: Object, owner: Object) -> bool:
-    return secret.get("type") == TYPE and labels_of(secret).get(LABEL_CLAIM) == identity_of(owner).uid
+    return (
+        secret.get("type") == names.CREDENTIALS_TYPE
+        and labels_of(secret).get(names.CLAIM_LABEL) == identity_of(owner).uid
+    )
 
 
 async def read(kube: Kube, owner: Object) -> Stored | None:
     """Read a resource's credentials; raises Terminal SecretNotOwned when another's Secret has the name."""
-    key = credentials_key(key_of(owner))
+    key = credentials_secret_key(key_of(owner))
     try:
         secret = await kube.get(SECRETS, key)
     except NotFound:
@@ -69,7 +73,7 @@ async def read(kube: Kube, owner: Object) -> Stored | None:
         raise Terminal(
             "SecretNotOwned", f"Secret {key.name} exists and is not Fairlead's; rename or delete it, then it is written"
         )
-    kept = Kept(*(text_of(secret, one) for one in ("current", "pending", "username", CA)))
+    kept = Kept(*(text_of(secret, one) for one in ("current", "pending", "username", CA_KEY)))
     return Stored(kept, uid_of(secret), version_of(secret))
 
 
@@ -78,17 +82,17 @@ async def write(kube: Kube, owner: Object, kept: Kept, before: Stored | None, *,
 
     Raises SecretsDenied where the namespace does not allow it.
     """
-    key = credentials_key(key_of(owner))
-    values = {"current": kept.current, "pending": kept.pending, "username": kept.username, CA: kept.ca}
+    key = credentials_secret_key(key_of(owner))
+    values = {"current": kept.current, "pending": kept.pending, "username": kept.username, CA_KEY: kept.ca}
     meta: Object = {
         "name": key.name,
         "namespace": key.namespace,
-        "labels": {LABEL_CLAIM: identity_of(owner).uid, LABEL_CLOUD: _cloud(owner)},
+        "labels": {names.CLAIM_LABEL: identity_of(owner).uid, names.CLOUD_LABEL: _cloud(owner)},
     }
     body: Object = {
         "apiVersion": "v1",
         "kind": "Secret",
-        "type": TYPE,
+        "type": names.CREDENTIALS_TYPE,
         "metadata": meta,
         "data": {name: base64.b64encode(value.encode()).decode() for name, value in values.items() if value},
     }
@@ -119,7 +123,7 @@ async def delete(kube: Kube, owner: Object, namespace: Object) -> None:
 
     Raises SecretsDenied where the owner's `namespace` (empty when it is gone) does not allow it and stays.
     """
-    key = credentials_key(key_of(owner))
+    key = credentials_secret_key(key_of(owner))
     try:
         stored = await read(kube, owner)
         if stored is not None:

@@ -14,22 +14,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from enum import Enum
 from typing import Generic, Protocol
 
+from apis.teardown import Policy
 from providers.external.credential import Credential, Login
 from providers.external.observation import Absent, Change, Found, Observed, Present, SpecT
 from providers.external.ownership import Owner
 from runtime.errors import Conflict
-
-
-class Policy(Enum):
-    """What a deletion does with the database."""
-
-    ORPHAN = "Orphan"
-    SNAPSHOT = "Snapshot"
-    DELETE = "Delete"
-    DETACH = "Detach"
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from providers.external.names import ADOPT, CONSENT
+from apis.names import ADOPT, CONSENT
 from runtime.objects import Object, annotations_of, status_of
 
 USED_CONSENTS = "usedConsents"

@@ -10,7 +10,8 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from providers.external.client import Cloud, Policy, Target
+from apis.teardown import Policy
+from providers.external.client import Cloud, Target
 from providers.external.observation import Change, Observed, SpecT
 from providers.external.ownership import Identity
 from providers.external.spec import Envelope

@@ -11,10 +11,10 @@ from typing import Any, Generic, assert_never
 
 import structlog
 
+from apis import names
 from providers.accounts.limits import Limiter
 from providers.credentials.passwords import Introduce
 from providers.external.credential import Credential
-from providers.external.names import INCARNATION
 from providers.external.observation import Present, SpecT, describe, unknown_of
 from providers.external.provider import ConfigT, Provider
 from providers.managed.decide_update import INTERRUPTING, differences
@@ -164,7 +164,7 @@ class Effects(Generic[SpecT, ConfigT]):
 
 
 def _recorded(snapshot: Snapshot[SpecT]) -> str:
-    return annotations_of(snapshot.obj).get(INCARNATION) or status_of(snapshot.obj).get("incarnation", "")
+    return annotations_of(snapshot.obj).get(names.INCARNATION) or status_of(snapshot.obj).get("incarnation", "")
 
 
 def _current(snapshot: Snapshot[SpecT]) -> str:

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from apis import names
 from providers.credentials.passwords import Introduce, Keep
-from providers.external.names import REQUESTED_AT
 from providers.external.observation import Change, Path, Value, digest, unknown_of
 from providers.managed.decide_update import differences
 from providers.managed.outcome import calls_of
@@ -249,7 +249,7 @@ class Repeats:
 def _work(snapshot: Snapshot[Any], plan: Plan) -> str:
     """Name what a pass is about to do, the state it meets, and all that a person may change to have it tried again."""
     config = generation_of(snapshot.account.config_object) if snapshot.account is not None else 0
-    asked = annotations_of(snapshot.obj).get(REQUESTED_AT, "")
+    asked = annotations_of(snapshot.obj).get(names.RECONCILE_REQUESTED_AT, "")
     state = snapshot.observed.state if snapshot.observed is not None else ""
     match plan:
         case Update(changes=changes):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import assert_never
 
-from providers.external.client import Policy
+from apis.teardown import Policy
 from providers.external.observation import Absent, Observed, Phase, Present, SpecT, Unknown, renamed_text
 from providers.managed.decide_update import converge, differences
 from providers.managed.plan import Adopt, Create, Destroy, Finish, Ignore, Plan, Refuse, Release, Rest, Scene, Wait

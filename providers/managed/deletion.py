@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Generic
 
+from apis.teardown import Policy
 from providers.accounts.limits import Limiter
 from providers.credentials import secrets
-from providers.external.client import Policy
 from providers.external.observation import Absent, Present, SpecT
 from providers.external.provider import ConfigT, Provider
 from providers.managed.outcome import Outcome, Said

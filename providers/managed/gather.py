@@ -10,12 +10,13 @@ from typing import Generic
 
 import msgspec
 
+from apis.names import EPHEMERAL_LABEL
+from apis.teardown import Policy, instruction_of
 from providers.accounts.connections import Accounts, accepted_accounts
 from providers.accounts.limits import Limiter, refuse_namespace
 from providers.credentials.passwords import own_password
-from providers.external.client import Policy, Target
+from providers.external.client import Target
 from providers.external.consent import consent_of, used_consents
-from providers.external.names import EPHEMERAL
 from providers.external.observation import Absent, Marks, Observation, Present, SpecT, Unknown, digest, unknown_of
 from providers.external.ownership import Identity, held, identity_of, owner_of
 from providers.external.provider import Account, ConfigT, Provider
@@ -152,7 +153,7 @@ class Gatherer(Generic[SpecT, ConfigT]):
         own = Policy(envelope.deletion_policy)
         policy: Policy | None = own
         if deleting(obj):
-            policy = record.word_of(obj) if identity.has_claim else await self._own_policy(obj, own)
+            policy = instruction_of(obj) if identity.has_claim else await self._own_policy(obj, own)
         config = self._usable_config(obj, envelope)
         with_config = record.paused(config, now) if config is not None else ""
         paused = record.paused(obj, now) or (with_config and f"{with_config} (all of this ProviderConfig)")
@@ -180,7 +181,7 @@ class Gatherer(Generic[SpecT, ConfigT]):
             crd = await self._kube.get(CRDS, crd_key, metadata_only=True)
         except NotFound:
             return Policy.DETACH
-        ephemeral = labels_of(namespace).get(EPHEMERAL) == "true"
+        ephemeral = labels_of(namespace).get(EPHEMERAL_LABEL) == "true"
         ends = not namespace or deleting(namespace)
         return Policy.DETACH if deleting(crd) or (ends and not ephemeral) else wanted
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, assert_never
 
+from apis.names import ACCOUNT, EXTERNAL_NAME, INCARNATION
 from providers.credentials.passwords import (
     Await,
     Confirm,
@@ -17,7 +18,6 @@ from providers.credentials.passwords import (
     former_login,
 )
 from providers.external.client import Operation
-from providers.external.names import ACCOUNT, EXTERNAL_NAME, INCARNATION
 from providers.external.observation import Absent, Change, Phase, Present, SpecT, digest
 from providers.external.ownership import held
 from providers.managed.plan import (

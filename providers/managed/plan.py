@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Generic, TypeAlias
 
-from providers.external.client import Policy
+from apis import names
+from apis.teardown import Policy
 from providers.external.consent import NONE_GIVEN, Consent
-from providers.external.names import ADOPT, CONSENT
 from providers.external.observation import Change, Found, Marks, Observation, SpecT
 from providers.external.ownership import Owner
 from runtime import kubectl
@@ -51,12 +51,12 @@ class Desired(Generic[SpecT]):
         present = tuple(f"{path}={value}" for path, value in self.consent.values if path not in paths & {"restore"})
         others = any(path != "adopt" for path, _ in self.consent.used)
         value = ",".join(dict.fromkeys((*present, *entries)))
-        return kubectl.annotate(self.address, CONSENT, value, overwrites=bool(self.consent.values) or others)
+        return kubectl.annotate(self.address, names.CONSENT, value, overwrites=bool(self.consent.values) or others)
 
     def adopt_command(self, incarnation: str) -> str:
         """Return the command that has a database taken over."""
         before = self.consent.adopt or any(path == "adopt" for path, _ in self.consent.used)
-        return kubectl.annotate(self.address, ADOPT, incarnation, overwrites=bool(before))
+        return kubectl.annotate(self.address, names.ADOPT, incarnation, overwrites=bool(before))
 
 
 @dataclass(frozen=True, slots=True)

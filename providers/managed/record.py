@@ -9,17 +9,14 @@ from typing import Any
 
 import msgspec
 
-from providers.external.client import Operation, Policy, Target
-from providers.external.names import (
-    ACCOUNT,
+from apis import names
+from apis.names import (
     CLAIM_NAME,
-    EXTERNAL_NAME,
-    INCARNATION,
-    PAUSED,
-    PAUSED_REASON,
-    REQUESTED_AT,
     TEARDOWN,
 )
+from apis.pause import is_paused, pause_end, pause_reason
+from apis.teardown import Policy
+from providers.external.client import Operation, Target
 from providers.external.observation import Absent, Converged, Keys, Marks, Present, SpecT, describe
 from providers.external.spec import Envelope
 from providers.managed.plan import Scene
@@ -72,44 +69,39 @@ def envelope_of(obj: Object, model: type[Envelope]) -> Envelope:
 
 def asked_anew(obj: Object) -> bool:
     """Tell whether a person asked for a pass that was not reported yet."""
-    asked = annotations_of(obj).get(REQUESTED_AT, "")[:256]
+    asked = annotations_of(obj).get(names.RECONCILE_REQUESTED_AT, "")[:256]
     return bool(asked) and asked != status_of(obj).get("lastHandledReconcileAt", "")
 
 
 def paused(obj: Object, now: datetime) -> str:
-    """Return why nothing may be changed, empty when it may; a pause whose end has passed is none.
-
-    A value that is neither "true" nor an end is taken as a pause: to stop is the safe reading.
-    """
+    """Return why nothing may be changed, empty when it may."""
     annotations = annotations_of(obj)
-    value = annotations.get(PAUSED, "")
-    until = instant(value)
-    if value in {"", "false"} or (until is not None and until <= now):
+    if not is_paused(annotations, now):
         return ""
-    reason = annotations.get(PAUSED_REASON, "no reason given")
+    until = f"until {annotations[names.PAUSED]}" if pause_end(annotations) is not None else "until lifted"
     claim = annotations.get(CLAIM_NAME, "")
     whose = f" (with its claim {claim}, which says by whom and when)" if claim else ""
-    return f"paused {'until ' + value if until is not None else 'until lifted'}{whose}: {reason}"[:400]
+    return f"paused {until}{whose}: {pause_reason(annotations)}"[:400]
 
 
 def pause_left(obj: Object, now: datetime) -> timedelta | None:
     """Return after how long a pause ends by itself; None when it does not, or when there is none."""
-    until = instant(annotations_of(obj).get(PAUSED, ""))
-    return until - now if until is not None and until > now else None
+    end = pause_end(annotations_of(obj))
+    return end - now if end is not None and end > now else None
 
 
 def marks_of(obj: Object, *, absent_since: datetime | None) -> Marks:
     """Read the marks; annotations and status each suffice, as either may be lost."""
     annotations, status = annotations_of(obj), status_of(obj)
     known = status.get("converged")
-    incarnation = annotations.get(INCARNATION) or status.get("incarnation", "")
+    incarnation = annotations.get(names.INCARNATION) or status.get("incarnation", "")
     restoring = restoring_of(obj)
     return Marks(
-        external_name=annotations.get(EXTERNAL_NAME) or status.get("externalName", ""),
+        external_name=annotations.get(names.EXTERNAL_NAME) or status.get("externalName", ""),
         incarnation="" if restoring else incarnation,
         restoring=restoring,
         lost=str((status.get(RESTORING) or {}).get("lost", "")) if restoring else "",
-        account=annotations.get(ACCOUNT) or status.get("account", ""),
+        account=annotations.get(names.ACCOUNT) or status.get("account", ""),
         converged=None
         if not known
         else Converged(
@@ -126,7 +118,7 @@ def marks_of(obj: Object, *, absent_since: datetime | None) -> Marks:
 def restoring_of(obj: Object) -> str:
     """Return the backup from which a lost database is being restored, empty once it is recorded or was given up."""
     restoring = status_of(obj).get(RESTORING) or {}
-    recorded = annotations_of(obj).get(INCARNATION) or status_of(obj).get("incarnation", "")
+    recorded = annotations_of(obj).get(names.INCARNATION) or status_of(obj).get("incarnation", "")
     return str(restoring.get("backup", "")) if recorded in {"", restoring.get("lost", "")} else ""
 
 

@@ -8,7 +8,7 @@ from typing import Any, Generic
 
 import msgspec
 
-from providers.external.names import EXTERNAL_NAME
+from apis.names import EXTERNAL_NAME
 from providers.external.observation import SpecT
 from providers.external.provider import Provider
 from runtime.cache import Cache, Informer

@@ -6,15 +6,19 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
+from msgspec import UNSET
+
+from apis import connection
+from apis.connection import Connection, SecretRef
+from apis.identity import CA_KEY, credentials_secret_key
+from apis.names import ACCOUNT, EXTERNAL_NAME, INCARNATION, RECONCILE_REQUESTED_AT
 from providers.accounts.destroys import MADE_AT
 from providers.credentials.passwords import Await, Keep, Kept, Missing, keyed_hash, unproven_text
 from providers.credentials.secret_check import still_coming
 from providers.external.consent import USED_CONSENTS, consents_given, written_consents
 from providers.external.credential import Login
 from providers.external.diff import shared_keys
-from providers.external.names import ACCOUNT, CA, EXTERNAL_NAME, INCARNATION, REQUESTED_AT
 from providers.external.observation import Change, Phase, Present, describe, digest
-from providers.external.ownership import credentials_key
 from providers.managed import record
 from providers.managed.availability import is_usable, still_cut_off
 from providers.managed.outcome import Outcome
@@ -28,7 +32,6 @@ from runtime.objects import Object, annotations_of, generation_of, key_of, statu
 
 MOST_DRIFT = 32
 TOLERATED = "Tolerated"
-# What waits for a window or a consent says nothing against using the database until then.
 LONGEST_MESSAGE = 1024
 
 
@@ -83,10 +86,7 @@ def _of_plan(snapshot: Snapshot[Any], plan: Plan) -> Verdict:  # noqa: PLR0911 -
         case Settled() if snapshot.step == Missing(refused=True):
             return Verdict("PasswordUnknown", _login_refused(snapshot))
         case Settled() if isinstance(snapshot.step, Missing):
-            return Verdict(
-                "PasswordUnknown",
-                f"{_why_unknown(snapshot)}; {_way_to_another(snapshot)}",
-            )
+            return Verdict("PasswordUnknown", f"{_why_unknown(snapshot)}; {_way_to_another(snapshot)}")
         case _:
             return Verdict()
 
@@ -160,7 +160,7 @@ def status_after(
         "externalName": annotations_of(obj).get(EXTERNAL_NAME) or old.get("externalName"),
         "incarnation": annotations_of(obj).get(INCARNATION) or old.get("incarnation"),
         "account": annotations_of(obj).get(ACCOUNT) or old.get("account"),
-        "lastHandledReconcileAt": annotations_of(obj).get(REQUESTED_AT, "")[:256],
+        "lastHandledReconcileAt": annotations_of(obj).get(RECONCILE_REQUESTED_AT, "")[:256],
         "effectiveDeletionPolicy": _effective(snapshot),
         "atProvider": _at_provider(snapshot, outcome, old),
         "connection": _connection(snapshot, outcome, settings) or old.get("connection"),
@@ -275,18 +275,17 @@ def _connection(snapshot: Snapshot[Any], outcome: Outcome[Any], settings: Settin
     endpoint = snapshot.account.cloud.endpoint(snapshot.target)
     if not endpoint.host:
         return None
-    name = credentials_key(key_of(outcome.obj)).name
-    connection: Object = {
-        "host": endpoint.host,
-        "port": endpoint.port,
-        "database": endpoint.database,
-        "username": kept.username,
-        "sslmode": endpoint.sslmode,
-        "passwordRef": {"name": name, "key": "current", "hash": keyed_hash(settings.hash_key, kept.current)},
-    }
-    if kept.ca:
-        connection["caRef"] = {"kind": "Secret", "name": name, "key": CA, "hash": digest(kept.ca)}
-    return connection
+    name = credentials_secret_key(key_of(outcome.obj)).name
+    published = Connection(
+        host=endpoint.host,
+        port=endpoint.port,
+        database=endpoint.database,
+        username=kept.username,
+        sslmode=endpoint.sslmode,
+        password_ref=SecretRef(name, "current", hash=keyed_hash(settings.hash_key, kept.current)),
+        ca_ref=SecretRef(name, CA_KEY, hash=digest(kept.ca)) if kept.ca else UNSET,
+    )
+    return connection.dump(published)
 
 
 def _drift(

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Generic
 
+from apis.teardown import Policy
 from providers.credentials.passwords import Keep, PasswordStep, Stored
-from providers.external.client import Policy, Target
+from providers.external.client import Target
 from providers.external.credential import Login
 from providers.external.diff import diff
 from providers.external.observation import Change, Keys, Observed, Present, SpecT

@@ -8,6 +8,7 @@ from contextlib import suppress
 from datetime import timedelta
 from typing import Any, Generic
 
+from apis.names import ACCOUNT, EXTERNAL_NAME, IN_USE_FINALIZER, INCARNATION, TEARDOWN_FINALIZER
 from providers.accounts.destroys import MADE_AT
 from providers.credentials import secrets
 from providers.credentials.passwords import Introduce, Kept
@@ -15,7 +16,6 @@ from providers.credentials.secret_check import coming_hash
 from providers.external.client import Fence
 from providers.external.consent import USED_CONSENTS, consents_given, written_consents
 from providers.external.diff import joined_keys, shared_keys
-from providers.external.names import ACCOUNT, EXTERNAL_NAME, FINALIZER, IN_USE, INCARNATION
 from providers.external.observation import Observed, SpecT
 from providers.external.ownership import held
 from providers.external.provider import ConfigT, Provider
@@ -73,7 +73,7 @@ class Writing(Generic[SpecT, ConfigT]):
                 "namespace": key.namespace,
                 **apply_metadata(out.obj),
                 "annotations": annotations,
-                "finalizers": [FINALIZER],
+                "finalizers": [TEARDOWN_FINALIZER],
             },
         }
         applied = await self._kube.apply(self._provider.resource, body, manager=self._settings.manager, force=True)
@@ -132,12 +132,12 @@ class Writing(Generic[SpecT, ConfigT]):
 
     async def unhold(self, snapshot: Snapshot[SpecT], out: Outcome[SpecT]) -> None:
         """Take our finalizer away: the object is let go."""
-        operations = removal(out.obj, FINALIZER)
+        operations = removal(out.obj, TEARDOWN_FINALIZER)
         if operations:
             key = key_of(snapshot.obj)
             with suppress(NotFound):
                 await self._kube.json_patch(self._provider.resource, key, operations, manager=self._settings.manager)
-            if finalizers_of(out.obj) == (FINALIZER,):
+            if finalizers_of(out.obj) == (TEARDOWN_FINALIZER,):
                 self._store.forget(key, uid_of(snapshot.obj))
         out.gone = True
 
@@ -153,7 +153,7 @@ class Writing(Generic[SpecT, ConfigT]):
         if deleting(config):
             name = key_of(config).name
             raise Blocked("ProviderConfigNotFound", f"ProviderConfig {name} is being deleted and takes no new database")
-        if IN_USE in finalizers_of(config):
+        if IN_USE_FINALIZER in finalizers_of(config):
             return config
         resource = self._provider.config_resource
         return await self._kube.apply(
@@ -164,7 +164,7 @@ class Writing(Generic[SpecT, ConfigT]):
                 "metadata": {
                     "name": key_of(config).name,
                     **apply_metadata(config),
-                    "finalizers": [IN_USE],
+                    "finalizers": [IN_USE_FINALIZER],
                 },
             },
             manager=self._settings.manager,

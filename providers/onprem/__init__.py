@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from providers.external.client import Policy
+from apis.teardown import Policy
 from providers.external.provider import Provider, Rate
 from providers.onprem.client import OnPremCloud, connect
 from providers.onprem.models import PostgresDatabaseParameters, PostgresDatabaseSpec, ProviderConfigSpec

@@ -13,7 +13,8 @@ from datetime import UTC, datetime
 import msgspec
 import psycopg
 
-from providers.external.client import Endpoint, Fence, Operation, Policy, Sweep, Target
+from apis.teardown import Policy
+from providers.external.client import Endpoint, Fence, Operation, Sweep, Target
 from providers.external.credential import Credential, Login
 from providers.external.diff import diff
 from providers.external.login import Server

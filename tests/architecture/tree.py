@@ -13,7 +13,7 @@ from typing import Any
 from ruamel.yaml import YAML
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ("fairlead", "devcloud", "composer", "providers", "runtime")
+PACKAGES = ("fairlead", "devcloud", "composer", "providers", "apis", "runtime")
 CRDS = ROOT / "crds"
 DEPLOY = ROOT / "deploy"
 

@@ -15,7 +15,8 @@ import msgspec
 import pytest
 import structlog
 
-from composer import names
+from apis import names
+from apis.identity import Identity, child_name
 from composer.render.errors import CompositionError, Problem
 from composer.render.floors import Floor
 from composer.render.render import Observed, Rendered, Request, render
@@ -76,7 +77,7 @@ _COMPOSITION: dict[str, Any] = {
 
 
 def _live(resource: str, api_version: str, kind: str, **status: Any) -> Observed:
-    name = names.child_name(names.Identity("claim-uid", "shop", "orders"), resource)
+    name = child_name(Identity("claim-uid", "shop", "orders"), resource)
     return Observed(
         resource, "", {"apiVersion": api_version, "kind": kind, "metadata": {"name": name}, "status": status}
     )
@@ -149,9 +150,7 @@ def _many(answer: _Plain) -> None:
 FORGED: dict[str, Callable[[_Plain], None]] = {
     "another namespace": _meta("namespace", to="alice"),
     "another name": _meta("name", to="app-database-aaaaaaaaaa"),
-    "the name of another resource": _meta(
-        "name", to=names.child_name(names.Identity("claim-uid", "shop", "orders"), "network")
-    ),
+    "the name of another resource": _meta("name", to=child_name(Identity("claim-uid", "shop", "orders"), "network")),
     "a generateName": _meta("generateName", to="x-"),
     "another claim's label": _meta("labels", names.CLAIM_LABEL, to="other-uid"),
     "no label of ours": _without("children", 1, "object", "metadata", "labels", names.CLAIM_LABEL),

@@ -15,8 +15,8 @@ import psycopg
 import pytest
 import pytest_asyncio
 
+from apis.teardown import Policy
 from devcloud.onprem import OnPremServer
-from providers.external.client import Policy
 from providers.external.credential import Credential, Login
 from providers.external.diff import diff
 from providers.external.observation import Change, Phase, Present

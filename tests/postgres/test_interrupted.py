@@ -11,8 +11,9 @@ from functools import partial
 import pytest
 import pytest_asyncio
 
+from apis.teardown import Policy
 from devcloud.onprem import OnPremServer
-from providers.external.client import Fence, FenceClosed, Policy
+from providers.external.client import Fence, FenceClosed
 from providers.external.credential import Credential, Login
 from providers.external.diff import diff
 from providers.external.observation import Absent, Change, Present

@@ -8,8 +8,8 @@ from dataclasses import replace
 import psycopg
 import pytest
 
+from apis.teardown import Policy
 from devcloud.onprem import OnPremServer
-from providers.external.client import Policy
 from providers.external.credential import Credential, Login
 from providers.external.diff import diff
 from providers.external.observation import Absent, Present

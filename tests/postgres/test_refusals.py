@@ -10,8 +10,8 @@ import msgspec
 import psycopg
 import pytest
 
+from apis.teardown import Policy
 from devcloud.onprem import OnPremServer
-from providers.external.client import Policy
 from providers.external.credential import Login
 from providers.external.diff import diff
 from providers.external.observation import Absent, Change, Observed, Present

@@ -10,10 +10,10 @@ import msgspec
 import pytest
 import pytest_asyncio
 
+from apis.teardown import Policy
 from devcloud import addresses, onprem
 from devcloud.daemons import Lifetime
 from devcloud.onprem import OnPremServer
-from providers.external.client import Policy
 from providers.external.credential import Credential, Login
 from providers.external.diff import diff
 from providers.external.login import Server

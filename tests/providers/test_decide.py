@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from providers.external.client import Policy
+from apis.teardown import Policy
 from providers.external.consent import Consent
 from providers.external.observation import (
     Absent,

@@ -8,7 +8,8 @@ from datetime import timedelta
 import pytest
 from structlog.testing import capture_logs
 
-from providers.external.client import Fence, Operation, Policy, Target
+from apis.teardown import Policy
+from providers.external.client import Fence, Operation, Target
 from providers.external.credential import Credential
 from providers.external.observation import Absent, Change, Observed, Phase, Present
 from runtime.errors import Blocked, Transient

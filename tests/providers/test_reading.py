@@ -6,8 +6,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from apis.teardown import Policy, instruction_of
 from providers.accounts.lister import ExternalStore
-from providers.external.client import Operation, Policy, Sweep
+from providers.external.client import Operation, Sweep
 from providers.external.consent import consent_of
 from providers.external.ownership import Identity, identity_of, owner_of
 from providers.managed import record
@@ -38,7 +39,7 @@ def obj(annotations: dict[str, str] | None = None, **fields: object) -> Object:
     ],
 )
 def test_a_word_counts_for_its_own_uid_alone(word: str, policy: Policy | None) -> None:
-    assert record.word_of(obj({P + "teardown": word})) is policy
+    assert instruction_of(obj({P + "teardown": word})) is policy
 
 
 @pytest.mark.parametrize("own", [Policy.ORPHAN, Policy.SNAPSHOT, Policy.DELETE])

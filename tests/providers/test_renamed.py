@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from providers.external.client import Policy
+from apis.teardown import Policy
 from providers.external.observation import Absent, Present
 from providers.managed.decide import decide
 from providers.managed.plan import Destroy, Finish, Refuse, Settled

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from providers.external.client import Fence, Operation, Policy, Target
+from apis.teardown import Policy
+from providers.external.client import Fence, Operation, Target
 from providers.external.credential import Credential, Login
 from providers.external.observation import Absent, Change, Observed, Phase, Present
 from providers.external.ownership import Owner

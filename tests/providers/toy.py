@@ -12,7 +12,8 @@ from typing import Annotated
 
 import msgspec
 
-from providers.external.client import Endpoint, Fence, Operation, Policy, Sweep, Target
+from apis.teardown import Policy
+from providers.external.client import Endpoint, Fence, Operation, Sweep, Target
 from providers.external.credential import Credential, Login
 from providers.external.diff import Compare, compared
 from providers.external.observation import Absent, Change, Class, Found, Observed, Phase, Present

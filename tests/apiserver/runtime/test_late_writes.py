@@ -17,7 +17,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from composer import names
+from apis import names
+from apis.names import EXTERNAL_NAME
 from composer.claim.act import Actor
 from composer.claim.decide import Annotate, Apply, LetGo, Release, Remove, Step
 from composer.claim.snapshot import Known
@@ -25,7 +26,6 @@ from composer.connection.publisher import Publisher
 from devcloud.controlplane.plane import Plane
 from providers.credentials import secrets
 from providers.credentials.passwords import Kept
-from providers.external.names import EXTERNAL_NAME
 from providers.managed.outcome import Outcome
 from providers.managed.writes import Writing
 from runtime.errors import WriteConflict

@@ -20,13 +20,14 @@ import boto3
 import msgspec
 import pytest
 
+from apis.teardown import Policy
 from providers.aws import PROVIDER
 from providers.aws.account import AwsAccount, connect
 from providers.aws.config import ProviderConfigSpec
 from providers.aws.groups import ParameterGroups, SubnetGroups
 from providers.aws.models import DBParameterGroupParameters, DBSubnetGroupParameters, RDSInstanceParameters
 from providers.aws.rds import RdsInstances
-from providers.external.client import Fence, Policy, Target
+from providers.external.client import Fence, Target
 from providers.external.credential import Credential
 from providers.external.diff import diff
 from providers.external.observation import Absent, Observed, Present

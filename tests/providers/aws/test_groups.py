@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from apis.teardown import Policy
 from devcloud.aws.server import Served
 from providers.aws import groups
 from providers.aws.account import AwsAccount
@@ -15,7 +16,7 @@ from providers.aws.errors import AlreadyThere
 from providers.aws.groups import ParameterGroups, SubnetGroups
 from providers.aws.models import DBParameterGroupParameters, DBSubnetGroupParameters
 from providers.aws.names import encoded_tags
-from providers.external.client import Fence, Policy, Target
+from providers.external.client import Fence, Target
 from providers.external.credential import Credential
 from providers.external.diff import diff
 from providers.external.observation import Absent, Change, Observed, Present

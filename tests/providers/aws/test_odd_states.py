@@ -9,13 +9,14 @@ from typing import Any
 
 import pytest
 
+from apis.teardown import Policy
 from devcloud.aws.server import Served
 from providers.aws import PROVIDER, states
 from providers.aws.account import AwsAccount
 from providers.aws.models import RDSInstanceParameters, RDSInstanceSpec
 from providers.aws.rds import RdsInstances, Seen
 from providers.aws.translate import observed
-from providers.external.client import Fence, Policy, Target
+from providers.external.client import Fence, Target
 from providers.external.credential import Credential
 from providers.external.observation import Present
 from providers.external.ownership import Owner
