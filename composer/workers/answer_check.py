@@ -14,8 +14,8 @@ from typing import Any
 
 import msgspec
 
-from composer.kinds.catalog import is_managed
-from composer.names import Identity, is_reserved
+from apis.identity import Identity
+from apis.names import is_managed, is_reserved
 from composer.quantities import measured
 from composer.render.errors import Problem
 from composer.render.floors import reached

@@ -25,7 +25,7 @@ import msgspec
 import structlog
 from prometheus_client import Counter
 
-from composer.names import Identity
+from apis.identity import Identity
 from composer.render.errors import CompositionError, Problem
 from composer.render.render import Rendered, Request
 from composer.validation.validate import CheckRequest

@@ -82,7 +82,7 @@ def test_the_page_has_the_fields_of_each_line_for_the_audit(process: str) -> Non
 
 
 def test_the_page_has_the_calls_that_a_provider_puts_on_record() -> None:
-    nodes = ast.walk(tree.parse(tree.ROOT / "providers" / "outcome.py"))
+    nodes = ast.walk(tree.parse(tree.ROOT / "providers" / "managed" / "outcome.py"))
     named = [node.args[0] for node in nodes if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Call"]
     (actions,) = [actions for process, actions, _ in _audit_rows() if process == "provider"]
 
