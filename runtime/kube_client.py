@@ -293,7 +293,7 @@ def _require(write: str, path: str, *, bound: bool) -> None:
 def _query_text(query: Mapping[str, str]) -> str:
     """Return the query part of a URL (RFC 3986, section 3.4), empty for no fields.
 
-    `urlencode` takes as long for one request as a decision about a claim; most values need no quoting at all.
+    `urlencode` takes as long for one request as a decision of a controller; most values need no quoting at all.
     """
     if not query:
         return ""

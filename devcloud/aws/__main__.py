@@ -10,8 +10,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from devcloud.aws import databases
+from devcloud.aws.dataplane import DataPlane, NoDatabases
 from devcloud.aws.iam.principals import ACCESS_KEY, ACCOUNT, SECRET_KEY
-from devcloud.aws.lifecycle.dataplane import DataPlane, NoDatabases
 from devcloud.aws.server import Options, serving
 from devcloud.errors import DevcloudError
 

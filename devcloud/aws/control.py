@@ -24,9 +24,9 @@ from devcloud.aws.api.views import instance_tree, tree_of
 from devcloud.aws.faults import Fault
 from devcloud.aws.iam.principals import Key, Role
 from devcloud.aws.lifecycle.steps import Addressed, Make, Record, Step
+from devcloud.aws.region import Region, resource_id, visible
 from devcloud.aws.simulator import Simulator, replaced
 from devcloud.aws.state.model import Instance
-from devcloud.aws.state.region import Region, resource_id, visible
 
 _TOLD = {"storage-full": 7, "failed": 31, "incompatible-parameters": 35, "incompatible-network": 36}
 

@@ -17,7 +17,7 @@ import msgspec
 from psycopg import sql
 
 from devcloud import addresses
-from devcloud.aws.lifecycle.dataplane import Address, Database
+from devcloud.aws.dataplane import Address, Database
 from devcloud.certificates import authority_in
 from devcloud.errors import DevcloudError
 from devcloud.paths import private_folder, remove_tree, write_private
@@ -62,7 +62,7 @@ class Options:
 
 
 class Databases:
-    """The databases of one simulator: a `devcloud.aws.lifecycle.dataplane.DataPlane`."""
+    """The databases of one simulator: a `devcloud.aws.dataplane.DataPlane`."""
 
     def __init__(self, options: Options) -> None:
         self._options = options

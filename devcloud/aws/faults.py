@@ -7,8 +7,8 @@ from typing import Literal
 
 import msgspec
 
-from devcloud.aws.api.refusals import Refusal
 from devcloud.aws.behaviour import Throttle
+from devcloud.aws.refusals import Refusal
 
 
 class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -15,17 +15,17 @@ from aiohttp import web
 
 from devcloud.aws import control
 from devcloud.aws.api import sts
-from devcloud.aws.api.refusals import Refusal
 from devcloud.aws.api.wire import time_text
+from devcloud.aws.clock import Clock
+from devcloud.aws.dataplane import DataPlane, NoDatabases
 from devcloud.aws.faults import Fault
 from devcloud.aws.iam.principals import ACCESS_KEY, ACCOUNT, ROLE, SECRET_KEY, Role, default_world
 from devcloud.aws.iam.signatures import Request
 from devcloud.aws.iam.unsigned import objection
-from devcloud.aws.lifecycle.dataplane import DataPlane, NoDatabases
-from devcloud.aws.lifecycle.jobs import Works
+from devcloud.aws.jobs import Works
+from devcloud.aws.refusals import Refusal
 from devcloud.aws.simulator import Admitted, Simulator
-from devcloud.aws.state.clock import Clock
-from devcloud.aws.state.file import StateFile
+from devcloud.aws.state_file import StateFile
 from devcloud.errors import DevcloudError
 
 _TICK_S = 0.02

@@ -82,7 +82,7 @@ def test_the_page_has_the_fields_of_each_line_for_the_audit(process: str) -> Non
 
 
 def test_the_page_has_the_calls_that_a_provider_puts_on_record() -> None:
-    nodes = ast.walk(tree.parse(tree.ROOT / "providers" / "outcome.py"))
+    nodes = ast.walk(tree.parse(tree.ROOT / "providers" / "managed" / "outcome.py"))
     named = [node.args[0] for node in nodes if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Call"]
     (actions,) = [actions for process, actions, _ in _audit_rows() if process == "provider"]
 
@@ -90,7 +90,7 @@ def test_the_page_has_the_calls_that_a_provider_puts_on_record() -> None:
 
 
 def test_the_page_has_the_actions_of_the_composer() -> None:
-    ends = ast.walk(tree.parse(tree.ROOT / "composer" / "outcomes.py"))
+    ends = ast.walk(tree.parse(tree.ROOT / "composer" / "claim" / "outcomes.py"))
     texts = {each for node in ends if isinstance(node, ast.Constant) for each in [node.value]}
     named = {action for process, actions, _ in _audit_rows() if process == "composer" for action in actions}
 

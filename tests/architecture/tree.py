@@ -30,9 +30,10 @@ def module_name(path: Path) -> str:
 
 
 def clouds(package: str) -> list[str]:
-    """Return the sub-packages of `providers` or `devcloud` that a cloud brings: those `providers/` lists."""
-    found = {path.parent.name for path in (ROOT / "providers").glob("*/__init__.py")}
-    return sorted(name for name in found if (ROOT / package / name / "__init__.py").exists())
+    """Return the sub-packages of `providers` or `devcloud` that a cloud brings: `providers/` has a PROVIDER there."""
+    packages = (ROOT / "providers").glob("*/__init__.py")
+    names = {path.parent.name for path in packages if re.search(r"^PROVIDER\b", path.read_text("utf-8"), re.MULTILINE)}
+    return sorted(name for name in names if (ROOT / package / name / "__init__.py").exists())
 
 
 @functools.cache

@@ -12,7 +12,7 @@ import pytest_asyncio
 from devcloud import addresses, daemons
 from devcloud.addresses import Lease
 from devcloud.aws.databases import Databases, Options, discard, open_databases
-from devcloud.aws.lifecycle.dataplane import Address, Database
+from devcloud.aws.dataplane import Address, Database
 from devcloud.errors import DevcloudError
 from devcloud.postgres import server as postgres
 

@@ -8,11 +8,12 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from devcloud.aws.api.refusals import Refusal, invalid_value
+from devcloud.aws.api.views import InstanceXml
 from devcloud.aws.api.wire import Tree
 from devcloud.aws.behaviour import Behaviour
+from devcloud.aws.refusals import Refusal, invalid_value
+from devcloud.aws.region import Region
 from devcloud.aws.state.model import Tag
-from devcloud.aws.state.region import Region
 
 T = TypeVar("T")
 _PAGE = range(20, 101)
@@ -20,11 +21,12 @@ _PAGE = range(20, 101)
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A request: in which region of which account, with what, under which conduct of the service."""
+    """A request: in which region of which account, with what, under which conduct of the service, with which cache."""
 
     region: Region
     parameters: Tree
     behaviour: Behaviour
+    xml: InstanceXml
 
     def given(self, name: str) -> Any:
         """Return a parameter; None when it was not given."""

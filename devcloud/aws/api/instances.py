@@ -13,8 +13,6 @@ from devcloud.aws.api.lookups import (
     refuse_exposure,
     refuse_option_group,
 )
-from devcloud.aws.api.refusals import Refusal, invalid_combination
-from devcloud.aws.api.requests import Asked
 from devcloud.aws.api.snapshots import begin_snapshot
 from devcloud.aws.api.views import instance_tree
 from devcloud.aws.api.wire import Tree
@@ -39,9 +37,11 @@ from devcloud.aws.lifecycle.steps import (
     Stop,
     TakeSnapshot,
 )
+from devcloud.aws.refusals import Refusal, invalid_combination
+from devcloud.aws.region import resource_id, visible
 from devcloud.aws.state import catalog, windows
 from devcloud.aws.state.network import DEFAULT_KEY_ID
-from devcloud.aws.state.region import resource_id, visible
+from devcloud.aws.state.requests import Asked
 
 
 def create(call: Call) -> Tree:

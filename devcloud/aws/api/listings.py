@@ -6,12 +6,12 @@ from fnmatch import fnmatchcase
 import msgspec
 
 from devcloud.aws.api.calls import Action, Call, filters, page
-from devcloud.aws.api.refusals import Refusal
-from devcloud.aws.api.views import latest_restorable, tree_of
+from devcloud.aws.api.views import tree_of
 from devcloud.aws.api.wire import Tree
+from devcloud.aws.refusals import Refusal
+from devcloud.aws.region import visible
+from devcloud.aws.state.backups import automated_backup_of, latest_restorable
 from devcloud.aws.state.model import AutomatedBackup, Instance
-from devcloud.aws.state.region import visible
-from devcloud.aws.state.snapshots_of import automated_backup_of
 
 _FILTERS = {
     "db-instance-id": lambda shown: shown.db_instance_identifier,
@@ -34,9 +34,7 @@ def describe(call: Call) -> Tree:
     now = call.region.now()
     tagless = () if name else call.behaviour.list_without_tags
     listed = [
-        call.region.xml.of(
-            shown, now, with_tags=not any(fnmatchcase(shown.db_instance_identifier, each) for each in tagless)
-        )
+        call.xml.of(shown, now, with_tags=not any(fnmatchcase(shown.db_instance_identifier, each) for each in tagless))
         for shown in found
         if passes(shown)
     ]

@@ -14,8 +14,6 @@ from devcloud.aws.api.lookups import (
     refuse_exposure,
     refuse_option_group,
 )
-from devcloud.aws.api.refusals import Refusal, invalid_combination
-from devcloud.aws.api.requests import Asked
 from devcloud.aws.api.views import instance_tree
 from devcloud.aws.api.wire import Tree
 from devcloud.aws.lifecycle import changes
@@ -23,8 +21,10 @@ from devcloud.aws.lifecycle.master_password import secret_after
 from devcloud.aws.lifecycle.pending import port_of
 from devcloud.aws.lifecycle.states import refuse_modify
 from devcloud.aws.lifecycle.steps import Became, Optimizing, Record, Step
+from devcloud.aws.refusals import Refusal, invalid_combination
 from devcloud.aws.state import catalog
 from devcloud.aws.state.model import Instance
+from devcloud.aws.state.requests import Asked
 
 
 def modify(call: Call) -> Tree:

@@ -8,10 +8,10 @@ import msgspec
 from devcloud.aws.api import rules
 from devcloud.aws.api.calls import Action, Call, page, tags_of
 from devcloud.aws.api.lookups import default_groups, found_parameter_group
-from devcloud.aws.api.refusals import Refusal, invalid_combination, invalid_value, missing
 from devcloud.aws.api.views import tree_of
 from devcloud.aws.api.wire import Tree
 from devcloud.aws.lifecycle.steps import Became, Record, Step
+from devcloud.aws.refusals import Refusal, invalid_combination, invalid_value, missing
 from devcloud.aws.state import catalog
 from devcloud.aws.state.model import ParameterGroup, ParameterStatus
 from devcloud.aws.state.parameters import PARAMETERS, Parameter, parameter, refuse_value

@@ -7,15 +7,14 @@ import msgspec
 from devcloud.aws.api import rules
 from devcloud.aws.api.calls import Action, Call, converted
 from devcloud.aws.api.instances import replied, resolve
-from devcloud.aws.api.refusals import Refusal, invalid_combination, invalid_value
-from devcloud.aws.api.requests import Asked
 from devcloud.aws.api.snapshots import found_snapshot
-from devcloud.aws.api.views import latest_restorable
 from devcloud.aws.api.wire import Tree
 from devcloud.aws.lifecycle.creation import record_of, restored
 from devcloud.aws.lifecycle.steps import Copy, Restore, Work
+from devcloud.aws.refusals import Refusal, invalid_combination, invalid_value
+from devcloud.aws.state.backups import latest_restorable, settings_of
 from devcloud.aws.state.model import AutomatedBackup, Instance, Snapshot
-from devcloud.aws.state.snapshots_of import settings_of
+from devcloud.aws.state.requests import Asked
 
 
 def from_snapshot(call: Call) -> Tree:

@@ -7,14 +7,14 @@ import msgspec
 from devcloud.aws.api import rules
 from devcloud.aws.api.calls import Action, Call, filters, page, tags_of
 from devcloud.aws.api.lookups import refuse_option_group
-from devcloud.aws.api.refusals import Refusal, invalid_combination
 from devcloud.aws.api.views import tree_of
 from devcloud.aws.api.wire import Tree
 from devcloud.aws.lifecycle.states import refuse_snapshot
 from devcloud.aws.lifecycle.steps import Record, SnapshotReady, Step, TakeSnapshot
+from devcloud.aws.refusals import Refusal, invalid_combination
 from devcloud.aws.state import catalog
+from devcloud.aws.state.backups import snapshot_of
 from devcloud.aws.state.model import Snapshot, Tag
-from devcloud.aws.state.snapshots_of import snapshot_of
 
 _LONGEST_NAME = 255
 

@@ -5,9 +5,9 @@ import msgspec
 from devcloud.aws.api import rules
 from devcloud.aws.api.calls import Action, Call, page, tags_of
 from devcloud.aws.api.lookups import found_subnet_group
-from devcloud.aws.api.refusals import Refusal, invalid_value
 from devcloud.aws.api.views import tree_of
 from devcloud.aws.api.wire import Tree
+from devcloud.aws.refusals import Refusal, invalid_value
 from devcloud.aws.state.model import Subnet, SubnetGroup
 from devcloud.aws.state.network import SUBNETS, subnet
 

@@ -1,31 +1,21 @@
 """How resources look in answers."""
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 import msgspec
 
 from devcloud.aws.api import wire
 from devcloud.aws.api.wire import Rendered, Tree
+from devcloud.aws.state.backups import latest_restorable
 from devcloud.aws.state.model import Instance, Wire
 from devcloud.aws.state.network import DEFAULT_KEY_ID
-
-_RESTORABLE_STEP = timedelta(minutes=5)
 
 
 def tree_of(data: Wire) -> Tree:
     """Return data as a tree of wire names; times stay times."""
     found: Any = msgspec.to_builtins(data, builtin_types=(datetime,))
     return dict(found)
-
-
-def latest_restorable(shown: Instance, now: datetime) -> datetime | None:
-    """Return the LatestRestorableTime: typically within the last five minutes, while there are backups."""
-    born = shown.instance_create_time
-    if born is None or not shown.backup_retention_period:
-        return None
-    floored = now - timedelta(seconds=now.timestamp() % _RESTORABLE_STEP.total_seconds())
-    return max(floored, born)
 
 
 def instance_tree(shown: Instance, now: datetime) -> Tree:

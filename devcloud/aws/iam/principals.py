@@ -10,8 +10,8 @@ from typing import Any
 
 import msgspec
 
-from devcloud.aws.api.refusals import Refusal
 from devcloud.aws.iam.policies import ALLOW_ALL
+from devcloud.aws.refusals import Refusal
 
 ACCOUNT = "123456789012"
 ACCESS_KEY = "AKIAFAIRLEADDEVCLOUD"

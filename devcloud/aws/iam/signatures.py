@@ -12,7 +12,7 @@ from urllib.parse import quote, unquote
 
 import msgspec
 
-from devcloud.aws.api.refusals import Refusal
+from devcloud.aws.refusals import Refusal
 
 _ALGORITHM = "AWS4-HMAC-SHA256"
 _AUTHORIZATION = re.compile(

@@ -9,7 +9,6 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from devcloud.aws.api.requests import Asked
 from devcloud.aws.lifecycle.master_password import RESET_S, reset
 from devcloud.aws.lifecycle.pending import port_of
 from devcloud.aws.lifecycle.steps import Addressed, Became, Flush, MoveTo, Record, Step
@@ -24,6 +23,7 @@ from devcloud.aws.state.model import (
     SecurityGroup,
     SubnetGroup,
 )
+from devcloud.aws.state.requests import Asked
 
 _LEAD_S = 10.0
 # Names that the queue has in common with the request.

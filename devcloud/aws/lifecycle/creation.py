@@ -4,7 +4,6 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from devcloud.aws.api.requests import Asked
 from devcloud.aws.lifecycle.master_password import born, secret_of
 from devcloud.aws.lifecycle.progress import daily_backup
 from devcloud.aws.lifecycle.steps import Addressed, Became, End, Initializing, Record, Step, Work
@@ -19,6 +18,7 @@ from devcloud.aws.state.model import (
     SecurityGroup,
     SubnetGroup,
 )
+from devcloud.aws.state.requests import Asked
 
 _CERTIFICATE_LIFE = timedelta(days=365)
 

@@ -12,9 +12,9 @@ from typing import Final
 
 import msgspec
 
-from devcloud.aws.api.requests import Asked
 from devcloud.aws.lifecycle.steps import Became, SetPassword, Step
 from devcloud.aws.state.model import MasterUserSecret
+from devcloud.aws.state.requests import Asked
 
 RESET_S: Final = 26.0
 """How long a reset takes, from the request to `available`, before the clock's `durations`."""

@@ -7,7 +7,7 @@ import re
 
 import msgspec
 
-from devcloud.aws.api.refusals import invalid_combination, invalid_value
+from devcloud.aws.refusals import invalid_combination, invalid_value
 
 _FORMULA = re.compile(r"\{[A-Za-z0-9/*+(),\-]+\}|(?:GREATEST|LEAST|SUM)\(.*\)")
 

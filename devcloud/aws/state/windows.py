@@ -7,7 +7,7 @@ Formats: RDS API Reference, CreateDBInstance, PreferredBackupWindow (`hh24:mi-hh
 import re
 from datetime import datetime, timedelta
 
-from devcloud.aws.api.refusals import invalid_combination, invalid_value
+from devcloud.aws.refusals import invalid_combination, invalid_value
 
 _DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _DAY_MINUTES = 24 * 60

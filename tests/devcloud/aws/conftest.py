@@ -12,7 +12,7 @@ import pytest
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
-from devcloud.aws.lifecycle.dataplane import Address, Database, NoDatabases
+from devcloud.aws.dataplane import Address, Database, NoDatabases
 from devcloud.aws.server import Options, Served, running
 from devcloud.errors import DevcloudError
 from tests.support.rds_control import control

@@ -8,10 +8,10 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from devcloud.aws.api.requests import Asked
 from devcloud.aws.lifecycle import changes, creation, progress
 from devcloud.aws.lifecycle.steps import Make, Record
 from devcloud.aws.state.model import NOTHING_PENDING, Endpoint, Subnet, SubnetGroup, Zone
+from devcloud.aws.state.requests import Asked
 
 BORN_AT = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)  # a Monday at noon: the windows of newborns are far
 WEEK = timedelta(days=7)

@@ -12,8 +12,8 @@ from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
-from devcloud.aws.api.refusals import Refusal
 from devcloud.aws.iam.signatures import Request, refuse_signature, signature_of
+from devcloud.aws.refusals import Refusal
 from tests.devcloud.aws.conftest import Cloud, refusal
 
 BODY = "Action=DescribeDBInstances&Version=2014-10-31"

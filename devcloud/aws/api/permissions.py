@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 from devcloud.aws.api import tagging
 from devcloud.aws.api.calls import tags_of
-from devcloud.aws.api.refusals import Refusal
 from devcloud.aws.api.wire import Tree
 from devcloud.aws.iam.policies import Ask
-from devcloud.aws.state.region import Region
+from devcloud.aws.refusals import Refusal
+from devcloud.aws.region import Region
 
 _KINDS = {
     "DBInstanceIdentifier": "db",

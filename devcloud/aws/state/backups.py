@@ -1,8 +1,19 @@
-"""Which snapshot and which automated backup an instance has. Pure."""
+"""Which snapshot and which automated backup an instance has, and until when it can be restored. Pure."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from devcloud.aws.state.model import AutomatedBackup, Instance, RestoreWindow, Snapshot, SourceSettings, Tag
+
+_RESTORABLE_STEP = timedelta(minutes=5)
+
+
+def latest_restorable(shown: Instance, now: datetime) -> datetime | None:
+    """Return the LatestRestorableTime: typically within the last five minutes, while there are backups."""
+    born = shown.instance_create_time
+    if born is None or not shown.backup_retention_period:
+        return None
+    floored = now - timedelta(seconds=now.timestamp() % _RESTORABLE_STEP.total_seconds())
+    return max(floored, born)
 
 
 def settings_of(shown: Instance) -> SourceSettings:

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Awaitable, Callable
 from typing import assert_never
 
-from devcloud.aws.lifecycle.dataplane import Address, Database, DataPlane
+from devcloud.aws.dataplane import Address, Database, DataPlane
 from devcloud.aws.lifecycle.steps import (
     Copy,
     Do,
@@ -20,8 +20,8 @@ from devcloud.aws.lifecycle.steps import (
     Stop,
     TakeSnapshot,
 )
+from devcloud.aws.region import Region
 from devcloud.aws.state.model import Endpoint
-from devcloud.aws.state.region import Region
 from devcloud.errors import DevcloudError
 
 _SNAPSHOTS = "snapshots"

@@ -10,9 +10,9 @@ import msgspec
 
 from devcloud.aws.iam.principals import Key, Role
 from devcloud.aws.lifecycle.steps import Became, Do, End, Record, Step
+from devcloud.aws.region import Region
 from devcloud.aws.simulator import Simulator
 from devcloud.aws.state.model import AutomatedBackup, Event, Instance, ParameterGroup, Snapshot, SubnetGroup
-from devcloud.aws.state.region import Region
 from devcloud.errors import DevcloudError
 from devcloud.paths import write_private
 

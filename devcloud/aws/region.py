@@ -13,12 +13,12 @@ from typing import Protocol
 
 import msgspec
 
-from devcloud.aws.api.refusals import Refusal
-from devcloud.aws.api.views import InstanceXml, latest_restorable
+from devcloud.aws.clock import Clock
 from devcloud.aws.lifecycle import progress
 from devcloud.aws.lifecycle.events import OCCURRENCES
 from devcloud.aws.lifecycle.steps import Do, Drop, Emit, Finish, Output, Record, Renamed, TakeSnapshot
-from devcloud.aws.state.clock import Clock
+from devcloud.aws.refusals import Refusal
+from devcloud.aws.state.backups import automated_backup_of, latest_restorable, snapshot_of
 from devcloud.aws.state.model import (
     AutomatedBackup,
     Endpoint,
@@ -29,7 +29,6 @@ from devcloud.aws.state.model import (
     SubnetGroup,
 )
 from devcloud.aws.state.network import DEFAULT_VPC, SUBNETS, subnet
-from devcloud.aws.state.snapshots_of import automated_backup_of, snapshot_of
 
 _EVENTS_KEPT = 20_000  # the API shows fourteen days of them
 _VERSIONS_KEPT = 12
@@ -56,6 +55,14 @@ class Desk(Protocol):
         ...
 
 
+class Cache(Protocol):
+    """What answers keep of instances; it never outlives them."""
+
+    def forget(self, resource_id: str) -> None:
+        """Forget an instance that is gone."""
+        ...
+
+
 class Region:
     """The state of an account in a region.
 
@@ -67,11 +74,10 @@ class Region:
         subnet_groups: By name.
         parameter_groups: Those that a user made, by name.
         events: Oldest first.
-        xml: Instances as lists show them.
         changes: How often something of it changed by itself or by a record.
     """
 
-    def __init__(self, account: str, name: str, clock: Clock, desk: Desk) -> None:
+    def __init__(self, account: str, name: str, clock: Clock, desk: Desk, cache: Cache) -> None:
         self.account = account
         self.name = name
         self.clock = clock
@@ -83,8 +89,8 @@ class Region:
         self.parameter_groups: dict[str, ParameterGroup] = {}
         self.events: deque[Event] = deque(maxlen=_EVENTS_KEPT)
         self.changes = 0
-        self.xml = InstanceXml()
         self._desk = desk
+        self._cache = cache
         self._looks: list[tuple[datetime, int, str]] = []
         self._order = itertools.count()
         self._versions: defaultdict[str, deque[tuple[datetime, Instance | None]]] = defaultdict(
@@ -121,7 +127,7 @@ class Region:
         self.changes += 1
         gone = self.instances.pop(identifier, None)
         if gone is not None:
-            self.xml.forget(gone.shown.dbi_resource_id)
+            self._cache.forget(gone.shown.dbi_resource_id)
         self._versions[identifier].append((self.now(), None))
 
     def finished(self, resource_id: str, number: int, address: Endpoint | None = None) -> None:
