@@ -67,9 +67,9 @@ class Informer:
             if number % _REPLAY_SLICE == 0:
                 await asyncio.sleep(0)
 
-    def nudge(self) -> None:
+    def retry_now(self) -> None:
         """End the pause of a backed-off watch."""
-        self._reflector.nudge()
+        self._reflector.retry_now()
 
     async def run(self) -> None:
         """Feed the store until cancelled."""
@@ -150,10 +150,10 @@ class Cache:
         """Tell whether every required informer has its first list."""
         return all(informer.synced.is_set() for informer in self if informer.required)
 
-    def nudge(self) -> None:
+    def retry_now(self) -> None:
         """Let every backed-off watch dial at once: the API server was just reached."""
         for informer in self:
-            informer.nudge()
+            informer.retry_now()
 
     def stalest(self) -> timedelta:
         """Return how long the most silent watch has been silent, and publish each one's silence."""

@@ -132,9 +132,9 @@ class Controller:
         """Ask for a pass of `key`."""
         self._queue.add(key, priority=priority, after=after)
 
-    def stands_for(self) -> timedelta:
+    def stalled_for(self) -> timedelta:
         """Return how long due work has not moved although there are workers; for health."""
-        still = self._queue.stands_for()
+        still = self._queue.stalled_for()
         return still if self._working else timedelta()
 
     async def run(self) -> None:

@@ -269,7 +269,7 @@ class WorkQueue:
         self._closed = True
         self._changed.set()
 
-    def stands_for(self) -> timedelta:
+    def stalled_for(self) -> timedelta:
         """Return how long due keys have waited without any worker beginning or ending a pass; publish the gauges."""
         now = self._monotonic()
         running = [now - began for began in self._began.values()]

@@ -70,7 +70,7 @@ class _Pace:
     failures: int = 0
     dials: int = 0
     away: bool = False
-    nudged: asyncio.Event = field(default_factory=asyncio.Event)
+    retried: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 @dataclass(slots=True)
@@ -119,10 +119,10 @@ class Reflector:
         lasted = timedelta(seconds=self._clock.monotonic() - refused.since)
         return refused.count >= _REFUSED_LISTS and lasted >= _REFUSED_FOR
 
-    def nudge(self) -> None:
+    def retry_now(self) -> None:
         """End a pause early that began because the API server was out of reach: somebody has reached it again."""
         if self._pace.away:
-            self._pace.nudged.set()
+            self._pace.retried.set()
 
     async def run(self) -> None:
         """List and watch for ever; ends only by cancellation."""
@@ -165,7 +165,7 @@ class Reflector:
                 sliced = _Slices(self._clock)
                 async for event in heard:
                     self._take(event)
-                    await sliced.breathe()
+                    await sliced.yield_to_loop()
         except _SilentError as error:
             self._version = ""
             raise NoAnswer(f"no event and no bookmark for {self._timing.idle.total_seconds():.0f} s") from error
@@ -195,7 +195,7 @@ class Reflector:
         self._refused = _Refused()
         for change in changes:
             self._on_change(change)
-            await sliced.breathe()
+            await sliced.yield_to_loop()
         self.synced.set()
 
     async def _pages(self, listing: Listing, sliced: _Slices, *, limit: int) -> str:
@@ -205,7 +205,7 @@ class Reflector:
             self._heard()
             for raw in page.items:
                 listing.add(raw)
-                await sliced.breathe()
+                await sliced.yield_to_loop()
             next_page = page.next_page
             if not next_page:
                 return page.resource_version
@@ -219,14 +219,14 @@ class Reflector:
         # A round that listed and watched dialled twice, and pays twice.
         seconds = max(pause * max(1, self._pace.dials), asked).total_seconds()
         self._pace.dials = 0
-        self._pace.nudged.clear()
+        self._pace.retried.clear()
         sleeping = asyncio.ensure_future(self._clock.sleep(seconds))
-        nudged = asyncio.ensure_future(self._pace.nudged.wait())
+        retried = asyncio.ensure_future(self._pace.retried.wait())
         try:
-            await asyncio.wait((sleeping, nudged), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((sleeping, retried), return_when=asyncio.FIRST_COMPLETED)
         finally:
             sleeping.cancel()
-            nudged.cancel()
+            retried.cancel()
 
     def _watch_timeout(self) -> timedelta:
         return self._timing.watch * (1 + self._clock.chance() / 4)
@@ -275,7 +275,7 @@ class _Slices:
         self._clock = clock
         self._since = clock.monotonic()
 
-    async def breathe(self) -> None:
+    async def yield_to_loop(self) -> None:
         if self._clock.monotonic() - self._since >= _SLICE_SECONDS:
             await asyncio.sleep(0)
             self._since = self._clock.monotonic()

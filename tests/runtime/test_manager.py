@@ -1,4 +1,4 @@
-"""A crew of controllers in virtual time: who comes and goes while the process leads, and in which order they work."""
+"""A manager of controllers in virtual time: who comes and goes while the process leads, in which order they work."""
 
 import asyncio
 from datetime import timedelta
@@ -6,7 +6,7 @@ from datetime import timedelta
 from runtime.cache import Cache
 from runtime.controller import Controller, ControllerSettings, Source
 from runtime.kube import Selection
-from runtime.manager import Crew
+from runtime.manager import Manager
 from runtime.objects import Key
 from runtime.reflector import Clock, Timing
 from runtime.results import SETTLED, Result
@@ -48,22 +48,22 @@ def test_one_that_joins_works_at_once_and_one_that_leaves_ends_its_pass_and_begi
     async def scene() -> tuple[list[str], list[str], int]:
         kube = FakeKube()
         kube.put(WIDGETS, "w")
-        cache, crew = cache_of(kube), Crew()
+        cache, manager = cache_of(kube), Manager()
         first = Noted(cache, "first")
-        crew.join(first.controller)
-        caching, leading = asyncio.create_task(cache.run()), asyncio.create_task(crew.run())
+        manager.add(first.controller)
+        caching, leading = asyncio.create_task(cache.run()), asyncio.create_task(manager.run())
         await asyncio.sleep(5)
         second = Noted(cache, "second")
-        crew.join(second.controller)
+        manager.add(second.controller)
         await asyncio.sleep(5)
         kube.put(WIDGETS, "x")
         # Both have begun their pass.
         await asyncio.sleep(0.5)
-        await crew.leave(first.controller)
+        await manager.remove(first.controller)
         kube.put(WIDGETS, "y")
         await asyncio.sleep(5)
         await _stop(leading, caching)
-        return first.passes, second.passes, len(crew)
+        return first.passes, second.passes, len(manager)
 
     assert run(scene()) == (["w", "x"], ["w", "x", "y"], 1)
 
@@ -72,16 +72,16 @@ def test_it_leads_again_with_all_who_are_members_by_then() -> None:
     async def scene() -> tuple[list[str], list[str]]:
         kube = FakeKube()
         kube.put(WIDGETS, "w")
-        cache, crew = cache_of(kube), Crew()
+        cache, manager = cache_of(kube), Manager()
         stays, leaves = Noted(cache, "stays"), Noted(cache, "leaves")
-        crew.join(stays.controller)
-        crew.join(leaves.controller)
+        manager.add(stays.controller)
+        manager.add(leaves.controller)
         caching = asyncio.create_task(cache.run())
-        leading = asyncio.create_task(crew.run())
+        leading = asyncio.create_task(manager.run())
         await asyncio.sleep(5)
         await _stop(leading)
-        await crew.leave(leaves.controller)
-        leading = asyncio.create_task(crew.run())
+        await manager.remove(leaves.controller)
+        leading = asyncio.create_task(manager.run())
         await asyncio.sleep(5)
         await _stop(leading, caching)
         return stays.passes, leaves.passes
@@ -94,10 +94,10 @@ def test_what_is_new_after_a_start_does_not_wait_behind_what_was_there() -> None
         kube = FakeKube()
         for number in range(20):
             kube.put(WIDGETS, f"old{number}", spec={})
-        cache, crew = cache_of(kube), Crew()
+        cache, manager = cache_of(kube), Manager()
         one = Noted(cache, "one")
-        crew.join(one.controller)
-        caching, leading = asyncio.create_task(cache.run()), asyncio.create_task(crew.run())
+        manager.add(one.controller)
+        caching, leading = asyncio.create_task(cache.run()), asyncio.create_task(manager.run())
         await asyncio.sleep(3.5)
         kube.put(WIDGETS, "new", spec={})
         await asyncio.sleep(3)
@@ -119,13 +119,13 @@ def test_an_informer_on_demand_holds_up_nobody_and_a_source_taken_away_wakes_nob
         kube = FakeKube()
         kube.put(WIDGETS, "w")
         kube.put(WIDGETS, "other", namespace="elsewhere")
-        cache, crew = cache_of(kube), Crew()
+        cache, manager = cache_of(kube), Manager()
         one = Noted(cache, "one")
         extra = cache.informer(WIDGETS, selection=ELSEWHERE, required=False)
         without_lists = cache.synced()
         one.controller.source(Source(extra, keys=lambda change: (Key("ns", f"by-{change.key.name}"),)))
-        crew.join(one.controller)
-        caching, leading = asyncio.create_task(cache.run()), asyncio.create_task(crew.run())
+        manager.add(one.controller)
+        caching, leading = asyncio.create_task(cache.run()), asyncio.create_task(manager.run())
         await asyncio.sleep(5)
         one.controller.unsource(extra)
         cache.drop(WIDGETS, ELSEWHERE)
