@@ -9,8 +9,8 @@ from fairlead.discovery import Discovery
 from fairlead.exits import CommandError
 from runtime.errors import Forbidden
 from runtime.objects import NAMESPACES, Key, Resource
-from tests.cli.cluster import Cluster
 from tests.composer.factories import CLAIMS, DATABASES
+from tests.fairlead.cluster import Cluster
 
 COMPOSITIONS = Resource("fairlead.dev", "v1alpha1", "Composition", "compositions", namespaced=False)
 QUEUES = Resource("messaging.example.org", "v1", "Queue", "queues")

@@ -10,7 +10,7 @@ from fairlead.cli import run
 from fairlead.explanations import explanations
 from fairlead.moves import next_move
 from tests.architecture import tree
-from tests.cli.test_moves import rows
+from tests.fairlead.test_moves import rows
 
 _PAGE = (Path(__file__).resolve().parents[2] / "docs" / "troubleshooting.md").read_text(encoding="utf-8")
 

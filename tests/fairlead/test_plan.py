@@ -16,8 +16,8 @@ from fairlead.exits import Exit
 from runtime.kube import Kube
 from runtime.objects import CONFIG_MAPS, CRDS, NAMESPACES, Key, Object, Resource
 from tests.architecture import tree
-from tests.cli.cluster import Cluster
 from tests.composer.factories import CLAIMS
+from tests.fairlead.cluster import Cluster
 
 COMPOSITIONS = Resource("fairlead.dev", "v1alpha1", "Composition", "compositions", namespaced=False)
 REVISIONS = Resource("fairlead.dev", "v1alpha1", "CompositionRevision", "compositionrevisions", namespaced=False)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fairlead.cli import run
-from tests.cli.test_render import CLAIM
+from tests.fairlead.test_rendering import CLAIM
 
 NETWORK = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: aws}\ndata: {subnetIds: a, securityGroupIds: b}\n"
 

@@ -8,9 +8,9 @@ import msgspec
 import pytest
 
 from fairlead.cli import run
-from tests.cli.test_render import CLAIM, COMPOSITION
-from tests.cli.test_validate import BACKUP as CRD
-from tests.cli.test_validate import FOREIGN
+from tests.fairlead.test_rendering import CLAIM, COMPOSITION
+from tests.fairlead.test_validate import BACKUP as CRD
+from tests.fairlead.test_validate import FOREIGN
 
 _ROOT = Path(__file__).resolve().parents[2]
 _CLAIM = "".join(f"    {line}\n" for line in CLAIM.splitlines())

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from fairlead.cli import run
-from tests.cli.test_render import CLAIM, COMPOSITION
+from tests.fairlead.test_rendering import CLAIM, COMPOSITION
 
 BACKUP = """\
 apiVersion: apiextensions.k8s.io/v1

@@ -52,7 +52,7 @@ import sys
 from datetime import UTC, datetime
 from fairlead.output import show_json, show_tree
 from fairlead.tree import json_of, tree_of
-from tests.cli.test_terminal import EVIL
+from tests.fairlead.test_terminal import EVIL
 paused = {"type": "Synced", "status": "False", "reason": "Paused", "message": EVIL}
 drift = [{"path": EVIL, "desired": EVIL, "observed": "1", "action": "Held"}]
 meta = {"name": "orders", "namespace": "shop"}
