@@ -48,10 +48,10 @@ def choose() -> Account:
         return Account((), own, is_foreign=False)
     named = _some_named_uid()
     mapped = (program("unshare"), "--user", f"--map-user={named}", f"--map-group={named}", "--")
-    if _works((*mapped, "true")):
+    if _runs((*mapped, "true")):
         return Account(mapped, own, is_foreign=False)
     nobody = (program("setpriv"), f"--reuid={named}", f"--regid={named}", "--clear-groups", "--")
-    if own == 0 and _works((*nobody, "true")):
+    if own == 0 and _runs((*nobody, "true")):
         return Account(nobody, named, is_foreign=True)
     raise DevcloudError(
         f"PostgreSQL refuses to run as uid {own}, and user namespaces are forbidden here: run as a user of /etc/passwd"
@@ -100,7 +100,7 @@ def reachable_copy(root: Path, members: tuple[str, ...], program_path: str, acco
         program_path: A program below it, relative, that uses the libraries and ends well with `--version`.
         account: Who must be able to run it.
     """
-    if not account.is_foreign or _works((*account.prefix, str(root / program_path), "--version")):
+    if not account.is_foreign or _runs((*account.prefix, str(root / program_path), "--version")):
         return root
     _foreign_home()
     found = (root / program_path).stat()
@@ -125,7 +125,7 @@ def _foreign_home() -> None:
         raise DevcloudError(f"{_NOBODY_HOME} is not a folder of root: remove it, then try again")
 
 
-def _works(command: tuple[str, ...]) -> bool:
+def _runs(command: tuple[str, ...]) -> bool:
     try:
         return subprocess.run(command, check=False, capture_output=True).returncode == 0
     except OSError:

@@ -1,6 +1,6 @@
 """What a store keeps of one object: a slotted record beside compact bytes. Pure.
 
-managedFields are dropped here, at the door, without decoding the rest of the object: they are half of its size and
+managedFields are dropped here, as objects enter, without decoding the rest of the object: they are half of its size and
 nobody may decide on them.
 """
 

@@ -1,4 +1,4 @@
-"""The tests' own door: JSON below `/_control`, on the same loop-back port, unsigned and with a token (see `unsigned`).
+"""The control API of tests: JSON below `/_control`, on the same port, unsigned and with a token (see `unsigned`).
 
 - `GET|POST /clock`: `{"advance_s", "speed", "durations"}`, any of them.
 - `GET|POST|DELETE /faults`: see `faults.Fault`.
@@ -69,7 +69,7 @@ async def _routed(simulator: Simulator, method: str, path: tuple[str, ...], give
         case _, ("instances" | "snapshots", *_):
             return _resources(simulator, method, path, given)
         case "POST", ("network",):
-            await simulator.works.databases.reach(msgspec.convert(given["unreachable"], tuple[str, ...]))
+            await simulator.jobs.databases.reach(msgspec.convert(given["unreachable"], tuple[str, ...]))
         case "POST", ("reset",):
             simulator.reset()
         case _, ("keys" | "roles", *_):
@@ -173,10 +173,10 @@ def _steer(simulator: Simulator, region: Region, record: Record, given: dict[str
                 region.emit(_TOLD[status], region.source(record.shown), now)
         case {"vanish": True}:
             region.remove(record.shown.db_instance_identifier)
-            simulator.works.delete(record.shown.dbi_resource_id)
+            simulator.jobs.delete(record.shown.dbi_resource_id)
         case {"replace": True}:
             region.remove(record.shown.db_instance_identifier)
-            simulator.works.delete(record.shown.dbi_resource_id)
+            simulator.jobs.delete(record.shown.dbi_resource_id)
             shown = msgspec.structs.replace(record.shown, dbi_resource_id=resource_id(), tag_list=())
             born = Step(status="creating", seconds=0, work=Make(), ends=(Addressed(born=True),))
             region.put(Record(shown=shown, password=record.password, agenda=(born,), window_seen=now, backup_seen=now))

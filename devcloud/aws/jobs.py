@@ -41,7 +41,7 @@ def database_of(record: Record) -> Database:
     )
 
 
-class Works:
+class Jobs:
     """Hands work to the data plane and its outcome back to the regions."""
 
     def __init__(self, databases: DataPlane) -> None:

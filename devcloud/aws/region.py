@@ -15,7 +15,7 @@ import msgspec
 
 from devcloud.aws.clock import Clock
 from devcloud.aws.lifecycle import progress
-from devcloud.aws.lifecycle.events import OCCURRENCES
+from devcloud.aws.lifecycle.events import RDS_EVENTS
 from devcloud.aws.lifecycle.steps import Do, Drop, Emit, Finish, Output, Record, Renamed, TakeSnapshot
 from devcloud.aws.refusals import Refusal
 from devcloud.aws.state.backups import automated_backup_of, latest_restorable, snapshot_of
@@ -186,14 +186,14 @@ class Region:
             source: Type (`db-instance`, `db-snapshot`, `db-parameter-group`), identifier, ARN.
             at: When it happened.
         """
-        found = OCCURRENCES[number]
+        event = RDS_EVENTS[number]
         kind, identifier, arn = source
         self.events.append(
             Event(
                 source_identifier=identifier,
                 source_type=kind,
-                message=found.sentence,
-                event_categories=found.categories,
+                message=event.sentence,
+                event_categories=event.categories,
                 date=at,
                 source_arn=arn,
                 event_id=f"RDS-EVENT-{number:04d}",

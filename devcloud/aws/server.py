@@ -22,7 +22,7 @@ from devcloud.aws.faults import Fault
 from devcloud.aws.iam.principals import ACCESS_KEY, ACCOUNT, ROLE, SECRET_KEY, Role, default_world
 from devcloud.aws.iam.signatures import Request
 from devcloud.aws.iam.unsigned import objection
-from devcloud.aws.jobs import Works
+from devcloud.aws.jobs import Jobs
 from devcloud.aws.refusals import Refusal
 from devcloud.aws.simulator import Admitted, Simulator
 from devcloud.aws.state_file import StateFile
@@ -88,7 +88,7 @@ async def serving(options: Options) -> AsyncIterator[Served]:
     """
     clock = Clock(durations=options.durations, speed=options.speed)
     principals = default_world(options.account, options.access_key_id, options.secret_access_key)
-    simulator = Simulator(clock, principals, Works(options.databases))
+    simulator = Simulator(clock, principals, Jobs(options.databases))
     kept = StateFile(options.state) if options.state is not None else None
     if kept is not None:
         kept.load(simulator)
@@ -107,7 +107,7 @@ async def serving(options: Options) -> AsyncIterator[Served]:
         ticking.cancel()
         await asyncio.gather(ticking, return_exceptions=True)
         await runner.cleanup()
-        await simulator.works.close()
+        await simulator.jobs.close()
 
 
 @contextlib.contextmanager
@@ -157,14 +157,14 @@ async def _tick(simulator: Simulator, kept: StateFile | None) -> NoReturn:
 
 def _application(simulator: Simulator, kept: StateFile | None, options: Options) -> web.Application:
     application = web.Application()
-    door = _Door(simulator, kept, options)
-    application.router.add_post("/", door.call)
-    application.router.add_route("*", "/_control/{path:.*}", door.control)
-    application.router.add_get("/_eks/v1/credentials", door.pod_credentials)
+    endpoints = _Endpoints(simulator, kept, options)
+    application.router.add_post("/", endpoints.call)
+    application.router.add_route("*", "/_control/{path:.*}", endpoints.control)
+    application.router.add_get("/_eks/v1/credentials", endpoints.pod_credentials)
     return application
 
 
-class _Door:
+class _Endpoints:
     """Turns HTTP into requests of the simulator and its answers into HTTP."""
 
     def __init__(self, simulator: Simulator, kept: StateFile | None, options: Options) -> None:

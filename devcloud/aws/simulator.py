@@ -38,7 +38,7 @@ from devcloud.aws.iam import signatures
 from devcloud.aws.iam.policies import refuse_denied
 from devcloud.aws.iam.principals import Key, Principals
 from devcloud.aws.iam.signatures import Request
-from devcloud.aws.jobs import Works
+from devcloud.aws.jobs import Jobs
 from devcloud.aws.refusals import Refusal
 from devcloud.aws.region import Region
 
@@ -83,14 +83,14 @@ class Simulator:
         faults: What goes wrong next.
         audit: What was called.
         principals: Who can call.
-        works: The way to the databases.
+        jobs: The work on the databases.
         changes: How often a call may have changed something.
     """
 
-    def __init__(self, clock: Clock, principals: Principals, works: Works) -> None:
+    def __init__(self, clock: Clock, principals: Principals, jobs: Jobs) -> None:
         self.clock = clock
         self.principals = principals
-        self.works = works
+        self.jobs = jobs
         self.behaviour = Behaviour()
         self.faults = Faults()
         self.audit = Audit()
@@ -104,7 +104,7 @@ class Simulator:
         """Return the state of an account in a region."""
         key = (account, name)
         if key not in self.regions:
-            self.regions[key] = Region(account, name, self.clock, self.works, self._xml)
+            self.regions[key] = Region(account, name, self.clock, self.jobs, self._xml)
         return self.regions[key]
 
     def reset(self) -> None:

@@ -116,11 +116,11 @@ class StateFile:
 
 def _resume(simulator: Simulator, region: Region, record: Record) -> None:
     if record.address is not None:
-        simulator.works.again(record)
+        simulator.jobs.again(record)
     under = record.under
     region.put(record)
     if under is not None and under.work is not None and under.step.work is not None:
-        simulator.works.work(region, Do(record, under.step.work, under.work))
+        simulator.jobs.work(region, Do(record, under.step.work, under.work))
 
 
 def _record(raw: msgspec.Raw) -> Record:

@@ -1,4 +1,4 @@
-"""One simulated instance's database: a real PostgreSQL server of its own behind a front at its own address.
+"""One simulated instance's database: a real PostgreSQL server of its own behind a TLS proxy at its own address.
 
 The server is made, and started, at the first login. A cloud's flavour of PostgreSQL is its superuser, the roles that
 are there from birth, and what the administrator may do.
@@ -25,7 +25,7 @@ from devcloud.postgres.authenticator import Admit, Caller, Refuse, Silence
 from devcloud.postgres.programs import Major
 from devcloud.postgres.scram import Verifier, scram_verifier
 from devcloud.postgres.server import Server
-from devcloud.postgres.tls_proxy import Endpoint, Front
+from devcloud.postgres.tls_proxy import Endpoint, TLSProxy
 
 _SETTINGS = {
     "shared_buffers": "8MB",
@@ -118,14 +118,14 @@ class Site:
 
 
 class Instance:
-    """An instance's front and server; calls are taken one after another."""
+    """An instance's TLS proxy and server; calls are taken one after another."""
 
     def __init__(self, site: Site, folder: Path, record: Record, *, major: Major) -> None:
         self._site = site
         self._folder = private_folder(folder)
         self._record = record
         self._major: Major = major
-        self._front: Front | None = None
+        self._proxy: TLSProxy | None = None
         self._server: Server | None = None
         self._lock = asyncio.Lock()
 
@@ -166,8 +166,8 @@ class Instance:
     async def reboot(self) -> None:
         """Cut the sessions and end the server, which the next login starts again."""
         async with self._lock:
-            if self._front is not None:
-                await self._front.sever()
+            if self._proxy is not None:
+                await self._proxy.sever()
             await self._end_server()
 
     async def move(self, name: str, host: str, port: int) -> None:
@@ -175,7 +175,7 @@ class Instance:
         async with self._lock:
             if (name, host, port) == (self._record.name, self._record.host, self._record.port):
                 return
-            await self._silence_front()
+            await self._stop_proxy()
             self._remember(name=name, host=host, port=port)
             await self._listen()
 
@@ -254,7 +254,7 @@ class Instance:
         return await _password_of(self._server, self._record.username) or self._record.verifier
 
     async def _listen(self) -> None:
-        if self._front is not None or self._record.is_stopped:
+        if self._proxy is not None or self._record.is_stopped:
             return
         record = self._record
         pair = self._site.authority.issue(Subject(record.name, hosts=(record.host,)))
@@ -266,21 +266,21 @@ class Instance:
             certificate=certificate,
             key=key,
         )
-        front = Front(endpoint, door=self._decide)
+        proxy = TLSProxy(endpoint, authenticator=self._decide)
         try:
-            await front.start()
+            await proxy.start()
         except OSError as error:
             holder = addresses.holder_of(record.host, record.port)
             raise DevcloudError(f"{record.host}:{record.port} is taken by {holder}: stop it, try again") from error
-        self._front = front
+        self._proxy = proxy
 
-    async def _silence_front(self) -> None:
-        front, self._front = self._front, None
-        if front is not None:
-            await front.stop()
+    async def _stop_proxy(self) -> None:
+        proxy, self._proxy = self._proxy, None
+        if proxy is not None:
+            await proxy.stop()
 
     async def _refuse(self) -> None:
-        await self._silence_front()
+        await self._stop_proxy()
         await self._end_server()
 
     async def _end_server(self) -> None:

@@ -95,12 +95,12 @@ def next_look(record: Record, now: datetime) -> datetime | None:
 def _begin(record: Record, at: datetime, durations: float, outputs: list[Output]) -> Record:
     step = record.agenda[0]
     outputs.extend(Emit(number, at) for number in step.began)
-    number = record.works + 1 if step.work is not None else None
+    number = record.jobs + 1 if step.work is not None else None
     begun = msgspec.structs.replace(
         record,
         under=Under(step=step, until=at + timedelta(seconds=step.seconds * durations), work=number),
         agenda=record.agenda[1:],
-        works=number or record.works,
+        jobs=number or record.jobs,
     )
     if step.work is not None and number is not None:
         outputs.append(Do(begun, step.work, number))

@@ -154,7 +154,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
         resting_until: When a forced status ends by itself.
         window_seen: Until when the passing of maintenance windows was looked at.
         backup_seen: The same for backup windows.
-        works: How many pieces of work were numbered.
+        jobs: How many jobs were numbered; `works` in state files.
     """
 
     shown: Instance
@@ -170,7 +170,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     resting_until: datetime | None = None
     window_seen: datetime
     backup_seen: datetime
-    works: int = 0
+    jobs: int = msgspec.field(default=0, name="works")
 
     def __repr__(self) -> str:
         return f"Record({self.shown.db_instance_identifier}, {self.status})"

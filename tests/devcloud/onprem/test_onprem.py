@@ -1,4 +1,4 @@
-"""The platform team's server: verified TLS, an administrator without superuser, a front that can misbehave."""
+"""The platform team's server: verified TLS, an administrator without superuser, a TLS proxy that can misbehave."""
 
 import asyncio
 import shutil
@@ -11,7 +11,7 @@ from devcloud.daemons import Lifetime
 from devcloud.onprem import OnPremServer
 from devcloud.postgres import server as postgres
 from devcloud.postgres.authenticator import Refuse, Silence
-from devcloud.postgres.tls_proxy import Cut, Front, Serve
+from devcloud.postgres.tls_proxy import Cut, Serve, TLSProxy
 from tests.support.waiting import eventually
 
 
@@ -95,18 +95,18 @@ async def test_a_running_statement_is_cancelled_through_the_front(onprem_server:
 
 
 async def test_a_stopped_instance_cuts_sessions_refuses_and_returns_at_its_port(
-    onprem_server: OnPremServer, onprem_front: Front
+    onprem_server: OnPremServer, onprem_proxy: TLSProxy
 ) -> None:
-    here: dict[str, object] = {"host": "127.0.0.1", "port": onprem_front.port}
+    here: dict[str, object] = {"host": "127.0.0.1", "port": onprem_proxy.port}
     async with await login(onprem_server, **here) as connection:
-        await onprem_front.stop()
+        await onprem_proxy.stop()
 
         with pytest.raises(psycopg.OperationalError):
             await rows(connection, "SELECT 1")
     with pytest.raises(psycopg.OperationalError, match="refused"):
         await login(onprem_server, **here)
 
-    await onprem_front.start()
+    await onprem_proxy.start()
 
     async with await login(onprem_server, **here) as connection:
         assert await rows(connection, "SELECT 1") == [(1,)]
@@ -122,15 +122,15 @@ async def test_a_stopped_instance_cuts_sessions_refuses_and_returns_at_its_port(
     ],
 )
 async def test_a_fault_of_the_front_reaches_the_client(
-    onprem_server: OnPremServer, onprem_front: Front, behaviour: Refuse | Silence | Cut, said: str
+    onprem_server: OnPremServer, onprem_proxy: TLSProxy, behaviour: Refuse | Silence | Cut, said: str
 ) -> None:
-    here: dict[str, object] = {"host": "127.0.0.1", "port": onprem_front.port, "connect_timeout": 2}
-    onprem_front.behave(behaviour)
+    here: dict[str, object] = {"host": "127.0.0.1", "port": onprem_proxy.port, "connect_timeout": 2}
+    onprem_proxy.behave(behaviour)
 
     with pytest.raises(psycopg.OperationalError, match=said):
         await login(onprem_server, **here)
 
-    onprem_front.behave(Serve())
+    onprem_proxy.behave(Serve())
 
     async with await login(onprem_server, **here) as connection:
         assert await rows(connection, "SELECT 1") == [(1,)]

@@ -1,4 +1,4 @@
-"""The front's side of PostgreSQL's start of session, without a server behind it."""
+"""The TLS proxy's side of PostgreSQL's start of session, without a server behind it."""
 
 import asyncio
 import ssl
@@ -10,7 +10,7 @@ import pytest
 
 from devcloud.certificates import Subject, authority_in
 from devcloud.postgres.authenticator import Silence
-from devcloud.postgres.tls_proxy import Behaviour, Endpoint, Front, Serve, serving
+from devcloud.postgres.tls_proxy import Behaviour, Endpoint, Serve, TLSProxy, serving
 
 SSL_REQUEST = struct.pack("!ii", 8, 80877103)
 GSSENC_REQUEST = struct.pack("!ii", 8, 80877104)
@@ -33,14 +33,14 @@ def endpoint(tmp_path: Path) -> Endpoint:
 
 
 @pytest.fixture
-async def front(endpoint: Endpoint) -> AsyncIterator[Front]:
+async def proxy(endpoint: Endpoint) -> AsyncIterator[TLSProxy]:
     async with serving(endpoint) as running:
         yield running
 
 
-async def exchange(front: Front, sent: bytes, *, ends: bool = True) -> bytes:
-    """Send bytes (and the end of them) and read until the front closes."""
-    reader, writer = await asyncio.open_connection("127.0.0.1", front.port)
+async def exchange(proxy: TLSProxy, sent: bytes, *, ends: bool = True) -> bytes:
+    """Send bytes (and the end of them) and read until the TLS proxy closes."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", proxy.port)
     writer.write(sent)
     if ends:
         writer.write_eof()
@@ -67,14 +67,14 @@ async def exchange(front: Front, sent: bytes, *, ends: bool = True) -> bytes:
         pytest.param(GSSENC_REQUEST + STARTUP, id="unencrypted bytes behind the request for GSSAPI"),
     ],
 )
-async def test_what_is_no_start_of_a_session_is_closed_without_a_word(front: Front, sent: bytes) -> None:
-    assert await exchange(front, sent) == b""
+async def test_what_is_no_start_of_a_session_is_closed_without_a_word(proxy: TLSProxy, sent: bytes) -> None:
+    assert await exchange(proxy, sent) == b""
 
-    assert b"C28000\0" in await exchange(front, STARTUP, ends=False)
+    assert b"C28000\0" in await exchange(proxy, STARTUP, ends=False)
 
 
-async def test_gssapi_is_declined_and_the_client_goes_on(front: Front) -> None:
-    reader, writer = await asyncio.open_connection("127.0.0.1", front.port)
+async def test_gssapi_is_declined_and_the_client_goes_on(proxy: TLSProxy) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", proxy.port)
     writer.write(GSSENC_REQUEST)
 
     assert await reader.readexactly(1) == b"N"
@@ -85,8 +85,8 @@ async def test_gssapi_is_declined_and_the_client_goes_on(front: Front) -> None:
     writer.close()
 
 
-async def test_a_start_in_pieces_is_one_start(front: Front) -> None:
-    reader, writer = await asyncio.open_connection("127.0.0.1", front.port)
+async def test_a_start_in_pieces_is_one_start(proxy: TLSProxy) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", proxy.port)
     for place in range(len(STARTUP)):
         writer.write(STARTUP[place : place + 1])
         await writer.drain()
@@ -95,9 +95,9 @@ async def test_a_start_in_pieces_is_one_start(front: Front) -> None:
     writer.close()
 
 
-async def test_a_server_that_is_away_is_a_fatal_answer_inside_tls(front: Front, endpoint: Endpoint) -> None:
+async def test_a_server_that_is_away_is_a_fatal_answer_inside_tls(proxy: TLSProxy, endpoint: Endpoint) -> None:
     context = ssl.create_default_context(cafile=endpoint.certificate.with_name("ca.crt"))
-    reader, writer = await asyncio.open_connection("127.0.0.1", front.port)
+    reader, writer = await asyncio.open_connection("127.0.0.1", proxy.port)
     writer.write(SSL_REQUEST)
     assert await reader.readexactly(1) == b"S"
 
@@ -108,8 +108,8 @@ async def test_a_server_that_is_away_is_a_fatal_answer_inside_tls(front: Front, 
     writer.close()
 
 
-async def test_a_cancel_for_a_server_that_is_away_is_closed(front: Front) -> None:
-    assert await exchange(front, CANCEL, ends=False) == b""
+async def test_a_cancel_for_a_server_that_is_away_is_closed(proxy: TLSProxy) -> None:
+    assert await exchange(proxy, CANCEL, ends=False) == b""
 
 
 async def test_a_policy_decides_by_address_like_a_firewall(endpoint: Endpoint) -> None:
@@ -119,9 +119,9 @@ async def test_a_policy_decides_by_address_like_a_firewall(endpoint: Endpoint) -
         seen.append(peer)
         return Serve() if peer == "127.0.0.1" else Silence()
 
-    async with serving(endpoint, firewall) as front:
-        assert b"C28000\0" in await exchange(front, STARTUP, ends=False)
-        reader, writer = await asyncio.open_connection("127.0.0.1", front.port, local_addr=("127.0.0.2", 0))
+    async with serving(endpoint, firewall) as proxy:
+        assert b"C28000\0" in await exchange(proxy, STARTUP, ends=False)
+        reader, writer = await asyncio.open_connection("127.0.0.1", proxy.port, local_addr=("127.0.0.2", 0))
         writer.write(STARTUP)
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(reader.read(1), 0.3)

@@ -23,9 +23,9 @@ NEW = "Another-word-1"
 def test_a_reset_changes_the_password_once_at_its_moment_and_takes_as_long_as_ever(after_s: float) -> None:
     steps = reset(NEW, after_s=after_s, secret=None)
 
-    works = [index for index, step in enumerate(steps) if step.work is not None]
-    assert [steps[index].work for index in works] == [SetPassword(NEW)]
-    assert sum(step.seconds for step in steps[: works[0]]) == pytest.approx(after_s)
+    jobs = [index for index, step in enumerate(steps) if step.work is not None]
+    assert [steps[index].work for index in jobs] == [SetPassword(NEW)]
+    assert sum(step.seconds for step in steps[: jobs[0]]) == pytest.approx(after_s)
     assert sum(step.seconds for step in steps) == pytest.approx(RESET_S)
     assert [step.status for step in steps] == sorted((step.status for step in steps), key=lambda status: status or "")
     assert [bool(step.ended) for step in steps] == [*[False] * (len(steps) - 1), True]
