@@ -129,9 +129,9 @@ def is_listened(host: str, port: int) -> bool:
 
 def holder_of(host: str, port: int) -> str:
     """Say in words which process listens on an address, or on all addresses, at a port."""
-    found = _listener(host, port)
-    if found is not None:
-        return _owner_of_socket(found.inode, uid=found.uid)
+    listener = _listener(host, port)
+    if listener is not None:
+        return _owner_of_socket(listener.inode, uid=listener.uid)
     if _listens_on_any_ipv6(port):
         return "a process that listens on all addresses of IPv6 and IPv4"
     return "no process that this user can see"

@@ -65,12 +65,12 @@ def cloud_of(name: str) -> Cloud:
     """
     if name not in names():
         raise DevcloudError(f"no cloud {name!r} can be simulated here, only {', '.join(names())}")
-    found: Cloud = importlib.import_module(f"devcloud.{name}.platform").CLOUD
-    return found
+    cloud: Cloud = importlib.import_module(f"devcloud.{name}.platform").CLOUD
+    return cloud
 
 
 def names() -> tuple[str, ...]:
     """Return the clouds that can be simulated."""
-    packages = (found.name for found in pkgutil.iter_modules(devcloud.__path__) if found.ispkg)
+    packages = (package.name for package in pkgutil.iter_modules(devcloud.__path__) if package.ispkg)
     folders = [Path(root) for root in devcloud.__path__]
     return tuple(name for name in packages if any((root / name / "platform.py").exists() for root in folders))

@@ -278,10 +278,10 @@ async def _find(folder: Path) -> Environment | None:
         return None
     standings: dict[str, Standing] = {}
     for cloud in state.clouds():
-        standing = cloud.find(folder / cloud.name, state.octets[cloud.name])
-        if standing is None:
+        running = cloud.find(folder / cloud.name, state.octets[cloud.name])
+        if running is None:
             return None
-        standings[cloud.name] = standing
+        standings[cloud.name] = running
     binaries = controlplane.find()
     cluster = None if binaries is None else await plane.find(folder / "plane", binaries)
     return None if cluster is None else _describe(folder, cluster, standings, state, was_running=True)
@@ -292,8 +292,8 @@ def _describe(
 ) -> Environment:
     logs = {program.name: program.log(folder) for program in state.programs()}
     logs |= {name: cluster.folder / "logs" / f"{name}.log" for name in plane.MEMBERS}
-    for standing in standings.values():
-        logs |= standing.logs
+    for running in standings.values():
+        logs |= running.logs
     return Environment(folder=folder, plane=cluster, clouds=standings, logs=logs, was_running=was_running)
 
 

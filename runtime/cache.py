@@ -119,7 +119,7 @@ class Cache:
         task = self._tasks.pop((resource, selection), None)
         if task:
             task.cancel()
-        if not any(each.resource.group_kind == resource.group_kind for each in self):
+        if not any(informer.resource.group_kind == resource.group_kind for informer in self):
             with suppress(KeyError):
                 metrics.REFLECTOR_STALE_SECONDS.remove(resource.group_kind)
 
@@ -143,7 +143,9 @@ class Cache:
                     if informer.required:
                         await informer.synced.wait()
         except TimeoutError:
-            missing = sorted(each.resource.group_kind for each in self if each.required and not each.synced.is_set())
+            missing = sorted(
+                informer.resource.group_kind for informer in self if informer.required and not informer.synced.is_set()
+            )
             raise TimeoutError(f"no complete list yet of {', '.join(missing)}") from None
 
     def synced(self) -> bool:

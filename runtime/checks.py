@@ -40,19 +40,21 @@ def checks_of(
         return stale() if cache.freshest() < STALE else None
 
     def restored() -> str | None:
-        kinds = sorted({each.resource.group_kind for each in cache if each.went_back})
-        what = "older than what was seen for minutes; the API server was restored from a backup, and a restart helps"
-        return f"each list of {', '.join(kinds)} is {what}" if kinds else None
+        kinds = sorted({informer.resource.group_kind for informer in cache if informer.went_back})
+        age = "older than what was seen for minutes; the API server was restored from a backup, and a restart helps"
+        return f"each list of {', '.join(kinds)} is {age}" if kinds else None
 
     def stalled() -> str | None:
-        still = [each.name for each in controllers if each.stalled_for() > STALLED]
+        still = [controller.name for controller in controllers if controller.stalled_for() > STALLED]
         return f"no pass has begun or ended for {STALLED} though work waits: {', '.join(still)}" if still else None
 
     def unbuilt() -> str | None:
         return None if controllers else "the controllers are not built yet"
 
     def unfilled() -> str | None:
-        missing = sorted(each.resource.group_kind for each in cache if each.required and not each.synced.is_set())
+        missing = sorted(
+            informer.resource.group_kind for informer in cache if informer.required and not informer.synced.is_set()
+        )
         return f"no complete list yet of {', '.join(missing)}" if missing else None
 
     return Health(

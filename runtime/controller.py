@@ -126,7 +126,7 @@ class Controller:
         for subscribed, callback in self._subscriptions:
             if subscribed is informer:
                 informer.unsubscribe(callback)
-        self._subscriptions = [each for each in self._subscriptions if each[0] is not informer]
+        self._subscriptions = [subscription for subscription in self._subscriptions if subscription[0] is not informer]
 
     def enqueue(self, key: Key, *, priority: Priority = Priority.NORMAL, after: timedelta | None = None) -> None:
         """Ask for a pass of `key`."""
@@ -316,15 +316,15 @@ class Controller:
         trace = defect.__traceback__
         while trace and trace.tb_next:
             trace = trace.tb_next
-        place = f"{type(defect).__name__}:{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}" if trace else ""
-        if self._defects.get(key) == place:
+        origin = f"{type(defect).__name__}:{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}" if trace else ""
+        if self._defects.get(key) == origin:
             return
-        self._defects[key] = place
+        self._defects[key] = origin
         _log.error("InternalError: a defect of the controller; the key is backed off", exc_info=defect)
 
     def _generation(self, key: Key) -> int | None:
-        found = (source.informer.store.generation(key) for source in self._sources if source.primary)
-        return next((generation for generation in found if generation is not None), None)
+        generations = (source.informer.store.generation(key) for source in self._sources if source.primary)
+        return next((generation for generation in generations if generation is not None), None)
 
     def _owned(self, key: Key) -> bool:
         return any(key in source.informer.store for source in self._sources if source.primary)

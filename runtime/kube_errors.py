@@ -66,7 +66,7 @@ def from_answer(status: int, body: bytes, *, retry_after: str = "") -> ApiError:
     except msgspec.DecodeError:
         answer = _Status(message=body[:_SHOWN_BODY_CHARS].decode(errors="replace"))
     details = answer.details or _Details()
-    causes = tuple(Cause(each.reason, each.message, each.field) for each in details.causes or ())
+    causes = tuple(Cause(cause.reason, cause.message, cause.field) for cause in details.causes or ())
     seconds = int(retry_after) if retry_after.isdigit() else details.retry_after_seconds
     return _class_of(status, answer, causes)(
         answer.message or f"HTTP {status} without a message",

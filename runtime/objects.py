@@ -101,8 +101,8 @@ def loads(data: bytes) -> Object:
 
 def metadata(obj: Object) -> Object:
     """Return `metadata`, or an empty dictionary."""
-    found: Object = obj.get("metadata") or {}
-    return found
+    meta: Object = obj.get("metadata") or {}
+    return meta
 
 
 def key_of(obj: Object) -> Key:
@@ -140,14 +140,14 @@ def status_of(obj: Object) -> Object:
 
     The parts of it may have any shape, too.
     """
-    found = obj.get("status")
-    return found if isinstance(found, dict) else {}
+    status = obj.get("status")
+    return status if isinstance(status, dict) else {}
 
 
 def observed_generation_of(obj: Object) -> int | None:
     """Return `status.observedGeneration`; None where it is absent or no whole number."""
-    found = status_of(obj).get("observedGeneration")
-    return found if isinstance(found, int) and not isinstance(found, bool) else None
+    observed = status_of(obj).get("observedGeneration")
+    return observed if isinstance(observed, int) and not isinstance(observed, bool) else None
 
 
 def deleting(obj: Object) -> bool:

@@ -36,4 +36,6 @@ def is_bound(body: Object) -> bool:
 
 def is_tested(operations: Iterable[dict[str, Any]]) -> bool:
     """Tell whether a JSON patch tests the version that it is meant for."""
-    return any(each["op"] == "test" and each["path"] == _VERSION and each["value"] for each in operations)
+    return any(
+        operation["op"] == "test" and operation["path"] == _VERSION and operation["value"] for operation in operations
+    )

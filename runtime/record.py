@@ -94,9 +94,9 @@ class _Marked(msgspec.Struct):
 _MARKED = msgspec.json.Decoder(_Marked)
 
 
-def same_marks(one: bytes, other: bytes) -> bool:
+def same_marks(before: bytes, after: bytes) -> bool:
     """Tell whether two objects carry the same labels and annotations (the API server writes maps in one order)."""
-    ours, theirs = (_MARKED.decode(raw).metadata for raw in (one, other))
+    ours, theirs = (_MARKED.decode(raw).metadata for raw in (before, after))
     return ours.labels == theirs.labels and ours.annotations == theirs.annotations
 
 

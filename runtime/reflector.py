@@ -128,7 +128,7 @@ class Reflector:
         """List and watch for ever; ends only by cancellation."""
         while True:
             begun = self._clock.monotonic()
-            asked = timedelta()
+            retry_after = timedelta()
             self._pace.away = False
             try:
                 await self._follow()
@@ -139,7 +139,7 @@ class Reflector:
             except (Unavailable, NoAnswer, TooManyRequests) as error:
                 # The version is still good: the watch goes on where it was.
                 self._pace.away = isinstance(error, NoAnswer)
-                asked = error.retry_after or asked
+                retry_after = error.retry_after or retry_after
                 self._told("watch interrupted", error)
             except (ApiError, StaleList, msgspec.DecodeError) as error:
                 # A refusal is an answer: the API server speaks, a restart would not help.
@@ -150,7 +150,7 @@ class Reflector:
                 self._told("list needed", error)
             if self._lived(begun):
                 self._pace.failures = 0
-            await self._pause(asked)
+            await self._pause(retry_after)
 
     async def _follow(self) -> None:
         if not self._version:
@@ -213,11 +213,11 @@ class Reflector:
     def _lived(self, begun: float) -> bool:
         return self._clock.monotonic() - begun >= self._timing.healthy.total_seconds()
 
-    async def _pause(self, asked: timedelta) -> None:
+    async def _pause(self, retry_after: timedelta) -> None:
         self._pace.failures += 1
         pause = self._timing.backoff.delay(self._pace.failures, self._clock.chance)
         # A round that listed and watched dialled twice, and pays twice.
-        seconds = max(pause * max(1, self._pace.dials), asked).total_seconds()
+        seconds = max(pause * max(1, self._pace.dials), retry_after).total_seconds()
         self._pace.dials = 0
         self._pace.retried.clear()
         sleeping = asyncio.ensure_future(self._clock.sleep(seconds))
@@ -237,8 +237,8 @@ class Reflector:
     def _heard(self) -> None:
         self._heard_at = self._clock.monotonic()
 
-    def _told(self, what: str, error: Exception) -> None:
-        _log.info(what, resource=self._label, error=str(error), failures=self._pace.failures)
+    def _told(self, problem: str, error: Exception) -> None:
+        _log.info(problem, resource=self._label, error=str(error), failures=self._pace.failures)
 
 
 class _SilentError(Exception):

@@ -63,8 +63,8 @@ class _Content:
                             del values[value]
 
     def find(self, index: str, value: str) -> Iterable[Key]:
-        found = self._values[index].get(value, ())
-        return (found,) if isinstance(found, Key) else found
+        keys = self._values[index].get(value, ())
+        return (keys,) if isinstance(keys, Key) else keys
 
 
 class Listing:
@@ -159,7 +159,9 @@ class Store:
         for record in self._content.records.values():
             content.put(record_of(record.raw, self.resource, self.indexes))
         self._content = content
-        self._written = {key: record_of(each.raw, self.resource, self.indexes) for key, each in self._written.items()}
+        self._written = {
+            key: record_of(record.raw, self.resource, self.indexes) for key, record in self._written.items()
+        }
 
     @property
     def seen(self) -> str:
@@ -264,7 +266,7 @@ class Store:
         written = self._written.get(key)
         if written and not newer(written.version, self._seen):
             del self._written[key]
-        pending = tuple(each for each in self._own_versions.get(key, ()) if newer(each, self._seen))
+        pending = tuple(version for version in self._own_versions.get(key, ()) if newer(version, self._seen))
         if pending:
             self._own_versions[key] = pending
         else:
@@ -283,6 +285,6 @@ def _outlived(stored: Record, dead: Record) -> bool:
     return not newer(stored.version, dead.version) or (stored.uid == dead.uid and not stored.deleting)
 
 
-def _same_metadata(one: Record, other: Record) -> bool:
-    ours, theirs = (metadata(record.decode()) for record in (one, other))
+def _same_metadata(before: Record, after: Record) -> bool:
+    ours, theirs = (metadata(record.decode()) for record in (before, after))
     return {**ours, "resourceVersion": ""} == {**theirs, "resourceVersion": ""}

@@ -45,11 +45,11 @@ class WriteLoops(Collector):
     def loops(self) -> dict[str, int]:
         """Return how many objects are in a loop, by each resource ever written."""
         self._turn()
-        found = dict.fromkeys(sorted(self._resources), 0)
+        counts = dict.fromkeys(sorted(self._resources), 0)
         for place in self._now.keys() | self._before.keys():
             if max(self._now[place], self._before[place]) > LOOP_WRITES:
-                found[place[0]] += 1
-        return found
+                counts[place[0]] += 1
+        return counts
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """Give prometheus_client the gauge."""

@@ -91,5 +91,5 @@ _IDENTIFIERS = (
 
 def identifier_of(parameters: Tree) -> str:
     """Return which resource a call concerns: a name, the last part of an ARN, or nothing."""
-    found = next((str(parameters[name]) for name in _IDENTIFIERS if parameters.get(name)), "")
-    return found.rsplit(":", 1)[-1] if found.startswith("arn:") else found
+    identifier = next((str(parameters[name]) for name in _IDENTIFIERS if parameters.get(name)), "")
+    return identifier.rsplit(":", 1)[-1] if identifier.startswith("arn:") else identifier

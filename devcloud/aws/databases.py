@@ -32,7 +32,7 @@ _LAST = 65_000
 _STARTS_AT_ONCE = 3
 _NEWEST: Major = 18
 _OURS = "fairlead-*"
-_BIRTH = (
+_STATEMENTS = (
     "CREATE ROLE rds_superuser NOLOGIN",
     "CREATE ROLE rds_replication NOLOGIN",
     "CREATE ROLE rds_password NOLOGIN",
@@ -71,7 +71,7 @@ class Databases:
         authority = authority_in(self._folder, "rds-ca")
         self._site = Site(
             folder=self._folder,
-            flavour=Flavour(superuser="rdsadmin", birth=_BIRTH, admit=_admit),
+            flavour=Flavour(superuser="rdsadmin", statements=_STATEMENTS, admit=_admit),
             authority=authority,
             durable=options.durable,
             is_shut=self._is_shut,
@@ -215,9 +215,9 @@ class Databases:
         return known.record if known is not None else _read(self._home(resource_id) / "record.json")
 
     def _instance(self, resource_id: str) -> Instance:
-        found = self._instances.get(resource_id)
-        if found is not None:
-            return found
+        instance = self._instances.get(resource_id)
+        if instance is not None:
+            return instance
         record = self._remembered(resource_id)
         if record is None:
             raise DevcloudError(f"instance {resource_id} has no database: it was not created here, or is deleted")
@@ -254,8 +254,8 @@ async def open_databases(options: Options) -> AsyncIterator[Databases]:
 def discard(folder: Path) -> None:
     """Delete all that ended databases left, where data lie outside the folder too."""
     for kind in ("instances", "snapshots"):
-        for one in (folder / kind).glob("*"):
-            server.discard(one)
+        for path in (folder / kind).glob("*"):
+            server.discard(path)
     for blueprint in folder.glob("blueprint-*"):
         server.discard(blueprint)
     remove_tree(folder)

@@ -48,19 +48,19 @@ class Jobs:
         self.databases = databases
         self._last: dict[str, asyncio.Task[None]] = {}
 
-    def work(self, region: Region, asked: Do) -> None:
+    def work(self, region: Region, job: Do) -> None:
         """Do a piece of work after those of the same instance."""
-        resource_id = asked.record.shown.dbi_resource_id
+        resource_id = job.record.shown.dbi_resource_id
 
         async def done() -> None:
             try:
-                address = await self._carry_out(region, asked)
+                address = await self._carry_out(region, job)
             except DevcloudError as error:
-                print(f"aws: {asked.record!r}: {error}", file=sys.stderr, flush=True)
+                print(f"aws: {job.record!r}: {error}", file=sys.stderr, flush=True)
                 region.failed(resource_id)
                 return
             endpoint = None if address is None else Endpoint(address=address.host, port=address.port)
-            region.finished(resource_id, asked.number, endpoint)
+            region.finished(resource_id, job.number, endpoint)
 
         self._queue(resource_id, done)
 
@@ -114,9 +114,9 @@ class Jobs:
         self._last[chain] = task
         task.add_done_callback(lambda ended: self._last.pop(chain) if self._last.get(chain) is ended else None)
 
-    async def _carry_out(self, region: Region, asked: Do) -> Address | None:  # noqa: C901 - one row for each work
-        databases, database = self.databases, database_of(asked.record)
-        match asked.work:
+    async def _carry_out(self, region: Region, job: Do) -> Address | None:  # noqa: C901 - one row for each work
+        databases, database = self.databases, database_of(job.record)
+        match job.work:
             case Make():
                 return await databases.created(database)
             case Restore(snapshot=key):
@@ -139,7 +139,7 @@ class Jobs:
             case Drop(keeps=keeps):
                 await (databases.stopped if keeps else databases.deleted)(database.resource_id)
             case _:
-                assert_never(asked.work)
+                assert_never(job.work)
         return None
 
 

@@ -38,7 +38,7 @@ _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
 class Desk(Protocol):
     """Where a region hands in work for the databases; it comes back to `Region.finished`."""
 
-    def work(self, region: "Region", asked: Do) -> None:
+    def work(self, region: "Region", job: Do) -> None:
         """Do a piece of work after those of the same instance that were handed in before."""
         ...
 
@@ -112,10 +112,10 @@ class Region:
             Refusal: `DBInstanceNotFound`.
         """
         identifier = name.rsplit(":", 1)[-1].lower() if name.startswith("arn:") else name.lower()
-        found = self.instances.get(identifier)
-        if found is None:
+        record = self.instances.get(identifier)
+        if record is None:
             raise Refusal("DBInstanceNotFound", f"DBInstance {name} not found.")
-        return found
+        return record
 
     def put(self, record: Record) -> None:
         """Keep a record and move it as far as it goes now."""
@@ -204,12 +204,12 @@ class Region:
         """Return what an instance showed at a moment; None when it did not exist then."""
         versions = self._versions[identifier]
         # Of one that changed often, the oldest version kept stands for those before it.
-        found = versions[0][1] if len(versions) == _VERSIONS_KEPT else None
+        visible_then = versions[0][1] if len(versions) == _VERSIONS_KEPT else None
         for at, shown in versions:
             if at > moment:
                 break
-            found = shown
-        return found
+            visible_then = shown
+        return visible_then
 
     def identifiers(self) -> list[str]:
         """Return the identifiers of now and of lately, in order."""
@@ -263,20 +263,24 @@ class Region:
             until = latest_restorable(shown, self.now()) or self.now()
             self.retained[shown.dbi_resource_id] = automated_backup_of(shown, status="retained", arn=arn, until=until)
             return
-        for key, each in list(self.snapshots.items()):
-            if each.snapshot_type == "automated" and each.dbi_resource_id == shown.dbi_resource_id:
+        for key, snapshot in list(self.snapshots.items()):
+            if snapshot.snapshot_type == "automated" and snapshot.dbi_resource_id == shown.dbi_resource_id:
                 self.drop_snapshot(key)
 
     def _finish_snapshot(self, key: str, at: datetime) -> None:
-        found = self.snapshots.get(key)
-        if found is None or found.status != "creating":
+        snapshot = self.snapshots.get(key)
+        if snapshot is None or snapshot.status != "creating":
             return
-        if found.fails:
+        if snapshot.fails:
             self.changes += 1
-            self.snapshots[key] = msgspec.structs.replace(found, status="failed")
+            self.snapshots[key] = msgspec.structs.replace(snapshot, status="failed")
             return
         ready = msgspec.structs.replace(
-            found, status="available", percent_progress=100, snapshot_create_time=at, original_snapshot_create_time=at
+            snapshot,
+            status="available",
+            percent_progress=100,
+            snapshot_create_time=at,
+            original_snapshot_create_time=at,
         )
         self.changes += 1
         self.snapshots[key] = ready
@@ -288,10 +292,10 @@ class Region:
         days = record.shown.backup_retention_period if record else 0
         if newest.snapshot_type != "automated" or not days:
             return
-        for key, each in list(self.snapshots.items()):
-            taken = each.snapshot_create_time
+        for key, snapshot in list(self.snapshots.items()):
+            taken = snapshot.snapshot_create_time
             old = taken is not None and taken < at - timedelta(days=days)
-            if old and each.snapshot_type == "automated" and each.dbi_resource_id == newest.dbi_resource_id:
+            if old and snapshot.snapshot_type == "automated" and snapshot.dbi_resource_id == newest.dbi_resource_id:
                 self.drop_snapshot(key)
 
     def _default_subnet_group(self) -> SubnetGroup:

@@ -136,12 +136,12 @@ def running(options: Options) -> Iterator[Served]:
     thread = threading.Thread(target=run, name="aws simulator")
     thread.start()
     started.wait()
-    found = ready[0]
-    if isinstance(found, BaseException):
+    result = ready[0]
+    if isinstance(result, BaseException):
         thread.join()
-        raise found
+        raise result
     try:
-        yield found
+        yield result
     finally:
         loop.call_soon_threadsafe(ended.set)
         thread.join()
@@ -227,13 +227,13 @@ class _Endpoints:
         path = tuple(part for part in http.match_info["path"].split("/") if part)
         since = int(http.query.get("since", 0))
         try:
-            found = await control.answer(self._simulator, http.method, path, await http.read(), since)
+            content = await control.answer(self._simulator, http.method, path, await http.read(), since)
         except control.Wrong as error:
             return web.Response(status=400, text=f"{error}\n")
         self._simulator.changes += http.method != "GET"
         if self._kept is not None:
             self._kept.save(self._simulator)
-        return web.Response(body=msgspec.json.encode(found), content_type="application/json")
+        return web.Response(body=msgspec.json.encode(content), content_type="application/json")
 
     async def pod_credentials(self, http: web.Request) -> web.Response:
         """EKS Pod Identity's agent (EKS User Guide): a pod's token gets the provider's role."""
@@ -241,18 +241,20 @@ class _Endpoints:
         if why:
             return web.Response(status=403, text=f"{why}\n")
         simulator = self._simulator
-        role: Role | None = next((each for each in simulator.principals.roles.values() if each.name == ROLE), None)
+        role: Role | None = next(
+            (candidate for candidate in simulator.principals.roles.values() if candidate.name == ROLE), None
+        )
         if role is None:
             return web.Response(status=404, text=f"no role {ROLE}\n")
         key = simulator.principals.session(role, "eks", simulator.clock.now() + _POD_CREDENTIALS_LIFE)
-        found = sts.credentials(key)
+        credentials = sts.credentials(key)
         # The credentials of containers have names of their own for two of the fields.
         shown = {
-            "AccessKeyId": found["AccessKeyId"],
-            "SecretAccessKey": found["SecretAccessKey"],
-            "Token": found["SessionToken"],
+            "AccessKeyId": credentials["AccessKeyId"],
+            "SecretAccessKey": credentials["SecretAccessKey"],
+            "Token": credentials["SessionToken"],
             "AccountId": key.account,
-            "Expiration": time_text(found["Expiration"]),
+            "Expiration": time_text(credentials["Expiration"]),
         }
         return web.Response(body=msgspec.json.encode(shown), content_type="application/json")
 

@@ -206,18 +206,18 @@ class Simulator:
 
 def _strip(region: Region, patterns: tuple[str, ...]) -> None:
     arns = [record.shown.db_instance_arn for record in region.instances.values()]
-    arns += [each.db_snapshot_arn for each in region.snapshots.values()]
+    arns += [snapshot.db_snapshot_arn for snapshot in region.snapshots.values()]
     for arn in arns:
         present, give = tagging.tags_by_arn(region, arn)
-        kept = tuple(tag for tag in present if not any(fnmatchcase(tag.key, each) for each in patterns))
+        kept = tuple(tag for tag in present if not any(fnmatchcase(tag.key, pattern) for pattern in patterns))
         if kept != present:
             give(kept)
 
 
-def replaced(behaviour: Behaviour, given: Tree) -> Behaviour:
+def replaced(behaviour: Behaviour, changes: Tree) -> Behaviour:
     """Return the conduct with some of it chosen anew.
 
     Raises:
         msgspec.ValidationError: It is none.
     """
-    return msgspec.convert({**msgspec.to_builtins(behaviour), **given}, Behaviour)
+    return msgspec.convert({**msgspec.to_builtins(behaviour), **changes}, Behaviour)

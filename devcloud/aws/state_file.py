@@ -57,8 +57,10 @@ class StateFile:
         try:
             saved = msgspec.json.decode(self._path.read_bytes(), type=_Saved)
             records = {
-                (each.account, each.name): {name: _record(raw) for name, raw in each.instances.items()}
-                for each in saved.regions
+                (saved_region.account, saved_region.name): {
+                    name: _record(raw) for name, raw in saved_region.instances.items()
+                }
+                for saved_region in saved.regions
             }
         except (msgspec.DecodeError, msgspec.ValidationError) as error:
             raise DevcloudError(f"{self._path} is no state of a simulated RDS ({error}); delete it") from None
@@ -66,15 +68,15 @@ class StateFile:
         # The first user's key is as this process was told.
         simulator.principals.keys = {**saved.keys, **simulator.principals.keys}
         simulator.principals.roles.update(saved.roles)
-        for each in saved.regions:
-            region = simulator.region(each.account, each.name)
-            region.snapshots.update(each.snapshots)
-            region.data_keys.update(each.data_keys)
-            region.retained.update(each.retained)
-            region.subnet_groups.update(each.subnet_groups)
-            region.parameter_groups.update(each.parameter_groups)
-            region.events.extend(each.events)
-            for record in records[each.account, each.name].values():
+        for saved_region in saved.regions:
+            region = simulator.region(saved_region.account, saved_region.name)
+            region.snapshots.update(saved_region.snapshots)
+            region.data_keys.update(saved_region.data_keys)
+            region.retained.update(saved_region.retained)
+            region.subnet_groups.update(saved_region.subnet_groups)
+            region.parameter_groups.update(saved_region.parameter_groups)
+            region.events.extend(saved_region.events)
+            for record in records[saved_region.account, saved_region.name].values():
                 _resume(simulator, region, record)
 
     def save(self, simulator: Simulator) -> None:
@@ -128,11 +130,11 @@ def _record(raw: msgspec.Raw) -> Record:
     under = record.under
     if under is not None:
         under = msgspec.structs.replace(under, step=_step(under.step))
-    return msgspec.structs.replace(record, under=under, agenda=tuple(_step(each) for each in record.agenda))
+    return msgspec.structs.replace(record, under=under, agenda=tuple(_step(step) for step in record.agenda))
 
 
 def _step(step: Step) -> Step:
-    return msgspec.structs.replace(step, ends=tuple(_end(each) for each in step.ends))
+    return msgspec.structs.replace(step, ends=tuple(_end(end) for end in step.ends))
 
 
 def _end(end: End) -> End:

@@ -50,9 +50,9 @@ async def ensure(progress: Progress) -> Programs:
     Raises:
         DevcloudError: KUBEBUILDER_ASSETS lacks a program, or neither download nor build succeeded.
     """
-    found = find()
-    if found is not None:
-        return found
+    programs = find()
+    if programs is not None:
+        return programs
     folder = cache_folder()
     lock = _beside(folder, "lock")
     waiting = f"control plane: another process is getting the programs (lock {lock}); waiting for it"
@@ -112,9 +112,9 @@ def _drop_unused(ours: Path, before: float) -> None:
         os.close(lock)
 
 
-def _beside(folder: Path, what: str) -> Path:
+def _beside(folder: Path, suffix: str) -> Path:
     # Not `with_suffix`, which takes the version's last number for one.
-    return folder.with_name(f"{folder.name}.{what}")
+    return folder.with_name(f"{folder.name}.{suffix}")
 
 
 def _from_assets(folder: Path) -> Programs:

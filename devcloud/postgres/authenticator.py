@@ -78,10 +78,10 @@ async def authenticate(
     try:
         challenge = exchange.challenge(rest[_LENGTH_BYTES:].decode(errors="replace"))
         await _ask(writer, _SASL_CONTINUE, challenge.encode())
-        verdict = exchange.verdict((await _answer(reader)).decode(errors="replace"))
+        proof = exchange.verdict((await _answer(reader)).decode(errors="replace"))
     except ScramError:
         return refusal
-    await _ask(writer, _SASL_FINAL, verdict.encode())
+    await _ask(writer, _SASL_FINAL, proof.encode())
     return None
 
 

@@ -67,12 +67,12 @@ class Flavour:
 
     Attributes:
         superuser: The cloud's own superuser.
-        birth: What that one runs once, before there is any administrator.
+        statements: What that one runs once, before there is any administrator.
         admit: The statements that make the administrator of a record, and the record's database.
     """
 
     superuser: str
-    birth: tuple[str, ...]
+    statements: tuple[str, ...]
     admit: Callable[[Record], tuple[str, ...]]
 
 
@@ -102,7 +102,7 @@ class Site:
         """Return the folder that new servers of a version are copied from, made at first."""
         options = self.options(self.folder / f"blueprint-{major}", major)
         async with self.drawing:
-            return await copies.blueprint(options, self.flavour.birth)
+            return await copies.blueprint(options, self.flavour.statements)
 
     def options(self, folder: Path, major: Major) -> postgres.Options:
         """Return how a server in a folder is run."""

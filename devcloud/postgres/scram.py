@@ -64,7 +64,7 @@ class Verifier:
         signature = hmac.digest(self.stored_key, message, "sha256")
         if len(proof) != len(signature):
             return False
-        client_key = bytes(one ^ other for one, other in zip(proof, signature, strict=True))
+        client_key = bytes(left ^ right for left, right in zip(proof, signature, strict=True))
         return hmac.compare_digest(hashlib.sha256(client_key).digest(), self.stored_key)
 
 
@@ -116,5 +116,5 @@ class ServerExchange:
 
 
 def _attribute(name: str, message: str) -> str:
-    found = (part for part in message.split(",") if part.startswith(f"{name}="))
-    return next(found, "").removeprefix(f"{name}=")
+    values = (part for part in message.split(",") if part.startswith(f"{name}="))
+    return next(values, "").removeprefix(f"{name}=")

@@ -330,11 +330,15 @@ def main() -> None:
     parser.add_argument("--socket", type=Path, required=True)
     parser.add_argument("--certificate", type=Path, required=True)
     parser.add_argument("--key", type=Path, required=True)
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     asyncio.run(
         _run(
             Endpoint(
-                host=given.host, port=given.port, socket=given.socket, certificate=given.certificate, key=given.key
+                host=arguments.host,
+                port=arguments.port,
+                socket=arguments.socket,
+                certificate=arguments.certificate,
+                key=arguments.key,
             )
         )
     )

@@ -54,8 +54,8 @@ def asks(region: Region, action: str, parameters: Tree) -> Iterator[Ask]:
 
 
 def _arn(region: Region, kind: str, name: object) -> str:
-    given = str(name)
-    return given if given.startswith("arn:") else region.arn(kind, given.lower())
+    text = str(name)
+    return text if text.startswith("arn:") else region.arn(kind, text.lower())
 
 
 def _tags_of(region: Region, arn: str) -> dict[str, str]:

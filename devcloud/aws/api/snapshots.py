@@ -29,7 +29,7 @@ def begin_snapshot(call: Call, record: Record, name: str, parameter: str, tags: 
     identifier = rules.identifier(name, parameter, longest=_LONGEST_NAME)
     refuse_new(call, identifier)
     arn = region.arn("snapshot", identifier)
-    fails = any(fnmatchcase(identifier, each) for each in call.behaviour.failing_snapshots)
+    fails = any(fnmatchcase(identifier, failing_snapshot) for failing_snapshot in call.behaviour.failing_snapshots)
     begun = snapshot_of(record.shown, identifier, arn, "manual", tags)
     region.add_snapshot(msgspec.structs.replace(begun, fails=fails))
     region.emit(40, ("db-snapshot", identifier, arn), region.now())
@@ -47,7 +47,7 @@ def refuse_new(call: Call, identifier: str) -> None:
             "DBSnapshotAlreadyExists",
             f"Cannot create the snapshot because a snapshot with the identifier {identifier} already exists.",
         )
-    manual = sum(each.snapshot_type == "manual" for each in call.region.snapshots.values())
+    manual = sum(snapshot.snapshot_type == "manual" for snapshot in call.region.snapshots.values())
     if manual >= call.behaviour.quotas.snapshots:
         raise Refusal("SnapshotQuotaExceeded", "Cannot create more manual snapshots: the quota is reached.")
 
@@ -59,12 +59,12 @@ def found_snapshot(call: Call, name: str) -> Snapshot:
         Refusal: `DBSnapshotNotFound`, also for one of another region or account: none is shared or copied from there.
     """
     here = call.region.arn("snapshot", "")
-    found = None
+    snapshot = None
     if not name.startswith("arn:") or name.startswith(here):
-        found = call.region.snapshots.get(name.removeprefix(here).lower())
-    if found is None:
+        snapshot = call.region.snapshots.get(name.removeprefix(here).lower())
+    if snapshot is None:
         raise Refusal("DBSnapshotNotFound", f"DBSnapshot {name} not found.")
-    return found
+    return snapshot
 
 
 def create(call: Call) -> Tree:
@@ -144,32 +144,32 @@ def describe(call: Call) -> Tree:
     named = [found_snapshot(call, str(name))] if name else list(call.region.snapshots.values())
     instance, resource = call.given("DBInstanceIdentifier"), call.given("DbiResourceId")
     passes = filters(call, _FILTERS)
-    found = [
-        each
-        for each in named
-        if kind in {None, each.snapshot_type}
-        and (instance is None or each.db_instance_identifier == str(instance).lower())
-        and resource in {None, each.dbi_resource_id}
-        and passes(each)
+    snapshots = [
+        snapshot
+        for snapshot in named
+        if kind in {None, snapshot.snapshot_type}
+        and (instance is None or snapshot.db_instance_identifier == str(instance).lower())
+        and resource in {None, snapshot.dbi_resource_id}
+        and passes(snapshot)
     ]
-    found.sort(key=lambda each: each.db_snapshot_identifier)
-    listed, marker = page(call, found, lambda each: each.db_snapshot_identifier)
-    return {"DBSnapshots": [tree_of(each) for each in listed], **marker}
+    snapshots.sort(key=lambda snapshot: snapshot.db_snapshot_identifier)
+    listed, marker = page(call, snapshots, lambda snapshot: snapshot.db_snapshot_identifier)
+    return {"DBSnapshots": [tree_of(snapshot) for snapshot in listed], **marker}
 
 
 def delete(call: Call) -> Tree:
     """DeleteDBSnapshot."""
-    found = found_snapshot(call, call.text("DBSnapshotIdentifier"))
-    if found.snapshot_type != "manual":
+    snapshot = found_snapshot(call, call.text("DBSnapshotIdentifier"))
+    if snapshot.snapshot_type != "manual":
         raise Refusal("InvalidDBSnapshotState", "Only manual snapshots may be deleted.")
-    if found.status not in {"available", "failed"}:
+    if snapshot.status not in {"available", "failed"}:
         raise Refusal(
             "InvalidDBSnapshotState",
-            f"Cannot delete the snapshot {found.db_snapshot_identifier} in state {found.status}.",
+            f"Cannot delete the snapshot {snapshot.db_snapshot_identifier} in state {snapshot.status}.",
         )
-    call.region.drop_snapshot(found.db_snapshot_identifier)
-    call.region.emit(41, ("db-snapshot", found.db_snapshot_identifier, found.db_snapshot_arn), call.region.now())
-    return {"DBSnapshot": tree_of(msgspec.structs.replace(found, status="deleted"))}
+    call.region.drop_snapshot(snapshot.db_snapshot_identifier)
+    call.region.emit(41, ("db-snapshot", snapshot.db_snapshot_identifier, snapshot.db_snapshot_arn), call.region.now())
+    return {"DBSnapshot": tree_of(msgspec.structs.replace(snapshot, status="deleted"))}
 
 
 ACTIONS: dict[str, Action] = {

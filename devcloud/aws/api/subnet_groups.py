@@ -44,7 +44,7 @@ def _description(text: str) -> str:
 
 
 def _subnets(call: Call) -> tuple[str, tuple[Subnet, ...]]:
-    names = tuple(dict.fromkeys(str(each) for each in call.given("SubnetIds") or ()))
+    names = tuple(dict.fromkeys(str(name) for name in call.given("SubnetIds") or ()))
     if len(names) > _SUBNETS_AT_MOST:
         raise Refusal(
             "DBSubnetQuotaExceededFault", "The request would exceed the allowed number of subnets in a group."
@@ -68,23 +68,23 @@ def _subnets(call: Call) -> tuple[str, tuple[Subnet, ...]]:
 def modify(call: Call) -> Tree:
     """ModifyDBSubnetGroup."""
     region = call.region
-    found = found_subnet_group(region, call.text("DBSubnetGroupName"))
+    group = found_subnet_group(region, call.text("DBSubnetGroupName"))
     vpc, subnets = _subnets(call)
-    if vpc != found.vpc_id:
+    if vpc != group.vpc_id:
         raise Refusal("InvalidSubnet", "The subnets are not in the VPC of the DB subnet group.")
-    kept = {each.subnet_identifier for each in subnets}
-    users = _users(call, found.db_subnet_group_name)
-    zones = {each.subnet_availability_zone.name for each in subnets}
-    left = [each for each in found.subnets if each.subnet_identifier not in kept]
+    kept = {member.subnet_identifier for member in subnets}
+    users = _users(call, group.db_subnet_group_name)
+    zones = {member.subnet_availability_zone.name for member in subnets}
+    left = [member for member in group.subnets if member.subnet_identifier not in kept]
     if left and any(zone is not None and zone not in zones for zone in users.values()):
         raise Refusal("SubnetAlreadyInUse", f"Subnet {left[0].subnet_identifier} is in use and cannot be removed.")
     description = call.given("DBSubnetGroupDescription")
     changed = msgspec.structs.replace(
-        found,
+        group,
         subnets=subnets,
-        db_subnet_group_description=found.db_subnet_group_description if description is None else str(description),
+        db_subnet_group_description=group.db_subnet_group_description if description is None else str(description),
     )
-    region.subnet_groups[found.db_subnet_group_name] = changed
+    region.subnet_groups[group.db_subnet_group_name] = changed
     for name in users:
         record = region.instances[name]
         region.put(
@@ -107,15 +107,15 @@ def describe(call: Call) -> Tree:
     name = call.given("DBSubnetGroupName")
     if name:
         return {"DBSubnetGroups": [tree_of(found_subnet_group(call.region, str(name)))]}
-    groups = sorted(call.region.subnet_groups.values(), key=lambda each: each.db_subnet_group_name)
-    found, marker = page(call, groups, lambda each: each.db_subnet_group_name)
-    return {"DBSubnetGroups": [tree_of(each) for each in found], **marker}
+    groups = sorted(call.region.subnet_groups.values(), key=lambda group: group.db_subnet_group_name)
+    listed, marker = page(call, groups, lambda group: group.db_subnet_group_name)
+    return {"DBSubnetGroups": [tree_of(group) for group in listed], **marker}
 
 
 def delete(call: Call) -> Tree:
     """DeleteDBSubnetGroup."""
-    found = found_subnet_group(call.region, call.text("DBSubnetGroupName"))
-    name = found.db_subnet_group_name
+    group = found_subnet_group(call.region, call.text("DBSubnetGroupName"))
+    name = group.db_subnet_group_name
     if name == "default":
         raise Refusal("InvalidDBSubnetGroupStateFault", "The default DB subnet group cannot be deleted.")
     users = _users(call, name)

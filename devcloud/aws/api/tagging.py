@@ -54,23 +54,23 @@ def _of_instance(region: Region, name: str) -> tuple[Tags, Callable[[Tags], None
 
 
 def _of_group(groups: dict[str, TaggedT], name: str) -> tuple[Tags, Callable[[Tags], None]]:
-    found = groups[name]
+    group = groups[name]
 
     def give(tags: Tags) -> None:
-        groups[name] = msgspec.structs.replace(found, tags=tags)
+        groups[name] = msgspec.structs.replace(group, tags=tags)
 
-    return found.tags, give
+    return group.tags, give
 
 
 def _of_snapshot(region: Region, name: str) -> tuple[Tags, Callable[[Tags], None]]:
-    found = region.snapshots.get(name)
-    if found is None:
+    snapshot = region.snapshots.get(name)
+    if snapshot is None:
         raise Refusal("DBSnapshotNotFound", f"DBSnapshot {name} not found.")
 
     def give(tags: Tags) -> None:
-        region.snapshots[name] = msgspec.structs.replace(found, tag_list=tags)
+        region.snapshots[name] = msgspec.structs.replace(snapshot, tag_list=tags)
 
-    return found.tag_list, give
+    return snapshot.tag_list, give
 
 
 def add(call: Call) -> Tree:

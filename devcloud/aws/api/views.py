@@ -14,8 +14,8 @@ from devcloud.aws.state.network import DEFAULT_KEY_ID
 
 def tree_of(data: Wire) -> Tree:
     """Return data as a tree of wire names; times stay times."""
-    found: Any = msgspec.to_builtins(data, builtin_types=(datetime,))
-    return dict(found)
+    tree: Any = msgspec.to_builtins(data, builtin_types=(datetime,))
+    return dict(tree)
 
 
 def instance_tree(shown: Instance, now: datetime) -> Tree:
@@ -26,13 +26,13 @@ def instance_tree(shown: Instance, now: datetime) -> Tree:
     was asked for (CreateDBInstance, PerformanceInsightsKMSKeyId).
     """
     _, _, _, region, account, *_ = shown.db_instance_arn.split(":")
-    place = f"{region}:{account}"
+    scope = f"{region}:{account}"
     stream = None
     if shown.monitoring_interval and shown.instance_create_time is not None:
-        stream = f"arn:aws:logs:{place}:log-group:RDSOSMetrics:log-stream:{shown.dbi_resource_id}"
+        stream = f"arn:aws:logs:{scope}:log-group:RDSOSMetrics:log-stream:{shown.dbi_resource_id}"
     insights_key = shown.performance_insights_kms_key_id
     if insights_key is None and shown.performance_insights_enabled:
-        insights_key = f"arn:aws:kms:{place}:key/{DEFAULT_KEY_ID}"
+        insights_key = f"arn:aws:kms:{scope}:key/{DEFAULT_KEY_ID}"
     return tree_of(
         msgspec.structs.replace(
             shown,

@@ -90,12 +90,12 @@ class Principals:
         Raises:
             Refusal: `InvalidClientTokenId` or `ExpiredToken`.
         """
-        found = self.keys.get(access_key_id)
-        if found is None or found.session_token != session_token:
+        key = self.keys.get(access_key_id)
+        if key is None or key.session_token != session_token:
             raise Refusal("InvalidClientTokenId", "The security token included in the request is invalid.")
-        if found.expires_at is not None and found.expires_at <= now:
+        if key.expires_at is not None and key.expires_at <= now:
             raise Refusal("ExpiredToken", "The security token included in the request is expired")
-        return found
+        return key
 
     def session(self, role: Role, name: str, until: datetime) -> Key:
         """Give out temporary credentials of a role."""
@@ -130,12 +130,12 @@ def subject_of(token: str, now: datetime) -> str:
     """
     try:
         _, claims, _ = token.split(".")
-        found = msgspec.json.decode(base64.urlsafe_b64decode(claims + "=" * (-len(claims) % 4)), type=dict[str, Any])
+        payload = msgspec.json.decode(base64.urlsafe_b64decode(claims + "=" * (-len(claims) % 4)), type=dict[str, Any])
     except (ValueError, binascii.Error, msgspec.DecodeError, msgspec.ValidationError):
         raise Refusal("InvalidIdentityToken", "The web identity token that was passed is not a JWT.") from None
-    if float(found.get("exp", 0)) <= now.timestamp():
+    if float(payload.get("exp", 0)) <= now.timestamp():
         raise Refusal("ExpiredTokenException", "The web identity token that was passed is expired.")
-    return str(found.get("sub", ""))
+    return str(payload.get("sub", ""))
 
 
 def trusts_account(role: Role, caller: Key, external_id: str | None) -> bool:

@@ -89,7 +89,7 @@ def next_look(record: Record, now: datetime) -> datetime | None:
         times.append(windows.last_maintenance_start(shown.preferred_maintenance_window, now) + timedelta(weeks=1))
         if shown.backup_retention_period:
             times.append(windows.last_backup_start(shown.preferred_backup_window, now) + timedelta(days=1))
-    return min((each for each in times if each is not None), default=None)
+    return min((time for time in times if time is not None), default=None)
 
 
 def _begin(record: Record, at: datetime, durations: float, outputs: list[Output]) -> Record:
@@ -123,7 +123,7 @@ def _end(record: Record, step: Step, at: datetime, durations: float, outputs: li
 def _restarted(record: Record) -> Record:
     """A restart makes static parameters true (User Guide, "Working with parameter groups")."""
     joined = tuple(
-        msgspec.structs.replace(each, parameter_apply_status="in-sync") for each in record.shown.db_parameter_groups
+        msgspec.structs.replace(group, parameter_apply_status="in-sync") for group in record.shown.db_parameter_groups
     )
     return msgspec.structs.replace(record, shown=msgspec.structs.replace(record.shown, db_parameter_groups=joined))
 

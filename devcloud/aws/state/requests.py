@@ -5,7 +5,7 @@ import msgspec
 from devcloud.aws.state.model import Tag, Wire
 
 
-class Asked(Wire, frozen=True, kw_only=True):
+class InstanceRequest(Wire, frozen=True, kw_only=True):
     """The parameters of the calls that make or change an instance; None was not given.
 
     What the service knows and this lacks is refused by name (`calls.converted`), never passed over.

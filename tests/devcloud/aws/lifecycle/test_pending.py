@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from devcloud.aws.lifecycle import changes, creation, progress
 from devcloud.aws.lifecycle.steps import Make, Record
 from devcloud.aws.state.model import NOTHING_PENDING, Endpoint, Subnet, SubnetGroup, Zone
-from devcloud.aws.state.requests import Asked
+from devcloud.aws.state.requests import InstanceRequest
 
 BORN_AT = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)  # a Monday at noon: the windows of newborns are far
 WEEK = timedelta(days=7)
@@ -67,7 +67,7 @@ def _two_hours(record: Record, now: datetime) -> tuple[Record, datetime]:
 
 
 def _born() -> Record:
-    asked = Asked(
+    asked = InstanceRequest(
         db_instance_class="db.t4g.micro",
         engine="postgres",
         allocated_storage=20,
@@ -101,7 +101,7 @@ def test_what_waits_is_what_was_asked_last_and_is_not_so_yet(requests: list[dict
     before = {name: getattr(record.shown, name) for name in QUEUED}
     wanted = dict(before)
     for request in requests:
-        changed, reply = changes.modified(record, Asked(db_instance_identifier="db-1", **request))
+        changed, reply = changes.modified(record, InstanceRequest(db_instance_identifier="db-1", **request))
         record = _moved(changed, now)
         wanted |= {name: value for name in QUEUED if (value := _value(request, name)) is not None}
         pending = reply.pending_modified_values
@@ -129,7 +129,7 @@ def test_storage_only_grows(sizes: list[tuple[int, bool]]) -> None:
         present = record.shown.allocated_storage
         if gib <= present or record.optimizing_until is not None:
             continue
-        asked = Asked(db_instance_identifier="db-1", allocated_storage=gib, apply_immediately=at_once)
+        asked = InstanceRequest(db_instance_identifier="db-1", allocated_storage=gib, apply_immediately=at_once)
         changed, _ = changes.modified(record, asked)
         record = _moved(changed, now)
         now += timedelta(minutes=30)
@@ -143,7 +143,7 @@ def test_storage_only_grows(sizes: list[tuple[int, bool]]) -> None:
 
 def test_a_jump_over_many_steps_ends_where_small_moves_end() -> None:
     first = _born()
-    asked = Asked(
+    asked = InstanceRequest(
         db_instance_identifier="db-1", db_instance_class="db.m6g.large", multi_az=True, apply_immediately=True
     )
     changed, _ = changes.modified(first, asked)
