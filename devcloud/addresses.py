@@ -123,7 +123,7 @@ def _opened(path: Path) -> int:
 
 
 def is_listened(host: str, port: int) -> bool:
-    """Tell whether somebody listens on an address, or on all addresses of IPv4, at a port; touches nothing."""
+    """Return whether somebody listens on an address, or on all addresses of IPv4, at a port; touches nothing."""
     return _listener(host, port) is not None
 
 

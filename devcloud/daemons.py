@@ -1,4 +1,4 @@
-"""Programs that run beside us: started with a log file, known again by pid and birth, stopped by pid only.
+"""Programs that run beside us: started with a log file, known again by pid and start time, stopped by pid only.
 
 A pid alone proves nothing, since the kernel reuses it. An `Identity` adds the boot and the start time of the
 process, and signals go through a pidfd (pidfd_open(2)), so that a stranger who got the number is never touched.
@@ -36,7 +36,7 @@ class Lifetime(enum.Enum):
 
 
 class Identity(msgspec.Struct, frozen=True):
-    """One process, told from every other one of this machine, earlier boots included."""
+    """One process, distinct from every other one of this machine, earlier boots included."""
 
     pid: int
     start_ticks: int
@@ -157,7 +157,7 @@ def _identity_of(pid: int) -> Identity | None:
 
 
 def is_alive(identity: Identity) -> bool:
-    """Tell whether this very process still runs; one that ended and waits to be reaped does not."""
+    """Return whether this very process still runs; one that ended and waits to be reaped does not."""
     _reap(identity.pid)
     if _identity_of(identity.pid) != identity:
         return False

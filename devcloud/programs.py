@@ -51,7 +51,7 @@ COMPOSER = Program("composer", ("composer",), "fairlead-system", "fairlead-compo
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Start:
-    """What a process is told when it starts: the installation's id, where it answers probes, more flags."""
+    """What a process is started with: the installation's id, where it answers probes, more flags."""
 
     installation: str
     health_port: int
@@ -109,7 +109,7 @@ async def stop(program: Program, folder: Path) -> None:
 
 
 def runs(program: Program, folder: Path) -> bool:
-    """Tell whether a program runs."""
+    """Return whether a program runs."""
     identity = daemons.load(program.pid_file(folder))
     return identity is not None and daemons.is_alive(identity)
 

@@ -239,7 +239,7 @@ app.command(crd)
 
 @crd.command(name="check")
 def crd_check(*files: Path) -> Exit:
-    """Tell whether CRDs have all that a kind of claim needs; what is missing is named with its place.
+    """Return whether CRDs have all that a kind of claim needs; what is missing is named with its place.
 
     Args:
         files: Files or folders with CRDs, `-` for standard input.

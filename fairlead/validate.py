@@ -109,7 +109,7 @@ def _kind_of(document: Document) -> str:
 
 
 def _is_foreign(document: Document, kinds: Catalog) -> bool:
-    """Tell whether nothing can be said of a document: its group is neither ours nor one of those given."""
+    """Return whether nothing can be said of a document: its group is neither ours nor one of those given."""
     group = str(document.content["apiVersion"]).partition("/")[0]
     return not f".{group}".endswith(_OURS) and group not in {each.resource.group for each in kinds.values()}
 

@@ -61,7 +61,7 @@ class Informer:
             self._subscribers.remove(callback)
 
     async def replay(self, callback: Subscriber) -> None:
-        """Tell `callback` of every stored object as if a list had just found it, in slices."""
+        """Call `callback` for every stored object as if a list had just found it, in slices."""
         for number, record in enumerate(self.store.records()):
             callback(Change(record.key, ChangeKind.ADDED, None, record, initial=True))
             if number % _REPLAY_SLICE == 0:
@@ -149,7 +149,7 @@ class Cache:
             raise TimeoutError(f"no complete list yet of {', '.join(missing)}") from None
 
     def synced(self) -> bool:
-        """Tell whether every required informer has its first list."""
+        """Return whether every required informer has its first list."""
         return all(informer.synced.is_set() for informer in self if informer.required)
 
     def retry_now(self) -> None:
@@ -158,7 +158,7 @@ class Cache:
             informer.retry_now()
 
     def stalest(self) -> timedelta:
-        """Return how long the most silent watch has been silent, and publish each one's silence."""
+        """Return for how long the quietest watch has had no event, and publish that of each."""
         for informer in self:
             label = informer.resource.group_kind
             metrics.REFLECTOR_STALE_SECONDS.labels(label).set(informer.stale_for.total_seconds())

@@ -8,7 +8,7 @@ from datetime import timedelta
 
 
 class Connectivity:
-    """Note each request when it leaves and when it is answered; tell for how long none was."""
+    """Note each request when it leaves and when it is answered; how long none was is `unreachable_for`."""
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._monotonic = monotonic

@@ -53,7 +53,7 @@ def own_key(change: Change) -> Iterable[Key]:
 
 
 def is_intent(change: Change) -> bool:
-    """Put births, edits of the spec and deletions before everything else; what a list finds is no news."""
+    """Put creations, edits of the spec and deletions before everything else; what a list has is no event."""
     return change.intent and not change.initial
 
 
@@ -88,7 +88,7 @@ class ControllerSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class _News:
+class _Deferred:
     """A change that concerns a key, from where, and how urgent it is."""
 
     source: Source
@@ -110,7 +110,7 @@ class Controller:
         self._defects: dict[Key, str] = {}
         self._conflicts: dict[Key, int] = {}
         # What came for keys whose pass is under way: only its end knows which of that was its own doing.
-        self._meanwhile: dict[Key, list[_News]] = {}
+        self._meanwhile: dict[Key, list[_Deferred]] = {}
         self._running = False
         self._working = False
 
@@ -189,7 +189,7 @@ class Controller:
             if meanwhile is None:
                 self._queue.add(key, priority=priority)
             else:
-                meanwhile.append(_News(source, change, priority))
+                meanwhile.append(_Deferred(source, change, priority))
 
     async def _drain(self, workers: list[asyncio.Task[None]]) -> None:
         self._queue.close()
@@ -216,9 +216,9 @@ class Controller:
             try:
                 await self._pass(key)
             finally:
-                for news in self._meanwhile.pop(key):
-                    if news.source.echoes or not news.source.informer.store.is_echo(news.change):
-                        self._queue.add(key, priority=news.priority)
+                for deferred in self._meanwhile.pop(key):
+                    if deferred.source.echoes or not deferred.source.informer.store.is_echo(deferred.change):
+                        self._queue.add(key, priority=deferred.priority)
                 self._queue.done(key)
 
     async def _pass(self, key: Key) -> None:

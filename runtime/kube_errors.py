@@ -29,7 +29,7 @@ _SHOWN_BODY_CHARS: Final = 200
 # The API server answers 500, not 422, when an apply's body does not fit the schema; the text is the only sign.
 _TYPED_PATCH: Final = "failed to create typed patch object"
 
-# What tells an authorizer's refusal from that of an admission plugin, a quota's for one (apiserver's
+# What distinguishes an authorizer's refusal from that of an admission plugin, a quota's for one (apiserver's
 # responsewriters.Forbidden): 'User "..." cannot get resource "secrets" in API group "" in the namespace "shop"'.
 _NOT_GRANTED: Final = re.compile(r'User "[^"]*" cannot [a-z]+ (?:resource|path) "')
 

@@ -34,7 +34,7 @@ _SHOWN_CHARACTERS = 64
 
 
 def is_name(text: str) -> bool:
-    """Tell whether an object of some kind can have this name."""
+    """Return whether an object of some kind can have this name."""
     return _NAME.fullmatch(text) is not None
 
 
@@ -151,7 +151,7 @@ def observed_generation_of(obj: Object) -> int | None:
 
 
 def deleting(obj: Object) -> bool:
-    """Tell whether the object carries a deletionTimestamp."""
+    """Return whether the object carries a deletionTimestamp."""
     return "deletionTimestamp" in metadata(obj)
 
 

@@ -104,7 +104,7 @@ class QueueState:
     def add(self, key: Key, wait: Wait, now: float) -> None:
         """Ask for a pass of `key`; merges with what is asked for already."""
         waiting = self._waits.get(key)
-        self._place(key, waiting.merged(wait) if waiting else wait, now)
+        self._schedule(key, waiting.merged(wait) if waiting else wait, now)
 
     def take(self, now: float) -> Taken | None:
         """Give the next key to a worker, None when none is due that may run; `done` must follow."""
@@ -123,7 +123,7 @@ class QueueState:
         self._ready.done(key)
         waiting = self._waits.get(key)
         if waiting:
-            self._place(key, waiting, now)
+            self._schedule(key, waiting, now)
 
     def fail(self, key: Key) -> timedelta:
         """Count a failed pass and return how long to wait before the next."""
@@ -144,7 +144,7 @@ class QueueState:
             heapq.heappop(self._heap)
         return self._heap[0][0] if self._heap else None
 
-    def _place(self, key: Key, wait: Wait, now: float) -> None:
+    def _schedule(self, key: Key, wait: Wait, now: float) -> None:
         self._ready.discard(key)
         self._waits[key] = wait
         if self._ready.is_running(key):

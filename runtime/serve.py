@@ -45,7 +45,7 @@ _WARM_UP: Final = timedelta(seconds=60)
 
 @dataclass(frozen=True, slots=True)
 class ProcessSettings:
-    """What a process is told at its start. `name` is user agent and Lease; `namespace` is the Lease's."""
+    """The settings of a process. `name` is user agent and Lease; `namespace` is the Lease's."""
 
     name: str
     namespace: str

@@ -57,7 +57,7 @@ async def _patched(kube: Kube, resource: Resource, cached: Object, status: Objec
 
 
 def seconds_to_ready(before: Object, status: Object) -> float | None:
-    """Return how long an object that becomes Ready with this status was not: since its birth, or since it last was.
+    """Return how long an object that becomes Ready with this status was not: since its creation, or since it last was.
 
     None when it does not become Ready, or when a time stamp cannot be read.
     """

@@ -1,4 +1,4 @@
-"""The cached state of one resource: what the watch has told, and what we wrote ourselves until the watch tells it.
+"""The cached state of one resource: what the watch has sent, and what we wrote ourselves until the watch sends it.
 
 Pure state, no input or output, no clock. One reflector feeds it; many read it in the same event loop.
 
@@ -165,7 +165,7 @@ class Store:
 
     @property
     def seen(self) -> str:
-        """The newest resourceVersion that the API server has told, empty before the first list."""
+        """The newest resourceVersion that the API server has sent, empty before the first list."""
         return self._seen
 
     def remember(self, obj: Object, *, is_status: bool = False) -> None:
@@ -180,19 +180,19 @@ class Store:
         if (current and not newer(head.version, current.version)) or (
             self._seen and not newer(head.version, self._seen)
         ):
-            # The watch is already past it: what it told is at least as new as our answer.
+            # The watch is already past it: what it sent is at least as new as our answer.
             if is_status:
                 self._answered_late[key] = (*self._answered_late.get(key, ()), head.version)[-_LATE_ANSWERS:]
             return
         record = record_of(raw, self.resource, self.indexes, head)
         if current is None or _same_metadata(current, record):
             # An apply that changed nothing answers with the version of a stranger's write, which must still wake us:
-            # only what can have been our status or our birth counts as an echo.
+            # only what can have been our status or our creation counts as an echo.
             self._own_versions[key] = (*self._own_versions.get(key, ()), head.version)
         self._written[key] = record
 
     def is_echo(self, change: Change) -> bool:
-        """Tell whether a change was our own write of the status, also when it came before the answer to that."""
+        """Return whether a change was our own write of the status, also when it came before the answer to that."""
         if change.own:
             return True
         if change.before is None or change.after is None:
@@ -278,7 +278,7 @@ class Store:
 
 
 def _outlived(stored: Record, dead: Record) -> bool:
-    """Tell whether `stored` is old news beside an object of that name that we deleted later.
+    """Return whether `stored` is older than an object of that name that we deleted later.
 
     The deleted object itself lives on only when it carries a deletionTimestamp.
     """

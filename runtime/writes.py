@@ -18,7 +18,7 @@ from runtime.metrics import REGISTRY
 from runtime.objects import EVENTS, LEASES, Key, Resource
 
 LOOP_WRITES: Final = 150
-"""More writes to one object than this in a period are a loop: progress is told every two seconds at most."""
+"""More writes to one object than this in a period are a loop: progress is reported every two seconds at most."""
 PERIOD_SECONDS: Final = 300.0
 # A Lease is written every two seconds for ever, an Event once.
 _UNCOUNTED: Final = frozenset({EVENTS, LEASES})

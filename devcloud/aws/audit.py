@@ -26,7 +26,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
         action: As `ModifyDBInstance`.
         identifier: Of what it concerned, empty for none.
         params: The parameters, secrets blotted out.
-        request_id: As the answer told it.
+        request_id: As in the answer.
         outcome: `ok`, an error's code, `dropped` or `hung`.
         mutating: Whether the action changes something.
     """
@@ -67,7 +67,7 @@ class Audit:
 
 
 def mutates(action: str) -> bool:
-    """Tell whether an action changes something."""
+    """Return whether an action changes something."""
     return not action.startswith((*_READS, "AssumeRole"))
 
 

@@ -28,7 +28,7 @@ from devcloud.aws.region import Region, resource_id, visible
 from devcloud.aws.simulator import Simulator, replaced
 from devcloud.aws.state.model import Instance
 
-_TOLD = {"storage-full": 7, "failed": 31, "incompatible-parameters": 35, "incompatible-network": 36}
+_EVENT_OF = {"storage-full": 7, "failed": 31, "incompatible-parameters": 35, "incompatible-network": 36}
 
 
 class Wrong(Exception):  # noqa: N818 - what a test asked wrongly, answered with status 400
@@ -69,7 +69,7 @@ async def _routed(simulator: Simulator, method: str, path: tuple[str, ...], cont
         case _, ("instances" | "snapshots", *_):
             return _resources(simulator, method, path, content)
         case "POST", ("network",):
-            await simulator.jobs.databases.reach(msgspec.convert(content["unreachable"], tuple[str, ...]))
+            await simulator.jobs.databases.set_unreachable(msgspec.convert(content["unreachable"], tuple[str, ...]))
         case "POST", ("reset",):
             simulator.reset()
         case _, ("keys" | "roles", *_):
@@ -171,8 +171,8 @@ def _steer(simulator: Simulator, region: Region, record: Record, content: dict[s
         case {"status": str(status)}:
             until = now + timedelta(seconds=float(content["seconds"])) if "seconds" in content else None
             region.put(msgspec.structs.replace(record, under=None, agenda=(), resting=status, resting_until=until))
-            if status in _TOLD:
-                region.emit(_TOLD[status], region.source(record.shown), now)
+            if status in _EVENT_OF:
+                region.emit(_EVENT_OF[status], region.source(record.shown), now)
         case {"vanish": True}:
             region.remove(record.shown.db_instance_identifier)
             simulator.jobs.delete(record.shown.dbi_resource_id)
@@ -180,8 +180,10 @@ def _steer(simulator: Simulator, region: Region, record: Record, content: dict[s
             region.remove(record.shown.db_instance_identifier)
             simulator.jobs.delete(record.shown.dbi_resource_id)
             shown = msgspec.structs.replace(record.shown, dbi_resource_id=resource_id(), tag_list=())
-            born = Step(status="creating", seconds=0, work=Make(), ends=(Addressed(born=True),))
-            region.put(Record(shown=shown, password=record.password, agenda=(born,), window_seen=now, backup_seen=now))
+            creation = Step(status="creating", seconds=0, work=Make(), ends=(Addressed(created=True),))
+            region.put(
+                Record(shown=shown, password=record.password, agenda=(creation,), window_seen=now, backup_seen=now)
+            )
         case {"set": dict(fields)}:
             shown = msgspec.convert({**tree_of(record.shown), **fields}, Instance)
             region.put(msgspec.structs.replace(record, shown=shown))

@@ -83,7 +83,7 @@ class Databases:
         self._instances: dict[str, Instance] = {}
         self._next = _next_number(self._folder)
 
-    # What the lifecycle tells
+    # What the lifecycle asks
 
     async def created(self, database: Database) -> Address:
         """See `DataPlane`."""
@@ -98,7 +98,7 @@ class Databases:
             if source is None:
                 raise DevcloudError(f"snapshot {snapshot} has no data here: take it again")
             record = _adopted(self._new(database), source)
-            if source.is_born:
+            if source.has_data:
                 await copies.copy(kept, self._home(database.resource_id))
         return await self._opened(database, record)
 
@@ -152,7 +152,7 @@ class Databases:
         if _read(folder / "record.json") is not None:
             return
         server.erase(folder)
-        if record.is_born:
+        if record.has_data:
             await copies.copy(kept, folder)
         write_private(private_folder(folder) / "record.json", msgspec.json.encode(record))
 
@@ -168,14 +168,14 @@ class Databases:
             self._instances.pop(resource_id, None)
             await instance.erase()
 
-    async def reach(self, identifiers: tuple[str, ...]) -> None:
+    async def set_unreachable(self, identifiers: tuple[str, ...]) -> None:
         """See `DataPlane`."""
         self._shut = identifiers
 
     # What judges ask
 
     def has_data(self, resource_id: str) -> bool:
-        """Tell whether anything of an instance's data is on this machine."""
+        """Return whether anything of an instance's data is on this machine."""
         return self._home(resource_id).exists()
 
     async def close(self) -> None:
@@ -280,7 +280,7 @@ def _adopted(new: Record, source: Record) -> Record:
         username=source.username,
         database=source.database,
         verifier=source.verifier,
-        is_born=source.is_born,
+        has_data=source.has_data,
     )
 
 

@@ -1,4 +1,4 @@
-"""What the simulated lifecycle tells the databases behind it, and the databases' one answer: where they are.
+"""What the simulated lifecycle asks of the databases behind it, and their one answer: where they are.
 
 The lifecycle awaits each call: a state follows when the call returned. Calls may come again, after a restart of the
 simulator for every instance that it knows (`created`, then `stopped` where that is its state): each is idempotent.
@@ -93,10 +93,10 @@ class DataPlane(Protocol):
         """Delete an instance's data for good; snapshots stay."""
         ...
 
-    async def reach(self, identifiers: tuple[str, ...]) -> None:
+    async def set_unreachable(self, identifiers: tuple[str, ...]) -> None:
         """Swallow what the provider's processes send to the instances of these patterns (fnmatch); `()` ends it.
 
-        They are told by their sessions' application name, which begins with `fairlead-`; applications log in as
+        They are known by their sessions' application name, which begins with `fairlead-`; applications log in as
         before, as from inside the network.
         """
         ...
@@ -147,5 +147,5 @@ class NoDatabases:
     async def deleted(self, resource_id: str) -> None:
         """Do nothing."""
 
-    async def reach(self, identifiers: tuple[str, ...]) -> None:
+    async def set_unreachable(self, identifiers: tuple[str, ...]) -> None:
         """Do nothing."""

@@ -79,14 +79,14 @@ class Jobs:
         self._queue(_SNAPSHOTS, dropped)
 
     def again(self, record: Record) -> None:
-        """Tell the databases of an instance that they knew before this program began."""
+        """Restore to the databases an instance that they knew before this program began."""
 
-        async def told() -> None:
+        async def restored() -> None:
             await self.databases.created(database_of(record))
             if record.resting == "stopped":
                 await self.databases.stopped(record.shown.dbi_resource_id)
 
-        self._queue(record.shown.dbi_resource_id, told)
+        self._queue(record.shown.dbi_resource_id, restored)
 
     def delete(self, resource_id: str) -> None:
         """Drop the data of an instance."""

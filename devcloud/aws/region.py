@@ -35,7 +35,7 @@ _VERSIONS_KEPT = 12
 _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
 
 
-class Desk(Protocol):
+class JobQueue(Protocol):
     """Where a region hands in work for the databases; it comes back to `Region.finished`."""
 
     def work(self, region: "Region", job: Do) -> None:
@@ -77,7 +77,7 @@ class Region:
         changes: How often something of it changed by itself or by a record.
     """
 
-    def __init__(self, account: str, name: str, clock: Clock, desk: Desk, cache: Cache) -> None:
+    def __init__(self, account: str, name: str, clock: Clock, jobs: JobQueue, cache: Cache) -> None:
         self.account = account
         self.name = name
         self.clock = clock
@@ -89,9 +89,9 @@ class Region:
         self.parameter_groups: dict[str, ParameterGroup] = {}
         self.events: deque[Event] = deque(maxlen=_EVENTS_KEPT)
         self.changes = 0
-        self._desk = desk
+        self._jobs = jobs
         self._cache = cache
-        self._looks: list[tuple[datetime, int, str]] = []
+        self._due: list[tuple[datetime, int, str]] = []
         self._order = itertools.count()
         self._versions: defaultdict[str, deque[tuple[datetime, Instance | None]]] = defaultdict(
             lambda: deque(maxlen=_VERSIONS_KEPT)
@@ -145,19 +145,19 @@ class Region:
 
     def copy_data(self, source: str, target: str) -> None:
         """Let a snapshot have the data of another one."""
-        self._desk.copy(self.data_keys[source], self.data_keys[target])
+        self._jobs.copy(self.data_keys[source], self.data_keys[target])
 
     def drop_snapshot(self, name: str) -> None:
         """Forget a snapshot and let its data go."""
         self.changes += 1
         del self.snapshots[name]
-        self._desk.forget(self.data_keys.pop(name))
+        self._jobs.forget(self.data_keys.pop(name))
 
     def drop_retained(self, resource_id: str) -> None:
         """Forget an instance's retained backups and let its data go."""
         self.changes += 1
         del self.retained[resource_id]
-        self._desk.delete(resource_id)
+        self._jobs.delete(resource_id)
 
     def failed(self, resource_id: str) -> None:
         """Take down that the databases could not do their work: the instance is `failed`."""
@@ -174,8 +174,8 @@ class Region:
     def settle(self) -> None:
         """Move every instance whose time has come."""
         now = self.now()
-        while self._looks and self._looks[0][0] <= now:
-            _, _, identifier = heapq.heappop(self._looks)
+        while self._due and self._due[0][0] <= now:
+            _, _, identifier = heapq.heappop(self._due)
             self._advance(identifier)
 
     def emit(self, number: int, source: tuple[str, str, str], at: datetime) -> None:
@@ -236,7 +236,7 @@ class Region:
             self._carry_out(moved or record, output)
         look = progress.next_look(moved, self.now()) if moved is not None else None
         if moved is not None and look is not None:
-            heapq.heappush(self._looks, (look, next(self._order), moved.shown.db_instance_identifier))
+            heapq.heappush(self._due, (look, next(self._order), moved.shown.db_instance_identifier))
 
     def _carry_out(self, record: Record, output: Output) -> None:
         shown = record.shown
@@ -246,12 +246,12 @@ class Region:
             case Do(work=TakeSnapshot(snapshot=key)):
                 if key not in self.snapshots:
                     self.add_snapshot(snapshot_of(shown, key, self.arn("snapshot", key), "automated"))
-                self._desk.work(self, output)
+                self._jobs.work(self, output)
             case Do(work=Drop(keeps=keeps)):
                 self._end_backups(shown, keeps=keeps)
-                self._desk.work(self, output)
+                self._jobs.work(self, output)
             case Do():
-                self._desk.work(self, output)
+                self._jobs.work(self, output)
             case Finish(snapshot=key, at=at):
                 self._finish_snapshot(key, at)
             case Renamed(old=old):

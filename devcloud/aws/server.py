@@ -21,7 +21,7 @@ from devcloud.aws.dataplane import DataPlane, NoDatabases
 from devcloud.aws.faults import Fault
 from devcloud.aws.iam.principals import ACCESS_KEY, ACCOUNT, ROLE, SECRET_KEY, Role, default_world
 from devcloud.aws.iam.signatures import Request
-from devcloud.aws.iam.unsigned import objection
+from devcloud.aws.iam.unsigned import refusal_of
 from devcloud.aws.jobs import Jobs
 from devcloud.aws.refusals import Refusal
 from devcloud.aws.simulator import Admitted, Simulator
@@ -221,7 +221,7 @@ class _Endpoints:
 
     async def control(self, http: web.Request) -> web.Response:
         """Steer the simulation: see `control`."""
-        why = _objection(http, token=self._options.control_token)
+        why = _refusal_of(http, token=self._options.control_token)
         if why:
             return web.Response(status=403, text=f"{why}\n")
         path = tuple(part for part in http.match_info["path"].split("/") if part)
@@ -237,7 +237,7 @@ class _Endpoints:
 
     async def pod_credentials(self, http: web.Request) -> web.Response:
         """EKS Pod Identity's agent (EKS User Guide): a pod's token gets the provider's role."""
-        why = _objection(http, token=self._options.pod_token, scheme="")
+        why = _refusal_of(http, token=self._options.pod_token, scheme="")
         if why:
             return web.Response(status=403, text=f"{why}\n")
         simulator = self._simulator
@@ -259,10 +259,10 @@ class _Endpoints:
         return web.Response(body=msgspec.json.encode(shown), content_type="application/json")
 
 
-def _objection(http: web.Request, *, token: str, scheme: str = "Bearer ") -> str:
+def _refusal_of(http: web.Request, *, token: str, scheme: str = "Bearer ") -> str:
     headers = {name.lower(): value for name, value in http.headers.items()}
     host, port = http.get_extra_info("sockname")[:2]
-    return objection(http.method, headers, own=f"{host}:{port}", token=token, scheme=scheme)
+    return refusal_of(http.method, headers, own=f"{host}:{port}", token=token, scheme=scheme)
 
 
 def _xml(status: int, body: bytes) -> web.Response:

@@ -65,7 +65,7 @@ class StateFile:
         except (msgspec.DecodeError, msgspec.ValidationError) as error:
             raise DevcloudError(f"{self._path} is no state of a simulated RDS ({error}); delete it") from None
         simulator.clock.advance(max(0.0, (saved.now - simulator.clock.now()).total_seconds()))
-        # The first user's key is as this process was told.
+        # The first user's key is as this process was started with.
         simulator.principals.keys = {**saved.keys, **simulator.principals.keys}
         simulator.principals.roles.update(saved.roles)
         for saved_region in saved.regions:

@@ -42,7 +42,7 @@ class Options:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OnPremServer:
-    """A running server and what the platform team would tell Fairlead about it.
+    """A running server and what the platform team would enter in Fairlead about it.
 
     Attributes:
         host: Its loop-back address.

@@ -1,7 +1,7 @@
 """One simulated instance's database: a real PostgreSQL server of its own behind a TLS proxy at its own address.
 
 The server is made, and started, at the first login. A cloud's flavour of PostgreSQL is its superuser, the roles that
-are there from birth, and what the administrator may do.
+are there from its creation, and what the administrator may do.
 """
 
 import asyncio
@@ -45,10 +45,10 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
         host: Its address.
         port: Its port.
         username: The administrator's login.
-        database: The database that it was born with, None for none.
+        database: The database that it was created with, None for none.
         verifier: Of the administrator's password, as long as there is no server that keeps it.
         is_stopped: Whether it refuses.
-        is_born: Whether there are data: made at the first login, or copied.
+        has_data: Whether there are data: made at the first login, or copied.
     """
 
     name: str
@@ -58,7 +58,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     database: str | None
     verifier: str
     is_stopped: bool = False
-    is_born: bool = False
+    has_data: bool = msgspec.field(default=False, name="is_born")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,7 +134,7 @@ class Instance:
         """What is remembered of it."""
         return self._record
 
-    # What its cloud tells
+    # What its cloud asks
 
     async def open(self) -> None:
         """Listen, unless it is stopped.
@@ -184,7 +184,7 @@ class Instance:
         async with self._lock:
             verifier = scram_verifier(password)
             self._remember(verifier=verifier)
-            if self._record.is_born:
+            if self._record.has_data:
                 server = await self._running()
                 await server.execute(_password_change(self._record.username, verifier))
 
@@ -192,9 +192,9 @@ class Instance:
         """Copy its data, where it has any yet, into a folder, sessions going on; return what else there is to know."""
         async with self._lock:
             record = msgspec.structs.replace(self._record, verifier=await self._verifier())
-            if record.is_born and self._is_running():
+            if record.has_data and self._is_running():
                 await copies.back_up(await self._running(), self._folder, folder)
-            elif record.is_born:
+            elif record.has_data:
                 await copies.copy(self._folder, folder)
             return record
 
@@ -230,7 +230,7 @@ class Instance:
         if self._server is not None and self._is_running():
             return self._server
         async with self._site.starting:
-            if not self._record.is_born:
+            if not self._record.has_data:
                 # What an interruption left is half a server.
                 await postgres.stop(self._folder)
                 copies.erase_data(self._folder)
@@ -238,9 +238,9 @@ class Instance:
             # Data that were copied, or that an upgrade left as they are, keep their version.
             major = postgres.major_of(self._folder) or self._major
             server = await postgres.start(self._site.options(self._folder, major))
-            if not self._record.is_born:
+            if not self._record.has_data:
                 await server.execute(*self._site.flavour.admit(self._record))
-                self._remember(is_born=True)
+                self._remember(has_data=True)
         self._server = server
         return server
 

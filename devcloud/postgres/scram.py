@@ -36,7 +36,7 @@ def scram_verifier(password: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Verifier:
-    """What proves one password, without telling it."""
+    """What proves one password, without revealing it."""
 
     iterations: int
     salt: bytes
@@ -60,7 +60,7 @@ class Verifier:
         return cls(_ITERATIONS, secrets.token_bytes(_SALT_BYTES), b"", b"")
 
     def is_proven(self, proof: bytes, message: bytes) -> bool:
-        """Tell whether a client's proof of a dialogue comes from this password (RFC 5802 section 3)."""
+        """Return whether a client's proof of a dialogue comes from this password (RFC 5802 section 3)."""
         signature = hmac.digest(self.stored_key, message, "sha256")
         if len(proof) != len(signature):
             return False

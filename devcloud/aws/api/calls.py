@@ -28,7 +28,7 @@ class Call:
     behaviour: Behaviour
     xml: InstanceXml
 
-    def given(self, name: str) -> Any:
+    def get(self, name: str) -> Any:
         """Return a parameter; None when it was not given."""
         return self.parameters.get(name)
 
@@ -75,7 +75,7 @@ def filters(call: Call, known: Mapping[str, Callable[[T], str]]) -> Callable[[T]
     Raises:
         Refusal: `InvalidParameterValue`, an unknown filter.
     """
-    wanted = [(str(pair["Name"]), {str(value) for value in pair["Values"]}) for pair in call.given("Filters") or ()]
+    wanted = [(str(pair["Name"]), {str(value) for value in pair["Values"]}) for pair in call.get("Filters") or ()]
     for name, _ in wanted:
         if name not in known:
             raise invalid_value(f"Unrecognized filter name: {name}")

@@ -48,7 +48,7 @@ def create(call: Call) -> Tree:
     """CreateDBInstance."""
     request = converted(call.parameters, InstanceRequest)
     rules.refuse_values(request)
-    rules.refuse_birth(request)
+    rules.refuse_creation(request)
     resolved = resolve(call, request, request.db_instance_identifier)
     call.region.put(record_of(request, resolved, Make()))
     return replied(call, call.region.instance(resolved.identifier))
@@ -192,8 +192,8 @@ def delete(call: Call) -> Tree:
     """DeleteDBInstance."""
     region = call.region
     record = region.instance(call.text("DBInstanceIdentifier"))
-    skips = bool(call.given("SkipFinalSnapshot"))
-    name = call.given("FinalDBSnapshotIdentifier")
+    skips = bool(call.get("SkipFinalSnapshot"))
+    name = call.get("FinalDBSnapshotIdentifier")
     if skips and name is not None:
         raise invalid_combination(
             "FinalDBSnapshotIdentifier can not be specified when deleting with SkipFinalSnapshot."
@@ -201,7 +201,7 @@ def delete(call: Call) -> Tree:
     if not skips and name is None:
         raise invalid_combination("FinalDBSnapshotIdentifier is required unless SkipFinalSnapshot is specified.")
     refuse_delete(record, with_snapshot=not skips)
-    keeps = call.given("DeleteAutomatedBackups") is False and record.shown.backup_retention_period > 0
+    keeps = call.get("DeleteAutomatedBackups") is False and record.shown.backup_retention_period > 0
     steps = [Step(status="deleting", seconds=90, work=Drop(keeps=keeps), ends=(Gone(),), ended=(3,))]
     if name is not None:
         key = begin_snapshot(call, record, str(name), "FinalDBSnapshotIdentifier")
@@ -216,7 +216,7 @@ def stop(call: Call) -> Tree:
     record = call.region.instance(call.text("DBInstanceIdentifier"))
     refuse_not_available(record, OPERABLE)
     steps = []
-    if call.given("DBSnapshotIdentifier") is not None:
+    if call.get("DBSnapshotIdentifier") is not None:
         key = begin_snapshot(call, record, call.text("DBSnapshotIdentifier"), "DBSnapshotIdentifier")
         steps.append(Step(status="stopping", seconds=60, work=TakeSnapshot(key), ends=(SnapshotReady(key),)))
     restart = call.region.now() + STOPPED_AT_MOST
@@ -237,7 +237,7 @@ def reboot(call: Call) -> Tree:
     record = call.region.instance(call.text("DBInstanceIdentifier"))
     refuse_not_available(record, OPERABLE | {"incompatible-parameters"})
     shown = record.shown
-    fails_over = bool(call.given("ForceFailover"))
+    fails_over = bool(call.get("ForceFailover"))
     if fails_over and not shown.multi_az:
         raise invalid_combination(
             "Force failover cannot be specified since the instance is not configured for multi AZ."

@@ -24,9 +24,9 @@ _FILTERS = {
 
 def describe(call: Call) -> Tree:
     """DescribeDBInstances."""
-    name = call.given("DBInstanceIdentifier")
+    name = call.get("DBInstanceIdentifier")
     if name:
-        instances = [_one(call, str(name))]
+        instances = [_instance(call, str(name))]
         marker: dict[str, str] = {}
     else:
         instances, marker = page(call, _all(call), lambda shown: shown.db_instance_identifier)
@@ -43,7 +43,7 @@ def describe(call: Call) -> Tree:
     return {"DBInstances": listed, **marker}
 
 
-def _one(call: Call, name: str) -> Instance:
+def _instance(call: Call, name: str) -> Instance:
     region, lag = call.region, call.behaviour.get_lag_s
     if not lag:
         return visible(region.instance(name))
@@ -73,9 +73,9 @@ _BACKUP_FILTERS = {
 def describe_automated_backups(call: Call) -> Tree:
     """DescribeDBInstanceAutomatedBackups."""
     wanted = {
-        "db_instance_identifier": call.given("DBInstanceIdentifier"),
-        "dbi_resource_id": call.given("DbiResourceId"),
-        "db_instance_automated_backups_arn": call.given("DBInstanceAutomatedBackupsArn"),
+        "db_instance_identifier": call.get("DBInstanceIdentifier"),
+        "dbi_resource_id": call.get("DbiResourceId"),
+        "db_instance_automated_backups_arn": call.get("DBInstanceAutomatedBackupsArn"),
     }
     backups = [
         backup
@@ -101,8 +101,8 @@ def _living_backups(call: Call) -> list[AutomatedBackup]:
 
 def delete_automated_backup(call: Call) -> Tree:
     """DeleteDBInstanceAutomatedBackup, of an instance that is gone."""
-    resource = call.given("DbiResourceId")
-    arn = call.given("DBInstanceAutomatedBackupsArn")
+    resource = call.get("DbiResourceId")
+    arn = call.get("DBInstanceAutomatedBackupsArn")
     for key, backup in call.region.retained.items():
         if resource == key or arn == backup.db_instance_automated_backups_arn:
             call.region.drop_retained(key)

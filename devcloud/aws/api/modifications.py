@@ -68,7 +68,7 @@ def modify(call: Call) -> Tree:
 
 
 def _other_port(record: Record, request: InstanceRequest) -> int | None:
-    """Return the port asked for, None where the instance has it, or is born with it."""
+    """Return the port asked for, None where the instance has it, or is created with it."""
     present = port_of(record.shown) or record.port
     return None if request.db_port_number == present else request.db_port_number
 

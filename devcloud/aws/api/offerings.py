@@ -1,4 +1,4 @@
-"""The actions that tell what is offered, what happened, what waits."""
+"""The actions that list what is offered, what happened, what waits."""
 
 from datetime import timedelta
 
@@ -14,13 +14,13 @@ _DAYS_KEPT = 14
 
 def describe_events(call: Call) -> Tree:
     """DescribeEvents: of the last hour, or of the time asked for within fourteen days."""
-    source, kind = call.given("SourceIdentifier"), call.given("SourceType")
+    source, kind = call.get("SourceIdentifier"), call.get("SourceType")
     if source is not None and kind is None:
         raise invalid_combination("If SourceIdentifier is supplied, SourceType must also be provided.")
     now = call.region.now()
-    since = call.given("StartTime") or now - timedelta(minutes=int(call.parameters.get("Duration", 60)))
-    until = call.given("EndTime") or now
-    categories = set(call.given("EventCategories") or ())
+    since = call.get("StartTime") or now - timedelta(minutes=int(call.parameters.get("Duration", 60)))
+    until = call.get("EndTime") or now
+    categories = set(call.get("EventCategories") or ())
     events = [
         (f"{index:012d}", event)
         for index, event in enumerate(call.region.events)
@@ -39,8 +39,8 @@ def _number(numbered: tuple[str, Event]) -> str:
 
 def describe_versions(call: Call) -> Tree:
     """DescribeDBEngineVersions."""
-    engine, wanted = call.given("Engine"), call.given("EngineVersion")
-    family = call.given("DBParameterGroupFamily")
+    engine, wanted = call.get("Engine"), call.get("EngineVersion")
+    family = call.get("DBParameterGroupFamily")
     offered = [version for version in catalog.VERSIONS if version not in call.behaviour.hidden_versions]
     versions = [
         version
@@ -49,7 +49,7 @@ def describe_versions(call: Call) -> Tree:
         and wanted in {None, version, catalog.major(version)}
         and family in {None, f"{catalog.ENGINE}{catalog.major(version)}"}
     ]
-    if call.given("DefaultOnly"):
+    if call.get("DefaultOnly"):
         versions = (
             versions[-1:]
             if wanted is not None
@@ -94,7 +94,7 @@ def _version(version: str, offered: list[str]) -> Tree:
 
 def describe_orderable(call: Call) -> Tree:
     """DescribeOrderableDBInstanceOptions."""
-    wanted, kind = call.given("EngineVersion"), call.given("DBInstanceClass")
+    wanted, kind = call.get("EngineVersion"), call.get("DBInstanceClass")
     versions = [version for version in catalog.VERSIONS if wanted in {None, version}] if _postgres(call) else []
     classes = [name for name in catalog.CLASSES if kind in {None, name} and name not in call.behaviour.no_capacity]
     options = [
@@ -139,7 +139,7 @@ def _option(region: str, version: str, instance_class: str, kind: str) -> Tree:
 
 def describe_certificates(call: Call) -> Tree:
     """DescribeCertificates."""
-    wanted = call.given("CertificateIdentifier")
+    wanted = call.get("CertificateIdentifier")
     if wanted is not None and wanted not in catalog.CERTIFICATES:
         raise Refusal("CertificateNotFound", f"Certificate {wanted} not found.")
     names = sorted(certificate for certificate in catalog.CERTIFICATES if wanted in {None, certificate})
@@ -162,7 +162,7 @@ def describe_certificates(call: Call) -> Tree:
 
 def describe_pending_maintenance(call: Call) -> Tree:
     """DescribePendingMaintenanceActions: minor upgrades that the next window brings."""
-    wanted = call.given("ResourceIdentifier")
+    wanted = call.get("ResourceIdentifier")
     now = call.region.now()
     pending = []
     for _, record in sorted(call.region.instances.items()):

@@ -13,7 +13,7 @@ from devcloud.aws.state import catalog
 
 def describe_clusters(call: Call) -> Tree:
     """DescribeDBClusters."""
-    name = call.given("DBClusterIdentifier")
+    name = call.get("DBClusterIdentifier")
     if name:
         raise Refusal("DBClusterNotFoundFault", f"DBCluster {name} not found.")
     return {"DBClusters": []}
@@ -21,7 +21,7 @@ def describe_clusters(call: Call) -> Tree:
 
 def describe_option_groups(call: Call) -> Tree:
     """DescribeOptionGroups."""
-    name, engine, major = (call.given(key) for key in ("OptionGroupName", "EngineName", "MajorEngineVersion"))
+    name, engine, major = (call.get(key) for key in ("OptionGroupName", "EngineName", "MajorEngineVersion"))
     if major is not None and engine is None:
         raise invalid_combination("EngineName must be specified with MajorEngineVersion.")
     majors = (

@@ -26,7 +26,7 @@ def create(call: Call) -> Tree:
     name = rules.group_name(call.text("DBParameterGroupName"))
     family = call.text("DBParameterGroupFamily")
     refuse_family(family)
-    tags = tags_of(call.given("Tags"))
+    tags = tags_of(call.get("Tags"))
     rules.refuse_tags(tags)
     if name in region.parameter_groups:
         raise Refusal("DBParameterGroupAlreadyExists", f"Parameter group {name} already exists")
@@ -64,7 +64,7 @@ def _own(call: Call) -> ParameterGroup:
 def modify(call: Call) -> Tree:
     """ModifyDBParameterGroup: all of the parameters or none."""
     group = _own(call)
-    changes: list[dict[str, Any]] = call.given("Parameters") or []
+    changes: list[dict[str, Any]] = call.get("Parameters") or []
     if not changes:
         raise missing("Parameters")
     if len(changes) > _AT_ONCE_AT_MOST:
@@ -87,8 +87,8 @@ def modify(call: Call) -> Tree:
 def reset(call: Call) -> Tree:
     """ResetDBParameterGroup."""
     group = _own(call)
-    listed: list[dict[str, Any]] = call.given("Parameters") or []
-    if bool(call.given("ResetAllParameters")) == bool(listed):
+    listed: list[dict[str, Any]] = call.get("Parameters") or []
+    if bool(call.get("ResetAllParameters")) == bool(listed):
         raise invalid_combination("Specify either ResetAllParameters or Parameters.")
     # Without a list, dynamic parameters are reset at once and static ones at the next restart.
     wanted = [(parameter(str(reset.get("ParameterName", ""))), str(reset.get("ApplyMethod", ""))) for reset in listed]
@@ -134,7 +134,7 @@ def _applying(record: Record, group: str, *, waits: bool) -> Record:
 
 def describe(call: Call) -> Tree:
     """DescribeDBParameterGroups."""
-    name = call.given("DBParameterGroupName")
+    name = call.get("DBParameterGroupName")
     if name:
         return {"DBParameterGroups": [tree_of(found_parameter_group(call.region, str(name)))]}
     groups = {**default_groups(call.region), **call.region.parameter_groups}
@@ -147,7 +147,7 @@ def describe(call: Call) -> Tree:
 def describe_parameters(call: Call) -> Tree:
     """DescribeDBParameters."""
     group = found_parameter_group(call.region, call.text("DBParameterGroupName"))
-    source = call.given("Source")
+    source = call.get("Source")
     shown = [_shown(definition, group) for _, definition in sorted(PARAMETERS.items())]
     listed, marker = page(
         call, [row for row in shown if source in {None, row["Source"]}], lambda row: str(row["ParameterName"])

@@ -21,7 +21,7 @@ def from_snapshot(call: Call) -> Tree:
     """RestoreDBInstanceFromDBSnapshot."""
     own = ("DBSnapshotIdentifier",)
     request = converted({name: value for name, value in call.parameters.items() if name not in own}, InstanceRequest)
-    if not call.given("DBSnapshotIdentifier"):
+    if not call.get("DBSnapshotIdentifier"):
         raise invalid_value("The parameter DBSnapshotIdentifier must be provided and must not be blank.")
     snapshot = found_snapshot(call, call.text("DBSnapshotIdentifier"))
     if snapshot.status != "available":
@@ -43,8 +43,8 @@ def to_point_in_time(call: Call) -> Tree:
     parameters["DBInstanceIdentifier"] = call.text("TargetDBInstanceIdentifier")
     request = converted(parameters, InstanceRequest)
     source, latest = _source(call)
-    moment = call.given("RestoreTime")
-    if (moment is None) == (not call.given("UseLatestRestorableTime")):
+    moment = call.get("RestoreTime")
+    if (moment is None) == (not call.get("UseLatestRestorableTime")):
         raise invalid_combination("Specify either RestoreTime or UseLatestRestorableTime.")
     if latest is None:
         raise Refusal("PointInTimeRestoreNotEnabled", "Automated backups are not enabled for the source instance.")
@@ -54,8 +54,8 @@ def to_point_in_time(call: Call) -> Tree:
 
 
 def _source(call: Call) -> tuple[Instance | AutomatedBackup, datetime | None]:
-    name, resource = call.given("SourceDBInstanceIdentifier"), call.given("SourceDbiResourceId")
-    arn = call.given("SourceDBInstanceAutomatedBackupsArn")
+    name, resource = call.get("SourceDBInstanceIdentifier"), call.get("SourceDbiResourceId")
+    arn = call.get("SourceDBInstanceAutomatedBackupsArn")
     if name is not None:
         record = call.region.instance(str(name))
         return record.shown, latest_restorable(record.shown, call.region.now())
@@ -73,7 +73,7 @@ def _restored(
     request: InstanceRequest,
     source: Snapshot | Instance | AutomatedBackup,
     work: Work,
-    births: tuple[int, ...],
+    events: tuple[int, ...],
 ) -> Tree:
     whole = _inherited(request, source)
     if (whole.allocated_storage or 0) < source.allocated_storage:
@@ -81,7 +81,7 @@ def _restored(
     rules.refuse_values(whole)
     resolved = resolve(call, whole, whole.db_instance_identifier)
     resolved = msgspec.structs.replace(resolved, kms_key_id=source.kms_key_id)
-    record = record_of(whole, resolved, work, births=births)
+    record = record_of(whole, resolved, work, events=events)
     call.region.put(restored(record, initialization_s=call.behaviour.storage_initialization_s))
     return replied(call, call.region.instance(resolved.identifier))
 

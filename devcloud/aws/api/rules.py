@@ -187,7 +187,7 @@ def _refuse_exports(request: InstanceRequest) -> None:
         raise invalid_combination(f"You cannot use the log types '{unknown[0]}' with engine {catalog.ENGINE}.")
 
 
-def refuse_birth(request: InstanceRequest) -> None:
+def refuse_creation(request: InstanceRequest) -> None:
     """Refuse what CreateDBInstance alone takes.
 
     Raises:

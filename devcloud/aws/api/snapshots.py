@@ -70,7 +70,7 @@ def found_snapshot(call: Call, name: str) -> Snapshot:
 def create(call: Call) -> Tree:
     """CreateDBSnapshot."""
     record = call.region.instance(call.text("DBInstanceIdentifier"))
-    tags = tags_of(call.given("Tags"))
+    tags = tags_of(call.get("Tags"))
     rules.refuse_tags(tags)
     refuse_snapshot(record)
     key = begin_snapshot(call, record, call.text("DBSnapshotIdentifier"), "DBSnapshotIdentifier", tags)
@@ -89,7 +89,7 @@ def copy(call: Call) -> Tree:
         raise Refusal("InvalidDBSnapshotState", f"The snapshot {source.db_snapshot_identifier} is not available.")
     name = call.text("TargetDBSnapshotIdentifier")
     identifier = rules.identifier(name, "TargetDBSnapshotIdentifier", longest=_LONGEST_NAME)
-    tags = tags_of(call.given("Tags"))
+    tags = tags_of(call.get("Tags"))
     rules.refuse_tags(tags)
     refuse_new(call, identifier)
     copied = msgspec.structs.replace(
@@ -100,7 +100,7 @@ def copy(call: Call) -> Tree:
         snapshot_create_time=region.now(),
         source_region=region.name,
         source_db_snapshot_identifier=source.db_snapshot_arn,
-        tag_list=tags or (source.tag_list if call.given("CopyTags") else ()),
+        tag_list=tags or (source.tag_list if call.get("CopyTags") else ()),
     )
     region.add_snapshot(copied)
     region.copy_data(source.db_snapshot_identifier, identifier)
@@ -116,11 +116,11 @@ def modify(call: Call) -> Tree:
             "InvalidDBSnapshotState",
             f"The snapshot {source.db_snapshot_identifier} is not a manual snapshot in state available.",
         )
-    wanted = call.given("EngineVersion")
+    wanted = call.get("EngineVersion")
     version = source.engine_version if wanted is None else catalog.version(str(wanted))
     if version != source.engine_version:
         catalog.refuse_upgrade(source.engine_version, version, major_allowed=True)
-    group = call.given("OptionGroupName") or catalog.option_group(version)
+    group = call.get("OptionGroupName") or catalog.option_group(version)
     refuse_option_group(str(group), version)
     changed = msgspec.structs.replace(source, engine_version=version, option_group_name=str(group))
     call.region.snapshots[source.db_snapshot_identifier] = changed
@@ -138,11 +138,11 @@ _FILTERS = {
 
 def describe(call: Call) -> Tree:
     """DescribeDBSnapshots."""
-    name, kind = call.given("DBSnapshotIdentifier"), call.given("SnapshotType")
+    name, kind = call.get("DBSnapshotIdentifier"), call.get("SnapshotType")
     if kind not in {None, "manual", "automated", "shared", "public", "awsbackup"}:
         raise invalid_combination(f"Invalid snapshot type: {kind}")
     named = [found_snapshot(call, str(name))] if name else list(call.region.snapshots.values())
-    instance, resource = call.given("DBInstanceIdentifier"), call.given("DbiResourceId")
+    instance, resource = call.get("DBInstanceIdentifier"), call.get("DbiResourceId")
     passes = filters(call, _FILTERS)
     snapshots = [
         snapshot

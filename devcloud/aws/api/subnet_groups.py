@@ -19,7 +19,7 @@ def create(call: Call) -> Tree:
     """CreateDBSubnetGroup."""
     region = call.region
     name = rules.subnet_group_name(call.text("DBSubnetGroupName"))
-    tags = tags_of(call.given("Tags"))
+    tags = tags_of(call.get("Tags"))
     rules.refuse_tags(tags)
     if name in region.subnet_groups:
         raise Refusal("DBSubnetGroupAlreadyExists", f"The DB subnet group '{name}' already exists.")
@@ -44,7 +44,7 @@ def _description(text: str) -> str:
 
 
 def _subnets(call: Call) -> tuple[str, tuple[Subnet, ...]]:
-    names = tuple(dict.fromkeys(str(name) for name in call.given("SubnetIds") or ()))
+    names = tuple(dict.fromkeys(str(name) for name in call.get("SubnetIds") or ()))
     if len(names) > _SUBNETS_AT_MOST:
         raise Refusal(
             "DBSubnetQuotaExceededFault", "The request would exceed the allowed number of subnets in a group."
@@ -78,7 +78,7 @@ def modify(call: Call) -> Tree:
     left = [member for member in group.subnets if member.subnet_identifier not in kept]
     if left and any(zone is not None and zone not in zones for zone in users.values()):
         raise Refusal("SubnetAlreadyInUse", f"Subnet {left[0].subnet_identifier} is in use and cannot be removed.")
-    description = call.given("DBSubnetGroupDescription")
+    description = call.get("DBSubnetGroupDescription")
     changed = msgspec.structs.replace(
         group,
         subnets=subnets,
@@ -104,7 +104,7 @@ def _users(call: Call, group: str) -> dict[str, str | None]:
 
 def describe(call: Call) -> Tree:
     """DescribeDBSubnetGroups."""
-    name = call.given("DBSubnetGroupName")
+    name = call.get("DBSubnetGroupName")
     if name:
         return {"DBSubnetGroups": [tree_of(found_subnet_group(call.region, str(name)))]}
     groups = sorted(call.region.subnet_groups.values(), key=lambda group: group.db_subnet_group_name)

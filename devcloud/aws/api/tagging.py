@@ -76,7 +76,7 @@ def _of_snapshot(region: Region, name: str) -> tuple[Tags, Callable[[Tags], None
 def add(call: Call) -> Tree:
     """AddTagsToResource."""
     present, give = tags_by_arn(call.region, call.text("ResourceName"))
-    added = tags_of(call.given("Tags"))
+    added = tags_of(call.get("Tags"))
     rules.refuse_tags(added)
     keys = {tag.key for tag in added}
     after = (*(tag for tag in present if tag.key not in keys), *added)
@@ -88,7 +88,7 @@ def add(call: Call) -> Tree:
 def remove(call: Call) -> Tree:
     """RemoveTagsFromResource."""
     present, give = tags_by_arn(call.region, call.text("ResourceName"))
-    keys = set(call.given("TagKeys") or ())
+    keys = set(call.get("TagKeys") or ())
     give(tuple(tag for tag in present if tag.key not in keys))
     return {}
 

@@ -21,7 +21,7 @@ def tree_of(data: Wire) -> Tree:
 def instance_tree(shown: Instance, now: datetime) -> Tree:
     """Return an instance as answers show it, with what follows from the time and from its other fields.
 
-    One that is monitored shows its log stream once it is born (cloud-custodian's recording
+    One that is monitored shows its log stream once it is created (cloud-custodian's recording
     `test_rds_minor_upgrade_do`); Performance Insights are encrypted with the account's key `aws/rds` where no other
     was asked for (CreateDBInstance, PerformanceInsightsKMSKeyId).
     """

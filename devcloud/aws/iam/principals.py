@@ -46,7 +46,7 @@ class Key(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def arn(self) -> str:
-        """Its ARN, as GetCallerIdentity tells it."""
+        """Its ARN, as GetCallerIdentity returns it."""
         service = "sts" if self.principal.startswith("assumed-role/") else "iam"
         return f"arn:aws:{service}::{self.account}:{self.principal}"
 
@@ -139,10 +139,10 @@ def subject_of(token: str, now: datetime) -> str:
 
 
 def trusts_account(role: Role, caller: Key, external_id: str | None) -> bool:
-    """Tell whether a role may be assumed by a caller of an account."""
+    """Return whether a role may be assumed by a caller of an account."""
     return caller.account in role.trust.accounts and role.trust.external_id in {None, external_id}
 
 
 def trusts_subject(role: Role, subject: str) -> bool:
-    """Tell whether a role may be assumed by the subject of a web identity token."""
+    """Return whether a role may be assumed by the subject of a web identity token."""
     return any(fnmatchcase(subject, pattern) for pattern in role.trust.subjects)

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 _JSON = "application/json"
 
 
-def objection(method: str, headers: Mapping[str, str], *, own: str, token: str, scheme: str = "Bearer ") -> str:
+def refusal_of(method: str, headers: Mapping[str, str], *, own: str, token: str, scheme: str = "Bearer ") -> str:
     """Return why a request is not answered, empty when it is.
 
     Args:

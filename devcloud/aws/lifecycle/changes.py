@@ -133,7 +133,7 @@ def _at_once(shown: Instance, request: InstanceRequest) -> dict[str, object]:
 
 
 def _waits(present: Instance, pending: Pending, request: InstanceRequest) -> bool:
-    """Tell whether the queue holds more than what is under way by itself."""
+    """Return whether the queue holds more than what is under way by itself."""
     own: dict[str, object] = {"master_user_password": None, "port": None, "pending_cloudwatch_logs_exports": None}
     if _retention_is_online(present, request.backup_retention_period):
         own["backup_retention_period"] = None

@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from devcloud.aws.lifecycle.master_password import born, secret_of
+from devcloud.aws.lifecycle.master_password import secret_at_creation, secret_of
 from devcloud.aws.lifecycle.progress import daily_backup
 from devcloud.aws.lifecycle.steps import Addressed, Became, End, Initializing, Record, Step, Work
 from devcloud.aws.state import catalog, windows
@@ -127,7 +127,7 @@ def storage_type(request: InstanceRequest) -> str:
     return request.storage_type or ("io1" if request.iops is not None else "gp3")
 
 
-def record_of(request: InstanceRequest, resolved: Resolved, work: Work, *, births: tuple[int, ...] = (5,)) -> Record:
+def record_of(request: InstanceRequest, resolved: Resolved, work: Work, *, events: tuple[int, ...] = (5,)) -> Record:
     """Return a new instance's record with its steps: `creating`, `backing-up`, `available`.
 
     It shows its zone before its endpoint, and that of its standby with the endpoint (cloud-custodian's recording
@@ -137,7 +137,7 @@ def record_of(request: InstanceRequest, resolved: Resolved, work: Work, *, birth
         request: The request.
         resolved: What it means.
         work: Where its data come from.
-        births: The RDS-EVENTs at its birth.
+        events: The RDS-EVENTs at its creation.
     """
     shown = instance_of(request, resolved)
     zones = sorted(subnet.subnet_availability_zone.name for subnet in resolved.subnet_group.subnets)
@@ -148,13 +148,13 @@ def record_of(request: InstanceRequest, resolved: Resolved, work: Work, *, birth
     ready: dict[str, object] = {
         "secondary_availability_zone": zones[-1] if shown.multi_az else None,
         "certificate_details": details,
-        "master_user_secret": born(shown.master_user_secret),
+        "master_user_secret": secret_at_creation(shown.master_user_secret),
     }
     steps = [
         # A snapshot may be deleted as soon as its restore was taken.
         Step(status="creating", seconds=0, work=work),
         Step(status="creating", seconds=60, ends=(placed,)),
-        Step(status="creating", seconds=180, ends=(Addressed(born=True), Became(shown=ready)), ended=births),
+        Step(status="creating", seconds=180, ends=(Addressed(created=True), Became(shown=ready)), ended=events),
     ]
     record = Record(
         shown=shown,
@@ -176,7 +176,7 @@ def restored(record: Record, *, initialization_s: float) -> Record:
 
     Args:
         record: The record that `record_of` made.
-        initialization_s: How long it is in `storage-initialization` from its birth on, 0 for never.
+        initialization_s: How long it is in `storage-initialization` from its creation on, 0 for never.
     """
     joined = record.shown.option_group_memberships
     waiting = tuple(msgspec.structs.replace(group, status="pending-apply") for group in joined)
@@ -187,7 +187,7 @@ def restored(record: Record, *, initialization_s: float) -> Record:
     if initialization_s:
         ends = (*ends, Initializing(initialization_s))
     agenda = tuple(
-        msgspec.structs.replace(step, ends=(*step.ends, *ends)) if Addressed(born=True) in step.ends else step
+        msgspec.structs.replace(step, ends=(*step.ends, *ends)) if Addressed(created=True) in step.ends else step
         for step in record.agenda
     )
     return msgspec.structs.replace(record, shown=shown, agenda=agenda)

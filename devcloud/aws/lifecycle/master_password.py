@@ -70,8 +70,8 @@ def secret_after(request: InstanceRequest, present: MasterUserSecret | None, arn
     return _in_status(present, "rotating") if request.rotate_master_user_password else present
 
 
-def born(secret: MasterUserSecret | None) -> MasterUserSecret | None:
-    """Return the secret of an instance at its birth."""
+def secret_at_creation(secret: MasterUserSecret | None) -> MasterUserSecret | None:
+    """Return the secret of an instance at its creation."""
     return None if secret is None else _in_status(secret, "active")
 
 

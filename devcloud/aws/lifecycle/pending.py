@@ -124,5 +124,5 @@ def _renamed(shown: Instance, identifier: str) -> Iterator[Step]:
 
 
 def port_of(shown: Instance) -> int:
-    """Return the port at which an instance answers, 0 before its birth."""
+    """Return the port at which an instance answers, 0 before its creation."""
     return shown.endpoint.port if shown.endpoint else 0

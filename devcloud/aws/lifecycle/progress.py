@@ -136,8 +136,8 @@ def _apply(record: Record, end: End, at: datetime, durations: float, outputs: li
             return _became(record, end, outputs)
         case Optimizing() | Initializing():
             return _in_background(record, end, at, durations)
-        case Addressed(born=born):
-            return _addressed(record, at, born=born)
+        case Addressed(created=created):
+            return _addressed(record, at, created=created)
         case SnapshotReady(snapshot=snapshot):
             outputs.append(Finish(snapshot, at))
             return record
@@ -153,9 +153,9 @@ def _in_background(record: Record, end: Optimizing | Initializing, at: datetime,
     return msgspec.structs.replace(record, initializing_until=at + timedelta(seconds=end.seconds * durations))
 
 
-def _addressed(record: Record, at: datetime, *, born: bool) -> Record:
+def _addressed(record: Record, at: datetime, *, created: bool) -> Record:
     shown = msgspec.structs.replace(record.shown, endpoint=record.address)
-    if born:
+    if created:
         shown = msgspec.structs.replace(shown, instance_create_time=at)
         if not any(isinstance(step.work, SetPassword) for step in record.agenda):
             pending = msgspec.structs.replace(shown.pending_modified_values, master_user_password=None)

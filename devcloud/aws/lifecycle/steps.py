@@ -90,9 +90,9 @@ class Initializing(msgspec.Struct, frozen=True, tag=True):
 
 
 class Addressed(msgspec.Struct, frozen=True, tag=True):
-    """At its end: the endpoint is the one that the data plane gave; `born` also says that the instance exists since."""
+    """At its end: the endpoint is the one that the data plane gave; `created`: it exists since then."""
 
-    born: bool = False
+    created: bool = msgspec.field(default=False, name="born")
 
 
 class SnapshotReady(msgspec.Struct, frozen=True, tag=True):

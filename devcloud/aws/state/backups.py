@@ -9,11 +9,11 @@ _RESTORABLE_STEP = timedelta(minutes=5)
 
 def latest_restorable(shown: Instance, now: datetime) -> datetime | None:
     """Return the LatestRestorableTime: typically within the last five minutes, while there are backups."""
-    born = shown.instance_create_time
-    if born is None or not shown.backup_retention_period:
+    created = shown.instance_create_time
+    if created is None or not shown.backup_retention_period:
         return None
     floored = now - timedelta(seconds=now.timestamp() % _RESTORABLE_STEP.total_seconds())
-    return max(floored, born)
+    return max(floored, created)
 
 
 def settings_of(shown: Instance) -> SourceSettings:

@@ -78,7 +78,7 @@ def last_maintenance_start(window: str, now: datetime) -> datetime:
 
 
 def is_open(window: str, now: datetime) -> bool:
-    """Tell whether the maintenance window is open."""
+    """Return whether the maintenance window is open."""
     _, minutes = maintenance_window(window)
     return now < last_maintenance_start(window, now) + timedelta(minutes=minutes)
 

@@ -81,7 +81,7 @@ class Cloud:
             assert time.monotonic() < limit, f"never shown: {found}"
         return found
 
-    def born(self, name: str = "db-1", **changed: Any) -> dict[str, Any]:
+    def created(self, name: str = "db-1", **changed: Any) -> dict[str, Any]:
         """Create an instance and wait for it."""
         self.create(name, **changed)
         return self.rest(name)

@@ -159,13 +159,13 @@ async def test_a_server_that_is_killed_keeps_what_was_committed_and_so_do_its_co
 
 async def test_what_is_unreachable_from_the_provider_is_reached_by_applications(world: World) -> None:
     address = await world.databases.created(database("inner"))
-    await world.databases.reach(("inn*",))
+    await world.databases.set_unreachable(("inn*",))
 
     words = await refused(world, address, "first-pass", application_name="fairlead-provider-aws", connect_timeout=2)
     assert "timeout" in words
     async with await world.login(address, "first-pass", application_name="shop"):
         pass
-    await world.databases.reach(())
+    await world.databases.set_unreachable(())
     async with await world.login(address, "first-pass", application_name="fairlead-provider-aws"):
         pass
 

@@ -94,9 +94,9 @@ async def count(session: psycopg.AsyncConnection) -> object:
 
 
 async def test_an_instance_is_logged_in_to_and_its_final_snapshot_holds_its_rows(world: World) -> None:
-    born = {"Engine": "postgres", "EngineVersion": "16", "DBInstanceClass": "db.t4g.micro", "AllocatedStorage": 20}
+    created = {"Engine": "postgres", "EngineVersion": "16", "DBInstanceClass": "db.t4g.micro", "AllocatedStorage": 20}
     master = {"MasterUsername": "boss", "MasterUserPassword": "first-pass", "DBName": "app"}
-    await world.rds("create_db_instance", DBInstanceIdentifier="orders", **born, **master)
+    await world.rds("create_db_instance", DBInstanceIdentifier="orders", **created, **master)
     first = await world.until_available("orders")
     async with await world.login(first, "first-pass") as session:
         await session.execute("CREATE TABLE canary AS SELECT generate_series(1, 3)")

@@ -27,7 +27,7 @@ def _take(cloud: Cloud, name: str, **given: Any) -> dict[str, Any]:
 
 
 def test_a_snapshot_is_creating_first_and_keeps_tags_when_asked(cloud: Cloud) -> None:
-    cloud.born(CopyTagsToSnapshot=True, Tags=[{"Key": "team", "Value": "a"}])
+    cloud.created(CopyTagsToSnapshot=True, Tags=[{"Key": "team", "Value": "a"}])
     cloud.at_real_length()
     tags = [{"Key": "why", "Value": "b"}]
     first = cloud.rds.create_db_snapshot(DBInstanceIdentifier="db-1", DBSnapshotIdentifier="S-1", Tags=tags)
@@ -49,7 +49,7 @@ def test_a_snapshot_is_creating_first_and_keeps_tags_when_asked(cloud: Cloud) ->
 
 
 def test_automated_snapshots_come_daily_and_go_after_their_days(cloud: Cloud) -> None:
-    cloud.born(BackupRetentionPeriod=2, AutoMinorVersionUpgrade=False)
+    cloud.created(BackupRetentionPeriod=2, AutoMinorVersionUpgrade=False)
     for _ in range(4):
         cloud.advance(DAY_S)
         cloud.until(lambda shown: shown["DBInstanceStatus"] == "available")
@@ -63,7 +63,7 @@ def test_automated_snapshots_come_daily_and_go_after_their_days(cloud: Cloud) ->
 
 
 def test_a_final_snapshot_outlives_the_instance_and_a_name_is_reused(cloud: Cloud) -> None:
-    before = cloud.born()
+    before = cloud.created()
     cloud.rds.delete_db_instance(DBInstanceIdentifier="db-1", FinalDBSnapshotIdentifier="last-1")
     cloud.gone()
 
@@ -72,11 +72,11 @@ def test_a_final_snapshot_outlives_the_instance_and_a_name_is_reused(cloud: Clou
         ("last-1", "available", "manual")
     ]
     assert found[0]["DbiResourceId"] == before["DbiResourceId"]
-    assert cloud.born()["DbiResourceId"] != before["DbiResourceId"]
+    assert cloud.created()["DbiResourceId"] != before["DbiResourceId"]
 
 
 def test_a_restore_is_a_new_instance_with_the_sources_storage_and_login(cloud: Cloud) -> None:
-    before = cloud.born(AllocatedStorage=40, DBName="shop", MultiAZ=True)
+    before = cloud.created(AllocatedStorage=40, DBName="shop", MultiAZ=True)
     _take(cloud, "s-1")
 
     reply = cloud.rds.restore_db_instance_from_db_snapshot(DBInstanceIdentifier="db-2", DBSnapshotIdentifier="s-1")
@@ -92,7 +92,7 @@ def test_a_restore_is_a_new_instance_with_the_sources_storage_and_login(cloud: C
 
 
 def test_automated_backups_outlive_the_instance_when_asked(cloud: Cloud) -> None:
-    before = cloud.born()
+    before = cloud.created()
     drop = {"DBInstanceIdentifier": "db-1", "SkipFinalSnapshot": True, "DeleteAutomatedBackups": False}
     cloud.rds.delete_db_instance(**drop)
     cloud.gone()
@@ -112,7 +112,7 @@ def test_automated_backups_outlive_the_instance_when_asked(cloud: Cloud) -> None
 
 
 def test_automated_backups_go_with_the_instance_by_default(cloud: Cloud) -> None:
-    cloud.born()
+    cloud.created()
     assert len(cloud.rds.describe_db_instance_automated_backups()["DBInstanceAutomatedBackups"]) == 1
     cloud.rds.delete_db_instance(DBInstanceIdentifier="db-1", SkipFinalSnapshot=True)
     cloud.gone()
@@ -122,7 +122,7 @@ def test_automated_backups_go_with_the_instance_by_default(cloud: Cloud) -> None
 
 
 def test_a_copy_outlives_its_source(cloud: Cloud) -> None:
-    cloud.born()
+    cloud.created()
     _take(cloud, "s-1")
 
     cloud.rds.copy_db_snapshot(SourceDBSnapshotIdentifier="s-1", TargetDBSnapshotIdentifier="s-2")
@@ -145,7 +145,7 @@ def rig(databases: Recorded) -> Iterator[Cloud]:
 
 
 def test_the_databases_are_told_what_happens_in_order(rig: Cloud, databases: Recorded) -> None:
-    rig.born(BackupRetentionPeriod=0, DBName="shop", Port=6432)
+    rig.created(BackupRetentionPeriod=0, DBName="shop", Port=6432)
     change = {"DBInstanceIdentifier": "db-1", "ApplyImmediately": True}
     pending = rig.rds.modify_db_instance(**change, MasterUserPassword="Another-word-1")["DBInstance"]
     assert pending["PendingModifiedValues"] == {"MasterUserPassword": "****"}
@@ -181,7 +181,7 @@ def test_the_databases_are_told_what_happens_in_order(rig: Cloud, databases: Rec
 
 
 def test_a_snapshot_may_go_as_soon_as_its_restore_was_taken(rig: Cloud, databases: Recorded) -> None:
-    rig.born(BackupRetentionPeriod=0)
+    rig.created(BackupRetentionPeriod=0)
     _take(rig, "kept")
     rig.at_real_length()
 

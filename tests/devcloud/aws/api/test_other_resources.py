@@ -19,7 +19,7 @@ def test_a_versions_own_option_group_is_listed(cloud: Cloud) -> None:
     assert [(group["OptionGroupName"], group["Options"]) for group in groups] == [("default:postgres-16", [])]
     assert groups == cloud.rds.describe_option_groups(OptionGroupName="default:postgres-16")["OptionGroupsList"]
     assert cloud.rds.describe_option_groups(EngineName="mysql")["OptionGroupsList"] == []
-    assert cloud.born()["OptionGroupMemberships"][0]["OptionGroupName"] == groups[0]["OptionGroupName"]
+    assert cloud.created()["OptionGroupMemberships"][0]["OptionGroupName"] == groups[0]["OptionGroupName"]
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_what_is_not_there_is_refused(operation: str, name: dict[str, str], code
 
 
 def test_no_log_file_is_kept_and_no_snapshot_is_shared(cloud: Cloud) -> None:
-    cloud.born()
+    cloud.created()
     cloud.rds.create_db_snapshot(DBInstanceIdentifier="db-1", DBSnapshotIdentifier="kept")
 
     assert cloud.rds.describe_db_log_files(DBInstanceIdentifier="db-1")["DescribeDBLogFiles"] == []

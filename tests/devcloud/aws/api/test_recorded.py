@@ -42,8 +42,8 @@ def _snapshot(cloud: Cloud, name: str = "kept") -> dict[str, Any]:
     return snapshot
 
 
-def _taken(cloud: Cloud, **born: Any) -> None:
-    cloud.born(**born)
+def _taken(cloud: Cloud, **created: Any) -> None:
+    cloud.created(**created)
     cloud.rds.create_db_snapshot(DBInstanceIdentifier="db-1", DBSnapshotIdentifier="kept")
     cloud.rest()
 
@@ -58,7 +58,7 @@ def _restored(cloud: Cloud, **parameters: Any) -> dict[str, Any]:
 
 
 def _to_point_in_time(cloud: Cloud) -> dict[str, Any]:
-    cloud.born(**KEPT)
+    cloud.created(**KEPT)
     names = {"SourceDBInstanceIdentifier": "db-1", "TargetDBInstanceIdentifier": "db-2"}
     reply = cloud.rds.restore_db_instance_to_point_in_time(**names, UseLatestRestorableTime=True)
     instance: dict[str, Any] = reply["DBInstance"]
@@ -66,7 +66,7 @@ def _to_point_in_time(cloud: Cloud) -> dict[str, Any]:
 
 
 def _from_retained(cloud: Cloud) -> dict[str, Any]:
-    source = cloud.born(**KEPT)
+    source = cloud.created(**KEPT)
     gone = {"DBInstanceIdentifier": "db-1", "SkipFinalSnapshot": True, "DeleteAutomatedBackups": False}
     cloud.rds.delete_db_instance(**gone)
     cloud.gone()
@@ -83,9 +83,9 @@ def _born_after_a_restore(cloud: Cloud) -> dict[str, Any]:
     return cloud.until(lambda shown: "Endpoint" in shown, "db-2")
 
 
-def _while_creating(cloud: Cloud, **born: Any) -> list[list[str]]:
+def _while_creating(cloud: Cloud, **created: Any) -> list[list[str]]:
     cloud.at_real_length()
-    cloud.create(**born)
+    cloud.create(**created)
     names = ("AvailabilityZone", "SecondaryAvailabilityZone", "Endpoint", "EnhancedMonitoringResourceArn")
     looks = []
     for seconds in (1, 60, 180):
@@ -110,7 +110,7 @@ def _after_birth(cloud: Cloud, **change: Any) -> dict[str, Any]:
 
 
 def _modified(cloud: Cloud, **change: Any) -> dict[str, Any]:
-    cloud.born()
+    cloud.created()
     reply: dict[str, Any] = cloud.rds.modify_db_instance(DBInstanceIdentifier="db-1", **change)["DBInstance"]
     return reply
 
@@ -131,7 +131,7 @@ def _monitored(cloud: Cloud) -> object:
 
 
 def _insights(cloud: Cloud) -> object:
-    key = cloud.born("db-2", StorageEncrypted=True)["KmsKeyId"]
+    key = cloud.created("db-2", StorageEncrypted=True)["KmsKeyId"]
     shown = _modified(cloud, EnablePerformanceInsights=True)
     own = {"EnablePerformanceInsights": True, "PerformanceInsightsKMSKeyId": "arn:aws:kms:eu-west-1:1:key/own"}
     other = cloud.create("db-3", **own)
@@ -142,7 +142,7 @@ def _insights(cloud: Cloud) -> object:
 def _throughput(cloud: Cloud) -> object:
     kinds = {"gp2": {}, "io1": {"AllocatedStorage": 100, "Iops": 1000}, "gp3": {}}
     for kind, rates in kinds.items():
-        cloud.born(f"db-{kind}", StorageType=kind, **rates)
+        cloud.created(f"db-{kind}", StorageType=kind, **rates)
         cloud.rds.create_db_snapshot(DBInstanceIdentifier=f"db-{kind}", DBSnapshotIdentifier=f"of-{kind}")
     shown = {kind: cloud.rest(f"db-{kind}")["StorageThroughput"] for kind in kinds}
     assert shown == {kind: _snapshot(cloud, f"of-{kind}")["StorageThroughput"] for kind in kinds}
@@ -267,7 +267,7 @@ def test_a_restored_instance_initializes_its_storage_and_can_be_used(cloud: Clou
 
 
 def test_a_final_snapshot_may_fail_and_the_instance_goes_all_the_same(cloud: Cloud) -> None:
-    cloud.born()
+    cloud.created()
     cloud.control("POST", "behaviour", {"failing_snapshots": ["last-*"]})
     cloud.rds.delete_db_instance(DBInstanceIdentifier="db-1", FinalDBSnapshotIdentifier="last-of-it")
     cloud.gone()

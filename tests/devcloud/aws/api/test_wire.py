@@ -148,8 +148,8 @@ def test_what_is_offered_is_told(cloud: Cloud) -> None:
 
 
 def test_events_are_of_the_last_hour_by_source_and_carry_no_number(cloud: Cloud) -> None:
-    cloud.born("db-1")
-    cloud.born("db-2")
+    cloud.created("db-1")
+    cloud.created("db-2")
     source = {"SourceType": "db-instance", "SourceIdentifier": "db-1"}
 
     events = cloud.rds.describe_events(**source, EventCategories=["creation"])["Events"]

@@ -39,7 +39,7 @@ def test_an_unknown_key_a_wrong_secret_and_an_expired_key_are_told_apart(cloud: 
 
 
 def test_accounts_and_regions_do_not_see_one_another(cloud: Cloud) -> None:
-    cloud.born()
+    cloud.created()
     other = _key(cloud, "AKIAOTHER00000000000", account="210987654321", principal="user/other")
     elsewhere = cloud.client(region="us-east-1")
 
@@ -54,8 +54,8 @@ def _allow(action: str, condition: dict[str, Any] | None = None) -> dict[str, An
 
 
 def test_a_policy_allows_by_action_and_tag_and_a_deny_wins(cloud: Cloud) -> None:
-    cloud.born("ours", Tags=[{"Key": "team", "Value": "a"}])
-    cloud.born("theirs", Tags=[{"Key": "team", "Value": "b"}])
+    cloud.created("ours", Tags=[{"Key": "team", "Value": "a"}])
+    cloud.created("theirs", Tags=[{"Key": "team", "Value": "b"}])
     own = {"StringEquals": {"aws:ResourceTag/team": "a"}}
     policy = {
         "Statement": [

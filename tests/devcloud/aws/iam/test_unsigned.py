@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from devcloud.aws import platform
-from devcloud.aws.iam.unsigned import objection
+from devcloud.aws.iam.unsigned import refusal_of
 from tests.devcloud.aws.conftest import Cloud
 
 _KEY = {"access_key_id": "AKIAEVIL000000000000", "secret_access_key": "of-the-page"}
@@ -80,7 +80,7 @@ def test_a_roles_credentials_are_for_a_pods_token_alone(
 def test_a_program_that_was_given_no_token_answers_nobody() -> None:
     headers = {"host": "127.0.0.1:8000", "authorization": "Bearer ", "content-type": "application/json"}
 
-    assert "closed" in objection("POST", headers, own="127.0.0.1:8000", token="")
+    assert "closed" in refusal_of("POST", headers, own="127.0.0.1:8000", token="")
 
 
 def test_the_platform_keeps_its_token_to_its_user(tmp_path: Path) -> None:

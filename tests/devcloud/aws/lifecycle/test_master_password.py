@@ -51,7 +51,7 @@ def rig(databases: Recorded) -> Iterator[Cloud]:
 def test_the_moment_is_chosen_from_the_request_to_the_resets_end(
     after_s: float, status: str, rig: Cloud, databases: Recorded
 ) -> None:
-    rig.born()
+    rig.created()
     rig.at_real_length()
     rig.control("POST", "behaviour", {"password_after_s": after_s})
     line = f"password db-1 {NEW}"
@@ -100,7 +100,7 @@ def test_a_secret_is_born_with_its_instance_and_rotates(cloud: Cloud) -> None:
 
 
 def test_a_password_is_handed_to_secrets_manager_and_taken_back(rig: Cloud, databases: Recorded) -> None:
-    rig.born()
+    rig.created()
     managed = rig.rds.modify_db_instance(**DB, ManageMasterUserPassword=True)["DBInstance"]
     assert (_secret(managed), managed["PendingModifiedValues"]) == ("creating", {"MasterUserPassword": "****"})
     rig.until(lambda shown: _secret(shown) == "active")

@@ -46,7 +46,7 @@ def test_a_creation_goes_from_creating_over_its_first_backup_to_available(cloud:
 
 
 def test_a_change_is_answered_with_the_old_values_and_waits_for_the_window(cloud: Cloud) -> None:
-    cloud.born()
+    cloud.created()
 
     reply = _change(cloud, DBInstanceClass="db.m6g.large", DeletionProtection=True)
 
@@ -60,7 +60,7 @@ def test_a_change_is_answered_with_the_old_values_and_waits_for_the_window(cloud
 
 
 def test_a_window_brings_no_version_that_was_not_wanted(cloud: Cloud) -> None:
-    cloud.born(AutoMinorVersionUpgrade=False, BackupRetentionPeriod=0)
+    cloud.created(AutoMinorVersionUpgrade=False, BackupRetentionPeriod=0)
     arn = cloud.look()["DBInstanceArn"]
     _change(cloud, MultiAZ=True)
 
@@ -72,7 +72,7 @@ def test_a_window_brings_no_version_that_was_not_wanted(cloud: Cloud) -> None:
 
 
 def test_a_window_moved_over_now_applies_what_waits_and_one_moved_into_the_past_does_not(cloud: Cloud) -> None:
-    cloud.born(AutoMinorVersionUpgrade=False, BackupRetentionPeriod=0)
+    cloud.created(AutoMinorVersionUpgrade=False, BackupRetentionPeriod=0)
     cloud.advance(2 * DAY_S)
     _change(cloud, MultiAZ=True)
     now = datetime.fromisoformat(cloud.control("GET", "clock")["now"])
@@ -89,7 +89,7 @@ def test_a_window_moved_over_now_applies_what_waits_and_one_moved_into_the_past_
 
 
 def test_apply_immediately_empties_the_whole_queue(cloud: Cloud) -> None:
-    cloud.born()
+    cloud.created()
     _change(cloud, DBInstanceClass="db.m6g.large")
     cloud.at_real_length()
 
@@ -108,7 +108,7 @@ def test_apply_immediately_empties_the_whole_queue(cloud: Cloud) -> None:
 
 
 def test_what_waits_is_not_applied_by_a_change_that_waits_too(cloud: Cloud) -> None:
-    cloud.born()
+    cloud.created()
     _change(cloud, DBInstanceClass="db.m6g.large")
     _change(cloud, MultiAZ=True)
     _change(cloud, BackupRetentionPeriod=7)
@@ -119,14 +119,14 @@ def test_what_waits_is_not_applied_by_a_change_that_waits_too(cloud: Cloud) -> N
 
 
 def test_a_pending_change_is_taken_back_by_the_present_value(cloud: Cloud) -> None:
-    cloud.born()
+    cloud.created()
     _change(cloud, MultiAZ=True)
 
     assert _change(cloud, MultiAZ=False)["PendingModifiedValues"] == {}
 
 
 def test_storage_grows_by_a_tenth_at_least_and_is_then_optimised_for_six_hours(cloud: Cloud) -> None:
-    cloud.born(AllocatedStorage=100)
+    cloud.created(AllocatedStorage=100)
     cloud.at_real_length()
 
     reply = _change(cloud, AllocatedStorage=105, ApplyImmediately=True)
@@ -142,7 +142,7 @@ def test_storage_grows_by_a_tenth_at_least_and_is_then_optimised_for_six_hours(c
 
 
 def test_full_storage_may_grow_and_takes_no_snapshot(cloud: Cloud) -> None:
-    cloud.born(AllocatedStorage=500)
+    cloud.created(AllocatedStorage=500)
     cloud.control("POST", "instances/db-1", {"status": "storage-full"})
 
     final = {"DBInstanceIdentifier": "db-1", "FinalDBSnapshotIdentifier": "last"}
@@ -153,7 +153,7 @@ def test_full_storage_may_grow_and_takes_no_snapshot(cloud: Cloud) -> None:
 
 
 def test_storage_grows_by_itself_up_to_the_most(cloud: Cloud) -> None:
-    cloud.born(AllocatedStorage=100, MaxAllocatedStorage=115)
+    cloud.created(AllocatedStorage=100, MaxAllocatedStorage=115)
 
     cloud.control("POST", "instances/db-1", {"autoscale": True})
     cloud.until(lambda shown: shown["AllocatedStorage"] == 110)
@@ -165,7 +165,7 @@ def test_storage_grows_by_itself_up_to_the_most(cloud: Cloud) -> None:
 
 
 def test_a_stopped_instance_takes_no_change_and_starts_after_seven_days(cloud: Cloud) -> None:
-    cloud.born()
+    cloud.created()
     cloud.rds.stop_db_instance(DBInstanceIdentifier="db-1")
     stopped = cloud.until(lambda shown: shown["DBInstanceStatus"] == "stopped")
 
@@ -184,7 +184,7 @@ def test_a_stopped_instance_takes_no_change_and_starts_after_seven_days(cloud: C
 def test_a_static_parameter_waits_for_a_restart_that_only_its_user_does(cloud: Cloud) -> None:
     name = {"DBParameterGroupName": "own-16"}
     cloud.rds.create_db_parameter_group(**name, DBParameterGroupFamily="postgres16", Description="d")
-    cloud.born(DBParameterGroupName="own-16")
+    cloud.created(DBParameterGroupName="own-16")
 
     def parameter(name: str, value: str, method: str) -> dict[str, str]:
         return {"ParameterName": name, "ParameterValue": value, "ApplyMethod": method}
@@ -211,7 +211,7 @@ def test_a_static_parameter_waits_for_a_restart_that_only_its_user_does(cloud: C
 
 
 def test_a_new_parameter_group_is_attached_at_once_and_applied_by_a_reboot(cloud: Cloud) -> None:
-    cloud.born()
+    cloud.created()
     cloud.rds.create_db_parameter_group(
         DBParameterGroupName="own", DBParameterGroupFamily="postgres16", Description="d"
     )
@@ -223,7 +223,7 @@ def test_a_new_parameter_group_is_attached_at_once_and_applied_by_a_reboot(cloud
 
 
 def test_a_major_upgrade_takes_the_new_familys_default_groups(cloud: Cloud) -> None:
-    cloud.born()
+    cloud.created()
 
     _change(cloud, EngineVersion="17.4", AllowMajorVersionUpgrade=True, ApplyImmediately=True)
 
@@ -234,7 +234,7 @@ def test_a_major_upgrade_takes_the_new_familys_default_groups(cloud: Cloud) -> N
 
 
 def test_a_rename_keeps_the_instance_and_frees_its_name(cloud: Cloud) -> None:
-    before = cloud.born()
+    before = cloud.created()
 
     _change(cloud, NewDBInstanceIdentifier="Db-2", ApplyImmediately=True)
 
@@ -245,7 +245,7 @@ def test_a_rename_keeps_the_instance_and_frees_its_name(cloud: Cloud) -> None:
 
 
 def test_a_failover_swaps_the_zones(cloud: Cloud) -> None:
-    before = cloud.born(MultiAZ=True)
+    before = cloud.created(MultiAZ=True)
 
     cloud.rds.reboot_db_instance(DBInstanceIdentifier="db-1", ForceFailover=True)
 
@@ -269,7 +269,7 @@ def test_a_deletion_ends_what_is_under_way(cloud: Cloud) -> None:
 
 
 def test_a_failed_instance_is_deleted_without_a_snapshot_alone(cloud: Cloud) -> None:
-    cloud.born()
+    cloud.created()
     cloud.control("POST", "instances/db-1", {"status": "failed"})
 
     final = {"DBInstanceIdentifier": "db-1", "FinalDBSnapshotIdentifier": "last"}
