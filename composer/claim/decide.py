@@ -16,7 +16,7 @@ from composer import names
 from composer.child.field_conflicts import at_rest, without
 from composer.claim.prune_guard import predecessor, still_needed, taken_away, unwanted, waits
 from composer.claim.snapshot import Known, View
-from composer.hashes import is_sent, live_hash
+from composer.hashes import is_sent, is_stored
 from composer.inventory import NEVER_READY, Entry
 from composer.kinds.catalog import KindFacts
 from composer.quantities import Amount
@@ -183,7 +183,7 @@ def _wanted(  # noqa: PLR0911 - one return for each row of the table
     if corrections:
         return Annotate(entry, facts, live, corrections)
     sent = without(child.object, at_rest(entry.resting, now))
-    if is_sent(sent, entry.desired) and entry.live == live_hash(live, sent, facts.schema):
+    if is_sent(sent, entry.desired) and is_stored(live, sent, facts.schema, entry.live):
         return Keep(msgspec.structs.replace(entry, floors=child.floors))
     return Apply(entry, facts, sent, live, child.floors)
 

@@ -74,13 +74,13 @@ class View:
         """The claim's uid."""
         return uid_of(self.claim)
 
-    @property
+    @cached_property
     def status(self) -> Object:
         """The claim's status as last written, possibly empty."""
         found: Object = self.claim.get("status") or {}
         return found
 
-    @property
+    @cached_property
     def annotations(self) -> Mapping[str, str]:
         """The claim's annotations."""
         return annotations_of(self.claim)
