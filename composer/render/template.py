@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 from jinja2 import TemplateError, nodes
 from jinja2.exceptions import SecurityError
+from jinja2.optimizer import optimize
 
 from composer.render.errors import CompositionError, MistypedError, PendingError, Problem, near
 from composer.render.sandbox import Sandbox, evaluate
@@ -155,7 +156,8 @@ def _expression(source: str, path: str, begin: int) -> Expression:
     except (RecursionError, MemoryError, SyntaxError) as error:
         # The last is Python's own: it compiles no more than some hundred nested parentheses.
         raise CompositionError(Problem("RenderLimit", "the expression is nested too deep", path, column)) from error
-    return Expression(source.strip(), column, tuple(_reads(tree)), function)
+    # A step that is computed of constants is written out for the compiler, and so for the checks.
+    return Expression(source.strip(), column, tuple(_reads(optimize(tree, SANDBOX))), function)
 
 
 def _forbidden(tree: nodes.Template) -> str | None:
@@ -189,7 +191,7 @@ def _steps_named(tree: nodes.Template) -> Iterator[str]:
                 continue
 
 
-def _reads(tree: nodes.Template) -> Iterator[Path]:
+def _reads(tree: nodes.Node) -> Iterator[Path]:
     inner: set[int] = set()
     for node in tree.find_all((nodes.Getattr, nodes.Getitem, nodes.Name)):
         if id(node) in inner:

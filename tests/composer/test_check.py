@@ -47,7 +47,11 @@ STATUS: dict[str, Any] = {
         "endpoint": {"type": "string"},
     },
 }
-SPEC = {"type": "object", "properties": {"size": {"type": "string"}, "extensions": {"type": "array"}}}
+BACKUP = {"type": "object", "properties": {"startTime": {"type": "string"}}}
+SPEC = {
+    "type": "object",
+    "properties": {"size": {"type": "string"}, "extensions": {"type": "array"}, "backup": BACKUP},
+}
 CHILD_SPEC = {
     "type": "object",
     "properties": {
@@ -83,6 +87,16 @@ ROLE = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole"}
 CHECKS = {
     "a misspelt field of the claim, under a default": Refusal(
         _composition(_resource("a", _with(username="{{ claim.spec.sise | default('x') }}"))),
+        "RenderFailed",
+        "spec.resources[0].template.spec.forProvider.username",
+    ),
+    "a field that a map of the claim does not have, under a default": Refusal(
+        _composition(_resource("a", _with(username="{{ claim.spec.backup.retention | default('x') }}"))),
+        "RenderFailed",
+        "spec.resources[0].template.spec.forProvider.username",
+    ),
+    "a misspelt map of the claim, under a default": Refusal(
+        _composition(_resource("a", _with(username="{{ claim.spec.bakcup.startTime | default('x') }}"))),
         "RenderFailed",
         "spec.resources[0].template.spec.forProvider.username",
     ),
@@ -263,6 +277,21 @@ def test_an_abstract_kind_that_lacks_something_is_named() -> None:
     assert problem.reason == "ApiIncomplete"
     assert "status.inventory" in problem.message
     assert "and 1 more" in problem.message
+
+
+@pytest.mark.parametrize(
+    ("path", "says"),
+    [
+        ("claim.spec.backup.startTme", "'startTme' is undefined, did you mean 'startTime'?"),
+        ("claim.spec.bakcup.startTime", "'bakcup' is undefined, did you mean 'backup'?"),
+        ("claim.spec['bak' ~ 'cup'].startTime", "'bakcup' is undefined, did you mean 'backup'?"),
+        ("claim.spec['backup']['startTme'].x", "'startTme' is undefined, did you mean 'startTime'?"),
+    ],
+)
+def test_a_path_that_the_claims_schema_does_not_have_is_refused_with_the_nearest_name(path: str, says: str) -> None:
+    (problem,) = check(CheckRequest(_composition(_resource("a", _with(username=f"{{{{ {path} | d }}}}"))), CATALOG))
+
+    assert problem.message == says
 
 
 def test_a_good_composition_is_accepted() -> None:
