@@ -97,7 +97,8 @@ class _Generator(CodeGenerator):
                 case _:
                     break
             current = below
-        if not isinstance(current, nodes.Name) or current.name != "claim" or steps[-1] != "spec":
+        is_claim = isinstance(current, nodes.Name) and current.name == "claim"
+        if not is_claim or steps[-1] != "spec" or any(step.startswith("__") for step in steps):
             return False
         self.write("environment.read_claim(")
         self.visit(current, frame)

@@ -14,7 +14,7 @@ from composer.render.values import ExpressionError
 _SHOWN_CHARACTERS = 64
 
 
-def first_that_holds(table: Any, **wanted: Any) -> Mapping[str, Any]:
+def first_that_holds(table: Any, /, **wanted: Any) -> Mapping[str, Any]:
     """Return the first row that has at least as much of every field: a table is written from the smallest row.
 
     Amounts are numbers, and quantities such as 20Gi. Raises ExpressionError when no row has as much, or one has no such

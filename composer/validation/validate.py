@@ -21,7 +21,7 @@ from composer.render.compiler import Compiled, CompiledResource, compile_composi
 from composer.render.errors import CompositionError, Problem, near
 from composer.render.render import group_kind_of
 from composer.render.schema import Schema, step, template_mismatches, unknown_step
-from composer.render.template import Expression, Leaf, Path, reads
+from composer.render.template import Expression, Leaf, Path, reads, written_out
 from composer.validation import backups
 from composer.validation.connection import connection_faults
 from composer.validation.trials import Trial, Trials
@@ -238,17 +238,19 @@ def _resource_fault(read: Path, compiled: Compiled, catalog: Catalog) -> str | N
     if not read.steps or read.steps[0] not in by_name:
         name = read.steps[0] if read.steps else ""
         return f"there is no resource {name!r}{near(name, by_name)}"
-    if read.steps[1:2] not in (("status",), ("spec",)):
+    resource = by_name[read.steps[0]]
+    # Of a resource with forEach the next step is an element's key, which may be computed.
+    below = read.whole[2:] if resource.source.for_each else read.whole[1:]
+    path = written_out(below)
+    if path[:1] not in (("status",), ("spec",)):
         return None
-    template = by_name[read.steps[0]].template
+    template = resource.template
     facts = catalog.get(group_kind_of(template))
     if facts is None or facts.schema is None:
         return None
-    unknown = unknown_step(facts.schema, read.steps[1:])
+    unknown = unknown_step(facts.schema, path)
     return (
-        None
-        if unknown is None
-        else f"{read.steps[1 + unknown[0]]!r} is not in the {read.steps[1]} of {template['kind']}{unknown[1]}"
+        None if unknown is None else f"{path[unknown[0]]!r} is not in the {path[0]} of {template['kind']}{unknown[1]}"
     )
 
 

@@ -180,6 +180,70 @@ CHECKS = {
         ),
         "TemplateInvalid",
     ),
+    "an element without what of it is read": Refusal(
+        _composition(
+            _resource("a", forEach="{{ claim.spec.extensions }}"),
+            _resource("b", _with(username="{{ resources.a['x'] }}")),
+        ),
+        "TemplateInvalid",
+    ),
+    "an element's labels": Refusal(
+        _composition(
+            _resource("a", forEach="{{ claim.spec.extensions }}"),
+            _resource("b", _with(username="{{ resources.a[claim.spec.size].metadata.labels }}")),
+        ),
+        "TemplateInvalid",
+    ),
+    "elements as a list": Refusal(
+        _composition(
+            _resource("a", forEach="{{ claim.spec.extensions }}"),
+            _resource("b", _with(username="{{ (resources.a | first).status.host }}")),
+        ),
+        "TemplateInvalid",
+    ),
+    "a status that an element's kind does not have": Refusal(
+        _composition(
+            _resource("a", forEach="{{ claim.spec.extensions }}"),
+            _resource("b", _with(username="{{ resources.a[claim.spec.size].status.hots }}")),
+        ),
+        "RenderFailed",
+        "spec.resources[1]",
+    ),
+    "an element of itself": Refusal(
+        _composition(
+            _resource("a", _with(username="{{ resources.a['x'].status.host }}"), forEach="{{ claim.spec.extensions }}")
+        ),
+        "DependencyCycle",
+    ),
+    "resources that read each other's elements": Refusal(
+        _composition(
+            _resource("a", _with(username="{{ resources.b['x'].status.host }}"), forEach="{{ ['x'] }}"),
+            _resource("b", _with(username="{{ resources.a['x'].status.host }}"), forEach="{{ ['x'] }}"),
+        ),
+        "DependencyCycle",
+    ),
+    "a resource that is no element, by a key": Refusal(
+        _composition(_resource("a"), _resource("b", _with(username="{{ resources.a['x'].status.host }}"))),
+        "TemplateInvalid",
+    ),
+    "a resource that is moved by key and is none of many": Refusal(
+        _composition(_resource("a", movedFrom=["a{{ each.key }}"])), "TemplateInvalid", "spec.resources[0].movedFrom"
+    ),
+    "a resource that is moved from whatever there is": Refusal(
+        _composition(_resource("a", forEach="{{ ['x'] }}", movedFrom=["{{ each.key }}"])),
+        "TemplateInvalid",
+        "spec.resources[0].movedFrom",
+    ),
+    "a resource that is moved from a computed name": Refusal(
+        _composition(_resource("a", forEach="{{ ['x'] }}", movedFrom=["{{ 'a' ~ each.key }}"])),
+        "TemplateInvalid",
+        "spec.resources[0].movedFrom",
+    ),
+    "a resource that is moved by key from one that is there": Refusal(
+        _composition(_resource("many", forEach="{{ ['x'] }}", movedFrom=["a{{ each.key }}"]), _resource("ax")),
+        "TemplateInvalid",
+        "spec.resources[0].movedFrom",
+    ),
     "a computed neighbour in the connection": Refusal(
         _composition(_resource("a"), connection={"from": "a", "host": "{{ resources[claim.spec.size].status.host }}"}),
         "TemplateInvalid",
@@ -300,6 +364,9 @@ def test_a_good_composition_is_accepted() -> None:
         _resource(
             "b", _with(username="{{ resources.a.status.host }}"), readyWhen="{{ resources.b.status.host != '' }}"
         ),
+        _resource("many", forEach="{{ claim.spec.extensions }}", movedFrom=["old{{ each.key }}"]),
+        _resource("c", _with(username="{{ resources.many[claim.spec.size].status.host }}")),
+        _resource("d", _with(username="{{ resources.many['x'].metadata.name }}")),
         connection={"from": "a"},
         status={"endpoint": "{{ resources.a.status.host }}"},
     )

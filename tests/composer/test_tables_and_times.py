@@ -48,6 +48,7 @@ VALUES = {
     "a table of an environment": Value("{{ (env.aws.classes | first_that_holds(cpu=2)).name }}", "small"),
     "a row as a whole": Value("{{ vars.classes | first_that_holds(cpu=1) }}", _CLASSES[0]),
     "quantities": Value("{{ (vars.amounts | first_that_holds(storage='20Gi')).name }}", "b"),
+    "a field that is called like the table": Value("{{ [{'table': 1}] | first_that_holds(table=1) }}", {"table": 1}),
     "a part of a number": Value("{{ (vars.amounts | first_that_holds(cpu=0.5)).name }}", "a"),
     "a number and a quantity": Value("{{ (vars.amounts | first_that_holds(cpu=1)).name }}", "b"),
     "what two lists have": Value("{{ ['a', 'b', 'c', 'a'] | intersect(claim.spec.wanted) }}", ["a", "c"]),
