@@ -15,16 +15,16 @@ import msgspec
 from composer import names
 from composer.models import Expressions
 from composer.quantities import Amount
-from composer.render import environments, operators
+from composer.render import environments
 from composer.render.child_metadata import Owning, Part, dressed
 from composer.render.compiler import Compiled, CompiledResource, compile_composition
 from composer.render.errors import CompositionError, PendingError, Problem, raise_all
 from composer.render.floors import Floor, Kept, raised, reached, refuse_unmeasured
+from composer.render.operators import is_current
 from composer.render.schema import is_json
 from composer.render.scope import Absent, Composed, Elements, Variables, claim_view
 from composer.render.template import Leaf, fill, fill_leaf
 from composer.render.values import VALUES_LIMIT, has_too_many_values, ordered
-from runtime.kstatus import kstatus
 from runtime.objects import Object, deleting, dumps
 
 OUTPUT_LIMIT_BYTES = 1 << 20
@@ -370,18 +370,6 @@ class Dresser:
             for name in resources
             for made_as in (origins.get(name, name), *sorted(set(elements.get(name, {}).values())))
         )
-
-
-def is_current(live: Object, *, is_silent: bool) -> bool:
-    """Tell whether a live child is ready where the Composition does not say when it is.
-
-    Without conditions a status is current by kstatus, unless we know its operator's phases, and that of a child whose
-    operator wrote none yet has none.
-    """
-    if deleting(live) or is_silent:
-        return False
-    by_phase = operators.is_ready(live)
-    return kstatus(live) == "Current" if by_phase is None else by_phase
 
 
 def _refuse_twins(rendered: Rendered) -> None:
