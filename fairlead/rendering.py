@@ -18,6 +18,7 @@ from composer.render.errors import CompositionError, Problem, near
 from composer.render.render import Child, Observed, Rendered, Request, render
 from composer.render.schema_limits import absences
 from composer.validation.samples import all_ready
+from composer.validation.validate import unknown_claim_paths
 from fairlead.assets import assets
 from fairlead.cel import broken
 from fairlead.exits import CommandError, Exit
@@ -135,6 +136,7 @@ def _render(claim_file: Document, context: Context, options: Options, catalog: C
         rendered = all_ready(request) if options.ready == "all" else render(request)
     except CompositionError as error:
         raise located(composition_file, error.problems) from error
+    check_claim_paths(composition_file, claim, catalog)
     check_children(composition_file, rendered, catalog)
     text = (
         _lines(rendered.children) if options.output == "json" else yaml_of(request.composition_name, rendered.children)
@@ -293,6 +295,14 @@ def _observed(folder: Path, catalog: Catalog) -> Iterable[Observed]:
             yield Observed(
                 resource, annotations.get(names.FOR_EACH_KEY, ""), document.content, is_silent=without_status
             )
+
+
+def check_claim_paths(file: Document, claim: Object, catalog: Catalog = NONE_GIVEN) -> None:
+    """Refuse paths that the claim's schema does not have, which a default would hide. Raises CommandError."""
+    facts = _facts(_group_kind(claim), catalog)
+    problems = unknown_claim_paths(file.content["spec"], facts.schema or {}) if facts else ()
+    if problems:
+        raise located(file, problems)
 
 
 def check_children(file: Document, rendered: Rendered, catalog: Catalog = NONE_GIVEN) -> None:
