@@ -41,9 +41,8 @@ def _defined() -> Iterator[tuple[str, list[str]]]:
 def _helps() -> Iterator[str]:
     """Yield the help of each metric that has a constant one."""
     for call, _ in _calls():
-        match call.args[:2]:
-            case [ast.Constant(value=str()), ast.Constant(value=str(text))]:
-                yield text
+        texts = [each.value for each in call.args[:2] if isinstance(each, ast.Constant)]
+        yield from (text for text in texts[1:] if isinstance(text, str))
 
 
 def _metric(call: ast.Call) -> tuple[str, list[str]]:
