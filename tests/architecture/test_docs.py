@@ -10,7 +10,9 @@ import pytest
 from tests.architecture import tree
 
 _LONGEST = 140
+_FOLDERS = (*tree.PACKAGES, "tests", "crds", "compositions", "deploy", "docs", "examples")
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+_PATH = re.compile(rf"`((?:{'|'.join(_FOLDERS)})/[\w/.*-]*)`")
 _PAGES = [*sorted(tree.ROOT.glob("*.md")), *sorted((tree.ROOT / "docs").rglob("*.md"))]
 _NAME = {str(path.relative_to(tree.ROOT)): path for path in _PAGES}
 
@@ -44,6 +46,16 @@ def test_links_lead_to_a_file_and_a_heading_that_exist(name: str) -> None:
             dead.append(link)
 
     assert dead == []
+
+
+@pytest.mark.parametrize("name", _NAME)
+def test_paths_that_a_page_names_exist(name: str) -> None:
+    # Records of decisions and of changes name what was there then.
+    if name.startswith("docs/adr/") or name == "CHANGELOG.md":
+        return
+    named = set(_PATH.findall(_prose(_NAME[name])))
+
+    assert {path for path in named if not list(tree.ROOT.glob(path.rstrip("/")))} == set()
 
 
 def test_the_readme_links_every_page_but_those_that_a_cloud_brings() -> None:
