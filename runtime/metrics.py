@@ -105,7 +105,7 @@ OLDEST_SECONDS: Final = Gauge(
 )
 TIME_TO_READY: Final = Histogram(
     "controller_time_to_ready_seconds",
-    "How long in seconds from the creation of an object, or from when it was last Ready, until it is Ready",
+    "Seconds from the creation of an object, or from when it was last Ready, until it is Ready",
     ["resource"],
     buckets=_PATIENT_SECONDS,
     registry=REGISTRY,
