@@ -9,8 +9,9 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from composer import names
-from composer.kinds.catalog import HOLDS_DATA, Catalog, KindFacts, catalog, is_managed, is_silent
+from apis import names
+from apis.identity import Identity
+from composer.kinds.catalog import HOLDS_DATA, Catalog, KindFacts, catalog, is_silent
 from composer.render import schema
 from composer.render.compiler import convert
 from composer.render.errors import CompositionError, Problem, near
@@ -120,7 +121,7 @@ def _render(claim_file: Document, beside: Beside, options: Options, given: Catal
         composition_name=str(metadata(composition_file.content)["name"]),
         composition=composition_file.content["spec"],
         claim=claim,
-        identity=str(names.Identity(options.identity, metadata(claim)["namespace"], metadata(claim)["name"])),
+        identity=str(Identity(options.identity, metadata(claim)["namespace"], metadata(claim)["name"])),
         environments=_environments(composition_file, beside, options),
         observed=tuple(_observed(options.observed, given)) if options.observed else (),
         stateful_foreign=_foreign_stateful(given),
@@ -190,7 +191,7 @@ def _no_claim(obj: Object, known: Iterable[KindFacts]) -> tuple[str, str]:
         return "apiVersion", f"{kind} is served as {claimable[kind]}, not as {api_version}"
     listed, what = ", ".join(sorted(claimable)), f"{api_version} {kind}"
     if any((each.resource.kind, each.resource.api_version) == (kind, api_version) for each in kinds):
-        is_composed = is_managed(api_version.rpartition("/")[0])
+        is_composed = names.is_managed(api_version.rpartition("/")[0])
         is_what = "what claims become" if is_composed and kind != "ProviderConfig" else "a setting"
         return "kind", f"{what} is {is_what}, no claim; claims are {listed}"
     close = near(kind, claimable).removeprefix(", ")
@@ -282,7 +283,7 @@ def _observed(folder: Path, given: Catalog) -> Iterable[Observed]:
         resource = annotations.get(names.RESOURCE)
         if resource:
             silent = is_silent(_facts(_group_kind(each.content), given), each.content)
-            yield Observed(resource, annotations.get(names.KEY, ""), each.content, is_silent=silent)
+            yield Observed(resource, annotations.get(names.FOR_EACH_KEY, ""), each.content, is_silent=silent)
 
 
 def check_children(file: Document, rendered: Rendered, given: Catalog = NONE_GIVEN) -> None:

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from composer import names
+from apis.identity import Identity
 from composer.kinds.catalog import Catalog
 from composer.render.errors import CompositionError
 from composer.render.render import Observed, Rendered, Request, render
@@ -168,7 +168,7 @@ def _render(spec: Case, composition: Document, library: _Library) -> Rendered:
         composition_name=spec.composition,
         composition=composition.content["spec"],
         claim=claim,
-        identity=str(names.Identity(NO_UID, metadata(claim)["namespace"], metadata(claim)["name"])),
+        identity=str(Identity(NO_UID, metadata(claim)["namespace"], metadata(claim)["name"])),
         environments=library.settings(spec),
     )
     # One after the other: what a child reports may be what the next one waits for.

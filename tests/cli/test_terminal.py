@@ -50,7 +50,7 @@ def _on_a_terminal(*command: str) -> str:
 _TRACED = """
 import sys
 from datetime import UTC, datetime
-from fairlead.show import show_json, show_tree
+from fairlead.output import show_json, show_tree
 from fairlead.tree import json_of, tree_of
 from tests.cli.test_terminal import EVIL
 paused = {"type": "Synced", "status": "False", "reason": "Paused", "message": EVIL}

@@ -7,7 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from composer import names
+from apis import names
+from apis.identity import child_name
 from composer.claim import renames
 from composer.claim.rollback import held_on_way_back
 from composer.claim.snapshot import Known
@@ -103,9 +104,9 @@ def test_a_moved_resource_renders_under_the_names_of_its_origin() -> None:
     (made,) = render(Request("c", composition, claim(), str(IDENTITY))).children
 
     assert kept.resource == made.resource == "fresh"
-    assert kept.object["metadata"]["name"] == names.child_name(IDENTITY, "old")
+    assert kept.object["metadata"]["name"] == child_name(IDENTITY, "old")
     assert kept.object["metadata"]["annotations"][names.RESOURCE] == "old"
-    assert made.object["metadata"]["name"] == names.child_name(IDENTITY, "fresh")
+    assert made.object["metadata"]["name"] == child_name(IDENTITY, "fresh")
 
 
 @pytest.mark.parametrize(
