@@ -6,7 +6,7 @@ import asyncio
 from contextlib import suppress
 from dataclasses import asdict, replace
 from datetime import datetime
-from typing import Generic
+from typing import Any, Generic
 
 import msgspec
 
@@ -16,17 +16,27 @@ from providers.accounts.connections import Accounts, accepted_accounts
 from providers.accounts.limits import Limiter, refuse_namespace
 from providers.credentials.passwords import own_password
 from providers.external.client import Target
-from providers.external.consent import consent_of, used_consents
-from providers.external.observation import Absent, Marks, Observation, Present, SpecT, Unknown, digest, unknown_of
+from providers.external.consent import Consent, consent_of, used_consents
+from providers.external.observation import (
+    Absent,
+    Found,
+    Marks,
+    Observation,
+    Present,
+    SpecT,
+    Unknown,
+    digest,
+    unknown_of,
+)
 from providers.external.ownership import Identity, held, identity_of, owner_of
 from providers.external.provider import Account, ConfigT, Provider
 from providers.external.spec import Envelope
 from providers.managed import record
+from providers.managed.attempts import NOTHING_TRIED, Attempts
+from providers.managed.inputs import Inputs, Lifecycle, with_differences
 from providers.managed.password_reader import PasswordReader
-from providers.managed.plan import Bounds, Desired, Lifecycle, Scene
-from providers.managed.record import Intent, is_same_database
+from providers.managed.record import is_same_database
 from providers.managed.references import References
-from providers.managed.snapshot import Snapshot, differences
 from providers.settings import Settings
 from runtime import kubectl
 from runtime.cache import Cache, Informer
@@ -73,7 +83,7 @@ class Gatherer(Generic[SpecT, ConfigT]):
         """The counters of creates and destroys."""
         return self._limiter
 
-    async def gather(self, obj: Object) -> Snapshot[SpecT]:
+    async def gather(self, obj: Object, attempts: Attempts = NOTHING_TRIED) -> Inputs[SpecT]:
         """Read all that the decision about `obj` needs."""
         now, identity = self._settings.now(), identity_of(obj)
         envelope = record.envelope_of(obj, self._provider.spec_type)
@@ -82,28 +92,46 @@ class Gatherer(Generic[SpecT, ConfigT]):
         marks = record.marks_of(obj, absent_since=None)
         lifecycle = await self._lifecycle(obj, envelope, identity, now)
         target = self._target(obj, envelope, identity, marks)
-        desired = self._desired(obj, envelope, target, lifecycle)
-        intent = record.intent_of(obj)
         account, observation = await self._observe(obj, envelope, target, lifecycle)
-        marks, target = _with_recorded(obj, observation, marks, target)
-        bounds = await self._bounds(obj, envelope, account, desired, intent)
-        bounds = replace(bounds, refusal=bounds.refusal or resolved.missing)
+        recorded, target = _with_recorded(obj, observation, marks, target)
+        allowed = await self._allowed(obj, envelope, account, target, lifecycle)
+        allowed["refusal"] = allowed.get("refusal") or resolved.missing
         if account is not None and not account.changed:
-            bounds = await self._seen_bounds(account, target, marks, observation, bounds)
-            if lifecycle.deleting and lifecycle.policy is Policy.SNAPSHOT and isinstance(observation, Absent):
-                bounds, observation = await self._kept(account, target, marks, observation, bounds)
-        if bounds.predecessors and isinstance(observation, Absent):
-            target, observation = await self._named_predecessor(desired, bounds, account, target, observation)
-        if isinstance(observation, Absent) and not marks.incarnation and not marks.restoring:
-            bounds = self._named_by_rule(target, self._by_rule(obj, envelope, identity), bounds)
-        marks = replace(marks, absent_since=self._absence(obj, observation, now))
-        scene = self._scene(Scene(desired, observation, marks, bounds, now), envelope, target)
-        namespace = self._namespace(obj)
-        snapshot = Snapshot(obj, envelope, scene, target, account, namespace, intent, resolved=resolved.names)
-        if lifecycle.deleting or account is None or desired.observe_only or not self._provider.stateful:
-            return snapshot
-        snapshot = await self._passwords.read(snapshot)
-        return replace(snapshot, scene=self._scene(snapshot.scene, snapshot.envelope, snapshot.target))
+            seen, observation = await self._seen(
+                account, target, observation, lifecycle.policy, delete_intended=allowed["delete_intended"]
+            )
+            allowed |= seen
+        if allowed.get("predecessors") and isinstance(observation, Absent):
+            named = await self._named_predecessor(consent_of(obj), allowed["predecessors"], account, target)
+            target, observation = named or (target, observation)
+        is_new = isinstance(observation, Absent) and not recorded.incarnation and not recorded.restoring
+        if is_new and target.name != self._by_rule(obj, envelope, identity):
+            allowed["refusal"] = "AdoptionRefused", _no_such_predecessor(target.name)
+        recorded = replace(recorded, absent_since=self._absence(obj, observation, now))
+        inputs = Inputs(
+            target,
+            observation,
+            recorded,
+            now,
+            spec_hash=digest(target.spec),
+            generation=generation_of(obj),
+            lifecycle=lifecycle,
+            consent=consent_of(obj),
+            observe_only=envelope.management_policy == "Observe",
+            correct_drift=envelope.drift_policy == "Correct",
+            apply_now=envelope.maintenance.apply == "Immediate",
+            obj=obj,
+            envelope=envelope,
+            account=account,
+            namespace=self._namespace(obj),
+            intent=record.intent_of(obj),
+            resolved=resolved.names,
+            attempts=attempts,
+            **allowed,
+        )
+        if not (lifecycle.deleting or account is None or inputs.observe_only or not self._provider.stateful):
+            inputs = await self._passwords.read(inputs)
+        return with_differences(self._provider, inputs)
 
     def _target(self, obj: Object, envelope: Envelope, identity: Identity, marks: Marks) -> Target[SpecT]:
         spec: SpecT = envelope.for_provider
@@ -134,20 +162,6 @@ class Gatherer(Generic[SpecT, ConfigT]):
         config = self._usable_config(obj, envelope) or {}
         prefix = (config.get("spec") or {}).get("namePrefix", _PREFIX)
         return self._provider.external_name(envelope.for_provider, identity, prefix)
-
-    def _desired(self, obj: Object, envelope: Envelope, target: Target[SpecT], lifecycle: Lifecycle) -> Desired[SpecT]:
-        return Desired(
-            spec=target.spec,
-            spec_hash=digest(target.spec),
-            generation=generation_of(obj),
-            owner=target.owner,
-            lifecycle=lifecycle,
-            consent=consent_of(obj),
-            observe_only=envelope.management_policy == "Observe",
-            correct_drift=envelope.drift_policy == "Correct",
-            apply_now=envelope.maintenance.apply == "Immediate",
-            address=target.address,
-        )
 
     async def _lifecycle(self, obj: Object, envelope: Envelope, identity: Identity, now: datetime) -> Lifecycle:
         own = Policy(envelope.deletion_policy)
@@ -210,146 +224,117 @@ class Gatherer(Generic[SpecT, ConfigT]):
         except Failure as failure:
             return None, unknown_of(failure)
 
-    async def _bounds(
+    async def _allowed(
         self,
         obj: Object,
         envelope: Envelope,
         account: Account[SpecT, ConfigT] | None,
-        desired: Desired[SpecT],
-        intent: Intent | None,
-    ) -> Bounds:
-        marks = record.marks_of(obj, absent_since=None)
-        bounds = Bounds(
-            grace=self._settings.grace,
-            takeover=self._settings.takeover,
-            translator=self._provider.translator,
-            eventual=self._provider.slow,
-            stateful=self._provider.stateful,
-            delete_intended=intent is not None
-            and any(call.kind == "Delete" and call.incarnation == marks.incarnation for call in intent.calls),
-        )
+        target: Target[SpecT],
+        lifecycle: Lifecycle,
+    ) -> dict[str, Any]:
+        """Return what others allow: the ProviderConfig, the account, another process that may be at work."""
+        marks, intent = record.marks_of(obj, absent_since=None), record.intent_of(obj)
+        calls = intent.calls if intent is not None else ()
+        delete_intended = any(call.kind == "Delete" and call.incarnation == marks.incarnation for call in calls)
+        allowed: dict[str, Any] = {
+            "grace": self._settings.grace,
+            "settle": self._settings.settle,
+            "takeover": self._settings.takeover,
+            "translator": self._provider.translator,
+            "eventual": self._provider.slow,
+            "stateful": self._provider.stateful,
+            "delete_intended": delete_intended,
+        }
         if intent is not None and intent.by != self._settings.process:
             known = intent.format == record.INTENT_FORMAT
             text = "" if known else f"a newer provider (intent format {intent.format}) was at work; upgrade this one"
-            bounds = replace(bounds, intent_until=intent.not_after if known else None, intent_unknown=text)
+            allowed |= {"intent_until": intent.not_after if known else None, "intent_unknown": text}
         if account is None:
-            return replace(bounds, not_allowed=self._not_allowed(obj, envelope))
-        namespace = self._namespace(obj)
-        if not account.changed and not desired.lifecycle.deleting:
-            bounds = await self._counted(obj, account, bounds)
-        allowance = self._limiter.allowance(obj, account, namespace, delete_intended=bounds.delete_intended)
-        bounds = await self._followed(obj, account, bounds)
-        bounds = replace(
-            bounds,
-            **asdict(allowance),
-            account_changed=account.changed,
-            refusal=bounds.refusal or account.cloud.objection(desired.spec),
-        )
-        if account.changed or desired.lifecycle.deleting:
-            return bounds
-        return await self._searched(account, desired, marks, bounds)
+            return allowed | {"not_allowed": self._not_allowed(obj, envelope)}
+        counted = None if account.changed or lifecycle.deleting else await self._counted(obj, account)
+        allowance = self._limiter.allowance(obj, account, self._namespace(obj), delete_intended=delete_intended)
+        operating, failed = await self._followed(obj, account)
+        refusal = failed or counted or account.cloud.objection(target.spec)
+        allowed |= asdict(allowance) | {"operating": operating, "account_changed": account.changed, "refusal": refusal}
+        if account.changed or lifecycle.deleting or marks.incarnation or marks.restoring:
+            return allowed
+        # Predecessors are searched before a first create only: afterwards the marks say what is ours.
+        try:
+            return allowed | {"predecessors": await account.cloud.find(target.owner)}
+        except Failure as failure:
+            return allowed | {"refusal": _refusal_of(failure)}
 
-    async def _seen_bounds(
+    async def _seen(
         self,
         account: Account[SpecT, ConfigT],
         target: Target[SpecT],
-        marks: Marks,
         observation: Observation[SpecT],
-        bounds: Bounds,
-    ) -> Bounds:
-        """Add what follows from what was seen: whether its window is open, which backup a lost one has."""
+        policy: Policy | None,
+        *,
+        delete_intended: bool,
+    ) -> tuple[dict[str, Any], Observation[SpecT]]:
+        """Return what follows from what was seen: whether its window is open, which backups a lost one has."""
+        found: dict[str, Any] = {}
         match observation:
             case Present(observed=observed):
-                return replace(bounds, window_open=self._provider.window_open(observed, self._settings.now()))
-            case Absent() if marks.incarnation and self._provider.stateful and not target.leaving:
+                found["window_open"] = self._provider.window_open(observed, self._settings.now())
+            case Absent() if target.incarnation and self._provider.stateful and not target.leaving:
                 with suppress(Failure):
-                    bounds = replace(bounds, backups=await account.cloud.restorable(target))
+                    found["backups"] = await account.cloud.restorable(target)
                 with suppress(Failure):
-                    return replace(bounds, backup=await account.cloud.backup_of(target))
-            case Absent() if marks.restoring and not target.leaving:
+                    found["backup"] = await account.cloud.backup_of(target)
+            case Absent() if target.restore and not target.leaving:
                 with suppress(Failure):
-                    return replace(bounds, backups=await account.cloud.restorable(target))
-        return bounds
+                    found["backups"] = await account.cloud.restorable(target)
+            case Absent() if policy is Policy.SNAPSHOT and target.leaving:
+                # Without it nothing is let go: the final one, or any of what others took away.
+                if target.incarnation and self._provider.stateful:
+                    try:
+                        found["backup"] = await account.cloud.backup_of(replace(target, leaving=delete_intended))
+                    except Failure as failure:
+                        return found, unknown_of(failure)
+        return found, observation
 
-    async def _kept(
-        self,
-        account: Account[SpecT, ConfigT],
-        target: Target[SpecT],
-        marks: Marks,
-        absent: Absent,
-        bounds: Bounds,
-    ) -> tuple[Bounds, Absent | Unknown]:
-        """Look for the backup without which nothing is let go: the final one, or any of what others took away."""
-        if not marks.incarnation or not self._provider.stateful:
-            return bounds, absent
-        try:
-            kept = await account.cloud.backup_of(replace(target, leaving=bounds.delete_intended))
-        except Failure as failure:
-            return bounds, unknown_of(failure)
-        return replace(bounds, backup=kept), absent
-
-    async def _followed(self, obj: Object, account: Account[SpecT, ConfigT], bounds: Bounds) -> Bounds:
+    async def _followed(self, obj: Object, account: Account[SpecT, ConfigT]) -> tuple[str, tuple[str, str] | None]:
         """Ask after the operation under way; one that failed is told like a refusal, and asked for again later."""
         operation = record.operation_of(obj)
         if operation is None or account.changed:
-            return bounds
+            return "", None
         try:
             ended = await account.cloud.poll(operation)
         except (Terminal, Blocked) as failure:
-            return replace(bounds, refusal=(failure.reason, failure.message))
+            return "", (failure.reason, failure.message)
         except Failure:
             ended = False
-        return bounds if ended else replace(bounds, operating=operation.kind)
+        return "" if ended else operation.kind, None
 
-    async def _counted(self, obj: Object, account: Account[SpecT, ConfigT], bounds: Bounds) -> Bounds:
+    async def _counted(self, obj: Object, account: Account[SpecT, ConfigT]) -> tuple[str, str] | None:
         """List the account once in the life of this process where a limit counts what is there without a resource."""
         if not self._limiter.wants_list(obj, account):
-            return bounds
+            return None
         try:
             async with self._counting:
                 if self._limiter.wants_list(obj, account):
                     sweep = await account.cloud.observe_all()
                     self._limiter.listed(key_of(account.config_object).name, account.id, sweep)
         except Failure as failure:
-            unknown = unknown_of(failure)
-            return replace(bounds, refusal=(unknown.reason, unknown.message))
-        return bounds
-
-    async def _searched(
-        self, account: Account[SpecT, ConfigT], desired: Desired[SpecT], marks: Marks, bounds: Bounds
-    ) -> Bounds:
-        """Search for predecessors before a first create only: afterwards the marks say what is ours."""
-        if marks.incarnation or marks.restoring:
-            return bounds
-        try:
-            return replace(bounds, predecessors=await account.cloud.find(desired.owner))
-        except Failure as failure:
-            unknown = unknown_of(failure)
-            return replace(bounds, refusal=(unknown.reason, unknown.message))
+            return _refusal_of(failure)
+        return None
 
     async def _named_predecessor(
         self,
-        desired: Desired[SpecT],
-        bounds: Bounds,
+        consent: Consent,
+        predecessors: tuple[Found, ...],
         account: Account[SpecT, ConfigT] | None,
         target: Target[SpecT],
-        seen: Observation[SpecT],
-    ) -> tuple[Target[SpecT], Observation[SpecT]]:
-        """Look at the predecessor that a person named instead of at the name by rule."""
-        for found in bounds.predecessors:
-            if account is not None and desired.consent.adopt == found.incarnation:
-                hash_ = self._provider.hash_of(target.spec, found.name) or target.hash
-                target = replace(target, name=found.name, hash=hash_)
+    ) -> tuple[Target[SpecT], Observation[SpecT]] | None:
+        """Look at the predecessor that a person named instead of at the name by rule; None where none is named."""
+        for predecessor in predecessors:
+            if account is not None and consent.adopt == predecessor.incarnation:
+                hash_ = self._provider.hash_of(target.spec, predecessor.name) or target.hash
+                target = replace(target, name=predecessor.name, hash=hash_)
                 return target, await account.cloud.observe(target)
-        return target, seen
-
-    @staticmethod
-    def _named_by_rule(target: Target[SpecT], by_rule: str, bounds: Bounds) -> Bounds:
-        """Make nothing under a name that a person gave: such a name is for taking over what is there."""
-        if target.name == by_rule:
-            return bounds
-        text = f"there is no {target.name} to take over; remove fairlead.dev/external-name to have a new database"
-        return replace(bounds, refusal=("AdoptionRefused", text))
+        return None
 
     def _absence(self, obj: Object, observation: Observation[SpecT], now: datetime) -> datetime | None:
         """Remember since when an object's database is not found; a restart begins the grace anew, which is safe."""
@@ -369,14 +354,6 @@ class Gatherer(Generic[SpecT, ConfigT]):
         self._absent_since.pop(key, None)
         self._passwords.forget(key)
 
-    def _scene(self, scene: Scene[SpecT], envelope: Envelope, target: Target[SpecT]) -> Scene[SpecT]:
-        match scene.observation:
-            case Present(observed=observed):
-                changes = differences(self._provider, envelope, target, observed, scene.marks.applied_keys)
-                return replace(scene, changes=changes, observed_hash=digest(observed.spec))
-            case _:
-                return scene
-
 
 def _with_recorded(
     obj: Object, observation: Observation[SpecT], marks: Marks, target: Target[SpecT]
@@ -391,3 +368,13 @@ def _with_recorded(
         return marks, target
     known = observation.recorded
     return replace(marks, incarnation=known, external_name=target.name), replace(target, incarnation=known)
+
+
+def _refusal_of(failure: Failure) -> tuple[str, str]:
+    unknown = unknown_of(failure)
+    return unknown.reason, unknown.message
+
+
+def _no_such_predecessor(name: str) -> str:
+    """Say why nothing is made under a name that a person gave: such a name is for taking over what is there."""
+    return f"there is no {name} to take over; remove fairlead.dev/external-name to have a new database"

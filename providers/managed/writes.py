@@ -20,11 +20,11 @@ from providers.external.observation import Observed, SpecT
 from providers.external.ownership import held
 from providers.external.provider import ConfigT, Provider
 from providers.managed import record
-from providers.managed.outcome import Outcome, calls_of
+from providers.managed.inputs import Inputs
+from providers.managed.outcome import Outcome, calls_of, used_by_create
 from providers.managed.plan import Adopt, Create, Plan, Update
-from providers.managed.record import Intent, used_by_create
+from providers.managed.record import Intent
 from providers.managed.report import announced
-from providers.managed.snapshot import Snapshot
 from providers.settings import Settings
 from runtime.conditions import timestamp
 from runtime.errors import Blocked, Conflict, NotFound
@@ -55,10 +55,10 @@ class Writing(Generic[SpecT, ConfigT]):
         self._store = store
         self._leads = leads
 
-    async def mark(self, snapshot: Snapshot[SpecT], out: Outcome[SpecT], *, incarnation: str) -> None:
+    async def mark(self, inputs: Inputs[SpecT], out: Outcome[SpecT], *, incarnation: str) -> None:
         """Write marks and finalizer by one apply; nothing is sent when all are there already."""
-        key, account = key_of(out.obj), account_of(snapshot)
-        annotations = {EXTERNAL_NAME: snapshot.target.name, ACCOUNT: account.id}
+        key, account = key_of(out.obj), account_of(inputs)
+        annotations = {EXTERNAL_NAME: inputs.target.name, ACCOUNT: account.id}
         present = annotations_of(out.obj)
         if incarnation or INCARNATION in present:
             # Emptied, not left out: whoever wrote it before at a rebirth would keep it there.
@@ -79,25 +79,25 @@ class Writing(Generic[SpecT, ConfigT]):
         applied = await self._kube.apply(self._provider.resource, body, manager=self._settings.manager, force=True)
         self._remember(out, applied)
 
-    async def intend(self, snapshot: Snapshot[SpecT], plan: Plan, out: Outcome[SpecT]) -> Fence:
+    async def intend(self, inputs: Inputs[SpecT], plan: Plan, out: Outcome[SpecT]) -> Fence:
         """Write down every call of this pass, on exactly the version that was decided on."""
         settings, key = self._settings, key_of(out.obj)
         until = time.monotonic() + settings.call_budget.total_seconds()
         leads = self._leads()
         not_after = settings.now() + settings.call_budget + settings.skew
-        intent = Intent(record.INTENT_FORMAT, settings.process, not_after, calls_of(snapshot, plan))
+        intent = Intent(record.INTENT_FORMAT, settings.process, not_after, calls_of(inputs, plan))
         status = {**status_of(out.obj), "intent": record.written(intent)}
         if isinstance(plan, Create | Update | Adopt):
             # Before any of them is set: what a crash keeps from being reported is taken away later none the less.
-            keys = joined_keys(snapshot.scene.marks.applied_keys, shared_keys(snapshot.target.spec))
+            keys = joined_keys(inputs.marks.applied_keys, shared_keys(inputs.target.spec))
             status |= {record.APPLIED_KEYS: record.written_keys(keys)} if keys else {}
         if isinstance(plan, Adopt):
             status.pop(MADE_AT, None)
             # What will be changed about it is there to be read before anything is written to it.
-            status |= {"drift": announced(snapshot.scene.changes, status, settings.now())}
-        if isinstance(snapshot.step, Introduce) and not isinstance(plan, Adopt):
+            status |= {"drift": announced(inputs.changes, status, settings.now())}
+        if isinstance(inputs.step, Introduce) and not isinstance(plan, Adopt):
             # Before it is in the Secret, which others may write: after a crash it is known again by this.
-            coming = coming_hash(settings.hash_key, snapshot.step.username, snapshot.step.password)
+            coming = coming_hash(settings.hash_key, inputs.step.username, inputs.step.password)
             status["rotation"] = {**(status.get("rotation") or {}), "coming": coming}
         if isinstance(plan, Create):
             marks = record.marks_of(out.obj, absent_since=None)
@@ -126,19 +126,19 @@ class Writing(Generic[SpecT, ConfigT]):
         self._store.remember(obj)
         out.obj = obj
 
-    async def store_secret(self, snapshot: Snapshot[SpecT], kept: Kept, out: Outcome[SpecT]) -> None:
+    async def store_secret(self, inputs: Inputs[SpecT], kept: Kept, out: Outcome[SpecT]) -> None:
         """Write the credentials Secret, on exactly the version that was read."""
-        out.stored = await secrets.write(self._kube, snapshot.obj, kept, out.stored, manager=self._settings.manager)
+        out.stored = await secrets.write(self._kube, inputs.obj, kept, out.stored, manager=self._settings.manager)
 
-    async def unhold(self, snapshot: Snapshot[SpecT], out: Outcome[SpecT]) -> None:
+    async def unhold(self, inputs: Inputs[SpecT], out: Outcome[SpecT]) -> None:
         """Take our finalizer away: the object is let go."""
         operations = removal(out.obj, TEARDOWN_FINALIZER)
         if operations:
-            key = key_of(snapshot.obj)
+            key = key_of(inputs.obj)
             with suppress(NotFound):
                 await self._kube.json_patch(self._provider.resource, key, operations, manager=self._settings.manager)
             if finalizers_of(out.obj) == (TEARDOWN_FINALIZER,):
-                self._store.forget(key, uid_of(snapshot.obj))
+                self._store.forget(key, uid_of(inputs.obj))
         out.gone = True
 
     async def remember_destroy(self, config: Object, status: Object) -> Object | None:
@@ -172,15 +172,15 @@ class Writing(Generic[SpecT, ConfigT]):
         )
 
 
-def account_of(snapshot: Snapshot[SpecT]) -> Any:
+def account_of(inputs: Inputs[SpecT]) -> Any:
     """Return the connected account; raises Conflict where there is none any more."""
-    if snapshot.account is None:
+    if inputs.account is None:
         raise Conflict("the account is not connected any more; looking again")
-    return snapshot.account
+    return inputs.account
 
 
-def observed_of(snapshot: Snapshot[SpecT]) -> Observed[SpecT]:
+def observed_of(inputs: Inputs[SpecT]) -> Observed[SpecT]:
     """Return the database as this pass saw it; raises Conflict where it did not."""
-    if snapshot.observed is None:
+    if inputs.observed is None:
         raise Conflict("the database was not seen; looking again")
-    return snapshot.observed
+    return inputs.observed

@@ -19,7 +19,7 @@ from providers.aws.translate import guarded, login_versions, observed
 from providers.external.client import Target
 from providers.external.observation import Change, Class, Phase, Queue
 from providers.external.ownership import Owner
-from providers.managed.snapshot import differences
+from providers.managed.inputs import differences
 from runtime.errors import Terminal
 
 OWNER = Owner("home", "uid-1", "0123456789abcdef", "team", "orders", "db")
