@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TypeAlias
 
+from composer.causes import Cause
 from composer.claim.decide import Apply, Create
 from composer.hashes import digest
-from composer.reasons import Cause
 from runtime.objects import Key, key_of, uid_of
 
 FIRST_PAUSE = timedelta(minutes=5)

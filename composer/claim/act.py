@@ -16,6 +16,7 @@ import msgspec
 import structlog
 
 from apis import names
+from composer.causes import cause
 from composer.child import managed_fields
 from composer.child.field_conflicts import (
     REMOVED,
@@ -47,7 +48,6 @@ from composer.claim.snapshot import View
 from composer.hashes import has_fields_of, is_sent, live_hash, sent_hash
 from composer.inventory import Entry
 from composer.kinds.catalog import KindFacts
-from composer.reasons import cause
 from runtime import finalizers
 from runtime.errors import (
     AlreadyExists,

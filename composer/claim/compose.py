@@ -10,6 +10,7 @@ from msgspec import UnsetType
 
 from apis import names
 from apis.teardown import DeletionPolicy
+from composer.causes import Cause, cause
 from composer.claim.deletion import effective_policy
 from composer.claim.prune_guard import foreign_stateful, stateful_places
 from composer.claim.renames import moved, origins
@@ -30,7 +31,6 @@ from composer.composition.rollout_claims import NOT_YET, is_well, lacks_revision
 from composer.inventory import load as load_inventory
 from composer.kinds.catalog import is_silent
 from composer.models import CompositionSpec
-from composer.reasons import Cause, cause
 from composer.render.errors import CompositionError
 from composer.render.floors import floors_of
 from composer.render.render import Observed, Rendered, Request

@@ -14,6 +14,7 @@ import msgspec
 
 from apis import names
 from apis.teardown import ENDING, DeletionPolicy, Policy, instruction
+from composer.causes import Cause, cause
 from composer.claim.decide import (
     Annotate,
     Create,
@@ -32,7 +33,6 @@ from composer.claim.prune_guard import consent_command, consents_of, no_backup, 
 from composer.claim.snapshot import Known, View
 from composer.inventory import Entry, marks_of
 from composer.kinds.catalog import KindFacts
-from composer.reasons import Cause, cause
 from composer.render.render import Child
 from runtime.objects import Object, annotations_of, deleting, finalizers_of, labels_of, uid_of
 

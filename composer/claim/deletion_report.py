@@ -5,10 +5,11 @@ from __future__ import annotations
 from datetime import datetime
 
 from apis import names
+from apis.reasons import ReasonClass, class_of_claim
 from composer import inventory
+from composer.causes import Cause, cause, gravest
 from composer.claim.report import echo, is_overdue
 from composer.claim.snapshot import Known, View
-from composer.reasons import Cause, Gravity, cause, gravest, gravity
 from runtime.conditions import Condition, find, merge
 from runtime.objects import Object, deleting, finalizers_of, generation_of, key_of
 
@@ -28,14 +29,18 @@ def blocker(each: Known) -> Cause | None:
     what = f"{live['kind']} {key_of(live).name}"
     if told is not None:
         text = f"{what}: {told['message']}; since {told['lastTransitionTime']}, {_TRIED_AGAIN}"
-        weight = Gravity.STALLED if told["type"] == "Stalled" else min(gravity(str(told["reason"])), Gravity.WAITING)
-        return cause(str(told["reason"]), text, resource=each.entry.resource, gravity_as=weight)
+        weight = (
+            ReasonClass.STALLED
+            if told["type"] == "Stalled"
+            else min(class_of_claim(str(told["reason"])), ReasonClass.WAITING)
+        )
+        return cause(str(told["reason"]), text, resource=each.entry.resource, shown_as=weight)
     managed = each.facts is not None and each.facts.managed
     holders = sorted(set(finalizers_of(live)) - _COLLECTORS - {names.TEARDOWN_FINALIZER})
     if holders and not managed:
         since = live["metadata"]["deletionTimestamp"]
         text = f"{what} is held by finalizer {', '.join(holders)} since {since}; whoever set it must remove it"
-        return cause("DeleteBlocked", text, resource=each.entry.resource, gravity_as=Gravity.WAITING)
+        return cause("DeleteBlocked", text, resource=each.entry.resource, shown_as=ReasonClass.WAITING)
     return None
 
 
@@ -53,14 +58,16 @@ def teardown_status(view: View, causes: tuple[Cause, ...], now: datetime) -> Obj
     """Compute the status of a claim that is being deleted: everything stays as it was but the conditions."""
     generation = generation_of(view.claim)
     first = gravest(causes) or cause("Deleting", "being deleted")
-    stalled = first.gravity is Gravity.STALLED or (first.gravity is not Gravity.HELD and is_overdue(view.claim, now))
+    stalled = first.reason_class is ReasonClass.STALLED or (
+        first.reason_class is not ReasonClass.HELD and is_overdue(view.claim, now)
+    )
     conditions = [
         Condition("Ready", "False", first.reason, first.message, generation),
         Condition("Synced", "False", first.reason, first.message, generation),
     ]
     if stalled:
         conditions.append(Condition("Stalled", "True", first.reason, first.message, generation))
-    elif first.gravity is not Gravity.HELD:
+    elif first.reason_class is not ReasonClass.HELD:
         conditions.append(Condition("Reconciling", "True", first.reason, first.message, generation))
     before = view.status.get("conditions") or ()
     entries = [each.entry for each in view.known]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from composer.causes import Cause, cause
 from composer.claim.outcomes import Outcome
-from composer.reasons import Cause, cause
 from runtime.errors import ApiError, Failure, NotLeading
 from runtime.objects import Key
 

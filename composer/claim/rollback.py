@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from composer.causes import Cause, cause
 from composer.claim.prune_guard import consent_command, consents_of, is_stateful
 from composer.claim.snapshot import View
-from composer.reasons import Cause, cause
 from composer.render.render import Rendered
 from runtime.objects import uid_of
 

@@ -11,10 +11,11 @@ import msgspec
 from msgspec import UnsetType
 
 from apis import names
+from apis.reasons import ReasonClass
+from composer.causes import Cause, cause
 from composer.composition.rollout import is_included
 from composer.composition.rollout_claims import EVER, place_of
 from composer.models import AllowedNamespaces, AppliesTo, ClaimSpec, CompositionSpec, LabelSelector, RolloutStatus
-from composer.reasons import Cause, Gravity, cause
 from composer.render.compiler import convert
 from composer.render.errors import CompositionError, near
 from runtime.conditions import current, find
@@ -154,7 +155,7 @@ def not_allowed(candidate: Candidate, namespace: str, labels: Mapping[str, str])
         f"Composition {candidate.name} is not for namespace {namespace} any more (its allowedNamespaces); this claim "
         "keeps it and goes on, a new one would not get it; ask the platform team"
     )
-    return cause("NotAllowed", text, gravity_as=Gravity.HELD)
+    return cause("NotAllowed", text, shown_as=ReasonClass.HELD)
 
 
 def choose(

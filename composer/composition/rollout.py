@@ -14,9 +14,9 @@ from typing import Any, assert_never
 
 import msgspec
 
+from apis.reasons import SHARED
 from composer.composition.rollout_claims import EVER, NOT_YET, Member, input_of, was_well
 from composer.models import CompositionChoice, Rollout, RolloutFailure, RolloutStatus
-from composer.reasons import OTHERS_DOING
 from runtime.conditions import Condition, instant, timestamp
 from runtime.objects import Object
 
@@ -185,7 +185,7 @@ def _failing(course: Course, members: Sequence[Member], now: datetime) -> list[M
     namespaces: dict[str, set[str]] = {}
     for each in failing:
         namespaces.setdefault(each.hindrance, set()).add(each.namespace)
-    return [each for each in failing if each.hindrance not in OTHERS_DOING or len(namespaces[each.hindrance]) > 1]
+    return [each for each in failing if each.hindrance not in SHARED or len(namespaces[each.hindrance]) > 1]
 
 
 def _fails(each: Member, course: Course, now: datetime) -> bool:
@@ -211,7 +211,7 @@ def _is_awaited(each: Member, course: Course, state: RolloutStatus) -> bool:
 def _says_nothing(each: Member) -> bool:
     """Tell whether the trouble of a claim says nothing of its revision: its owner edited it, or may have done it."""
     is_in_trouble = each.trouble is not None or not each.is_settled
-    return is_in_trouble and (each.has_changed or each.hindrance in OTHERS_DOING)
+    return is_in_trouble and (each.has_changed or each.hindrance in SHARED)
 
 
 def _stopped(state: RolloutStatus, course: Course, failing: Sequence[Member], now: datetime) -> RolloutStatus:

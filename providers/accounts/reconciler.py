@@ -7,13 +7,13 @@ from datetime import timedelta
 from typing import Any, NamedTuple
 
 from apis import names
+from apis.reasons import ReasonClass, class_of_managed
 from providers.accounts import destroys
 from providers.accounts.connections import Accounts
 from providers.accounts.limits import Limiter
 from providers.external.client import Provider
 from providers.managed.record import status_of
 from providers.managed.snapshot import unknown_of
-from providers.reasons import Kind, kind_of
 from providers.settings import Settings
 from runtime.conditions import Condition, find, is_true, merge
 from runtime.errors import Failure
@@ -122,7 +122,7 @@ class ConfigReconciler:
                 Condition("Synced", "True", "InSync", "nothing is left to do", generation),
             ]
         else:
-            stalled = kind_of(reason) is Kind.STALLED
+            stalled = class_of_managed(reason) is ReasonClass.STALLED
             conditions = [
                 Condition("Ready", "False", reason, message, generation),
                 Condition("Synced", "False", reason, message, generation),

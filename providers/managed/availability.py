@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from apis.reasons import CUT_OFF, UNUSABLE, ReasonClass, class_of_managed
 from providers.external.observation import Phase, Present
 from providers.managed.outcome import Outcome
 from providers.managed.snapshot import Snapshot
-from providers.reasons import CUT_OFF, UNUSABLE, Kind, kind_of
 from runtime.conditions import Condition, find
 from runtime.objects import Object
 
@@ -28,7 +28,7 @@ def is_usable(snapshot: Snapshot[Any], outcome: Outcome[Any], reason: str) -> bo
 def still_cut_off(snapshot: Snapshot[Any], ready: Condition, reason: str) -> Condition:
     """Keep what is said of an outage until the database is seen again, so that the next look can take it back."""
     known = find(snapshot.obj, "Ready")
-    is_unseen = snapshot.observed is None and kind_of(reason) is Kind.AS_KNOWN
+    is_unseen = snapshot.observed is None and class_of_managed(reason) is ReasonClass.WAITING
     if known is None or not is_unseen or not _was_cut_off(snapshot.obj):
         return ready
     return Condition("Ready", "False", CUT_OFF, known["message"], ready.observed_generation)

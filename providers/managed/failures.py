@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Literal
 
+from apis.reasons import deadline_of
 from providers.managed.record import status_of
-from providers.reasons import deadline_of
 from runtime.conditions import Condition, find, instant, merge
 from runtime.errors import ApiError, Conflict, Failure, NotLeading, WriteConflict
 from runtime.objects import Key, Object, generation_of

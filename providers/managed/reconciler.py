@@ -9,6 +9,7 @@ from typing import Generic
 
 import structlog
 
+from apis.reasons import ReasonClass, class_of_managed
 from providers.accounts.connections import Accounts
 from providers.credentials.passwords import Await, Keep, Login, Missing
 from providers.credentials.secrets import SecretsDenied
@@ -27,7 +28,6 @@ from providers.managed.plan import Adopt, Create, Destroy, Ignore, Plan, Refuse,
 from providers.managed.report import Verdict, status_after, verdict_of
 from providers.managed.requeue import follow_after, requeue_after
 from providers.managed.snapshot import Snapshot, differences, unknown_of
-from providers.reasons import Kind, kind_of
 from providers.settings import Settings
 from runtime.conditions import find
 from runtime.errors import Blocked, Failure, Invalid, NamespaceTerminating, Terminal
@@ -147,7 +147,7 @@ class Reconciler(Generic[SpecT, ConfigT]):
             return False
         if plan.quiet:
             return True
-        if kind_of(plan.reason) is not Kind.AS_KNOWN:
+        if class_of_managed(plan.reason) is not ReasonClass.WAITING:
             self._looks.forget(key)
             return False
         early = self._looks.note(key, failed=isinstance(snapshot.scene.observation, Unknown))

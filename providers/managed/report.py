@@ -11,6 +11,7 @@ from msgspec import UNSET
 from apis import connection, names
 from apis.connection import Connection, SecretRef
 from apis.identity import CA_KEY, credentials_secret_key
+from apis.reasons import BY_STATE, UNUSABLE, ReasonClass, class_of_managed, deadline_of
 from providers.credentials.passwords import Await, Keep, Kept, Login, Missing, keyed_hash, unproven_text
 from providers.credentials.secret_check import still_coming
 from providers.external.observation import Change, Phase, Present, describe, digest, shared_keys
@@ -20,7 +21,6 @@ from providers.managed.outcome import Outcome
 from providers.managed.plan import Create, Plan, Refuse, Rest, Settled, Update, Wait
 from providers.managed.record import status_of
 from providers.managed.snapshot import Snapshot, proven_versions
-from providers.reasons import BY_STATE, UNUSABLE, Kind, deadline_of, kind_of
 from providers.settings import Settings
 from runtime.conditions import Condition, find, instant, merge, timestamp
 from runtime.objects import Object, annotations_of, generation_of, key_of
@@ -196,25 +196,25 @@ def _effective(snapshot: Snapshot[Any]) -> str:
 def _conditions(snapshot: Snapshot[Any], outcome: Outcome[Any], verdict: Verdict, now: datetime) -> list[Object]:
     obj = outcome.obj
     generation, reason = generation_of(obj), verdict.reason
-    message, kind = verdict.message[:LONGEST_MESSAGE], kind_of(reason)
+    message, kind = verdict.message[:LONGEST_MESSAGE], class_of_managed(reason)
     old = status_of(obj).get("conditions") or []
-    stalled = kind is Kind.STALLED or (
-        kind is not Kind.RESTING and kind is not Kind.FINE and _overdue(snapshot, obj, verdict, now)
+    stalled = kind is ReasonClass.STALLED or (
+        kind is not ReasonClass.HELD and kind is not ReasonClass.NORMAL and _overdue(snapshot, obj, verdict, now)
     )
     if not _is_repeated(find(obj, "Reconciling"), verdict):
         # The deadline is each state's own: the next one begins anew.
         old = [condition for condition in old if condition.get("type") != "Reconciling"]
     usable = not verdict.unusable and is_usable(snapshot, outcome, reason)
-    ready = _ready(snapshot, obj, verdict, Kind.FINE if usable else kind)
+    ready = _ready(snapshot, obj, verdict, ReasonClass.NORMAL if usable else kind)
     found = [still_cut_off(snapshot, ready, reason)]
-    if kind is Kind.FINE:
+    if kind is ReasonClass.NORMAL:
         found.append(Condition("Synced", "True", "InSync", f"the {snapshot.noun} is as it was asked for", generation))
         return merge(old, found, now)
     synced: Literal["True", "False"] = "True" if reason == "ObserveOnly" else "False"
     found.append(Condition("Synced", synced, reason, message, generation))
     if stalled:
         found.append(Condition("Stalled", "True", reason, message, generation))
-    elif kind not in {Kind.RESTING, Kind.TEARDOWN}:
+    elif kind not in {ReasonClass.HELD, ReasonClass.TEARDOWN}:
         found.append(Condition("Reconciling", "True", reason, message, generation))
     return merge(old, found, now)
 
@@ -231,7 +231,7 @@ def _overdue(snapshot: Snapshot[Any], obj: Object, verdict: Verdict, now: dateti
     if _is_repeated(find(obj, "Stalled"), verdict):
         return True
     # What waits for a word has no Reconciling.
-    of_teardown = kind_of(verdict.reason) is Kind.TEARDOWN
+    of_teardown = class_of_managed(verdict.reason) is ReasonClass.TEARDOWN
     known = find(obj, "Synced" if of_teardown else "Reconciling")
     if known is None or not _is_repeated(known, verdict):
         return False
@@ -239,14 +239,14 @@ def _overdue(snapshot: Snapshot[Any], obj: Object, verdict: Verdict, now: dateti
     return since is not None and now - since >= deadline_of(verdict.reason, snapshot.deadline)
 
 
-def _ready(snapshot: Snapshot[Any], obj: Object, verdict: Verdict, kind: Kind) -> Condition:
+def _ready(snapshot: Snapshot[Any], obj: Object, verdict: Verdict, kind: ReasonClass) -> Condition:
     generation = generation_of(obj)
-    if kind is Kind.FINE:
+    if kind is ReasonClass.NORMAL:
         works = " and its password works" if snapshot.scene.bounds.stateful else ""
         return Condition("Ready", "True", "Available", f"the {snapshot.noun} is there{works}", generation)
     message = verdict.message[:LONGEST_MESSAGE]
     known = find(obj, "Ready")
-    if kind is Kind.NOT_READY or verdict.unusable or verdict.reason in UNUSABLE or known is None:
+    if kind is ReasonClass.PROGRESS or verdict.unusable or verdict.reason in UNUSABLE or known is None:
         return Condition("Ready", "False", verdict.reason, message, generation)
     if known["status"] == "True":
         return Condition("Ready", "True", known["reason"], known["message"], generation)

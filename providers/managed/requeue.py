@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
+from apis.reasons import deadline_of
 from providers.credentials.passwords import Await, Missing
 from providers.managed import record
 from providers.managed.plan import Destroy, Finish, Plan, Refuse, Release, Rest, Wait
 from providers.managed.snapshot import Snapshot
-from providers.reasons import deadline_of
 from runtime import secret_rights
 from runtime.conditions import find, instant
 from runtime.objects import Object
