@@ -9,10 +9,10 @@ import msgspec
 
 from apis import names
 from composer.causes import Cause, cause
-from composer.child.field_conflicts import at_rest
-from composer.child.readiness import broken
 from composer.claim.decide import Annotate, Create, Keep, LetGo, Plan, Release, Step, with_word
+from composer.claim.field_conflicts import at_rest
 from composer.claim.prune_guard import taken_away
+from composer.claim.readiness import broken
 from composer.claim.report import Findings, child_cause
 from composer.claim.snapshot import Known, View
 from composer.inventory import Entry

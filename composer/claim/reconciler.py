@@ -14,16 +14,15 @@ from apis.pause import is_paused, pause_end
 from apis.reasons import MISSING_PATIENCE, ReasonClass
 from apis.teardown import Policy, instruction
 from composer.causes import Cause, cause, gravest
-from composer.child.field_conflicts import next_try
 from composer.claim.act import Actor, annotation_patch
-from composer.claim.compose import Prepared, Preparer, kinds_of, untouched
+from composer.claim.compose import Prepared, Preparer, untouched
 from composer.claim.connection import connect, denied, lost_secret, with_unusable
 from composer.claim.debounce import Pace
 from composer.claim.decide import decide, mirrored_pause, speaks
-from composer.claim.deletion import effective_policy, has_vanished, recorded, tear_down
-from composer.claim.deletion_report import teardown_status
+from composer.claim.deletion import NotedWords, effective_policy, has_vanished, recorded, tear_down
 from composer.claim.events import Teller
 from composer.claim.failures import Failures, cause_of, causes_of_errors
+from composer.claim.field_conflicts import next_try
 from composer.claim.gather import Gatherer
 from composer.claim.outcomes import (
     Note,
@@ -41,10 +40,10 @@ from composer.claim.outcomes import (
     told_by,
 )
 from composer.claim.pause import NOBODY, Pauser, paused_status, pauser
-from composer.claim.report import Findings, report
+from composer.claim.report import Findings, report, teardown_status
+from composer.claim.rollback import held_back
 from composer.claim.snapshot import View, kept_kinds
-from composer.claim.unwritten_instructions import NotedWords
-from composer.composition.held_claims import held_back
+from composer.composition.revision import kinds_of
 from composer.connection.publisher import Publisher
 from composer.render.render import Child
 from runtime import finalizers

@@ -11,7 +11,7 @@ from apis import names
 from apis.reasons import MISSING_PATIENCE, ReasonClass, class_of_claim
 from composer import inventory
 from composer.causes import Cause, cause, gravest
-from composer.child.readiness import broken, is_served
+from composer.claim.readiness import broken, is_served
 from composer.claim.snapshot import View
 from composer.composition.rollout import choice_after
 from composer.inventory import Entry
@@ -265,3 +265,26 @@ def _wordless(status: Object) -> Object:
     conditions = [{**each, "message": ""} for each in status.get("conditions") or ()]
     entries = [{**each, "marks": {}} for each in status.get("inventory") or ()]
     return {**status, "conditions": conditions, "inventory": entries}
+
+
+def teardown_status(view: View, causes: tuple[Cause, ...], now: datetime) -> Object:
+    """Compute the status of a claim that is being deleted: everything stays as it was but the conditions."""
+    generation = generation_of(view.claim)
+    first = gravest(causes) or cause("Deleting", "being deleted")
+    stalled = first.reason_class is ReasonClass.STALLED or (
+        first.reason_class is not ReasonClass.HELD and is_overdue(view.claim, now)
+    )
+    conditions = [
+        Condition("Ready", "False", first.reason, first.message, generation),
+        Condition("Synced", "False", first.reason, first.message, generation),
+    ]
+    if stalled:
+        conditions.append(Condition("Stalled", "True", first.reason, first.message, generation))
+    elif first.reason_class is not ReasonClass.HELD:
+        conditions.append(Condition("Reconciling", "True", first.reason, first.message, generation))
+    before = view.status.get("conditions") or ()
+    entries = [each.entry for each in view.known]
+    status = {**view.status, "observedGeneration": generation, "conditions": merge(before, conditions, now)}
+    if entries:
+        status["inventory"] = inventory.dump(entries)
+    return {**status, **echo(view)}

@@ -13,15 +13,13 @@ from msgspec import UnsetType
 
 from apis import names
 from apis.reasons import MISSING_PATIENCE, ReasonClass, class_of_claim
-from composer.claim.compose import kinds_of
-from composer.claim.gather import Cluster
-from composer.claim.renames import reused_names
-from composer.claim.selection import Revision, readable
-from composer.composition.revisions import Clock, Revisions
+from composer.composition.revision import Revision, kinds_of, readable, reused_names
+from composer.composition.revision_writer import Clock, Revisions
 from composer.composition.rollout import Course, advance, conditions_of, sentence
 from composer.composition.rollout_claims import Member
 from composer.composition.store import Library, claim_kind
 from composer.kinds.catalog import Catalog
+from composer.kinds.cluster import Cluster
 from composer.kinds.rights import DENIED_PACE, Rights
 from composer.models import Rollout, RolloutStatus
 from composer.render.errors import Problem

@@ -151,17 +151,6 @@ def conditions_of(state: RolloutStatus) -> tuple[Condition, ...]:
     return Condition("Synced", "False", reason, text, 0), Condition(abnormal, "True", reason, text, 0)
 
 
-def faults(rules: Rollout) -> tuple[str, ...]:
-    """Say what is wrong with the waves of a Composition: percentages that do not grow, or an end before 100%."""
-    percentages = [int(each[:-1]) for each in rules.waves if each.endswith("%")]
-    found: list[str] = []
-    if rules.waves and rules.waves[-1] != "100%":
-        found.append("the last wave must be 100%, or some claims would never get the revision")
-    if percentages != sorted(set(percentages)):
-        found.append("each wave must be larger than the one before")
-    return tuple(found)
-
-
 def _begun(course: Course, now: datetime) -> RolloutStatus:
     return RolloutStatus(revision=course.number, phase="Progressing", waves=len(course.waves), since=timestamp(now))
 

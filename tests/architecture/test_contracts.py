@@ -72,6 +72,16 @@ SEEDS = (
         {"runtime/seed.py": "import asyncio\n", "runtime/errors.py": "import runtime.seed\n"},
     ),
     Seed(
+        "the room of Compositions imports the pass over a claim",
+        "composer: process > claim | kind_reconciler | workers > composition > validation > kinds > render BROKEN",
+        {"composer/composition/seed.py": "from composer.claim import snapshot\n"},
+    ),
+    Seed(
+        "the render imports what is known of kinds",
+        "render knows models, the inventory and quantities alone BROKEN",
+        {"composer/render/seed.py": "from composer.kinds import catalog\n"},
+    ),
+    Seed(
         "a controller imports the Kubernetes client",
         "One module of the runtime speaks to kubernetes_asyncio BROKEN",
         {"composer/seed.py": "import kubernetes_asyncio\n"},

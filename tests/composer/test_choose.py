@@ -10,7 +10,8 @@ import pytest
 
 from apis.reasons import ReasonClass
 from composer.causes import Cause, cause
-from composer.claim.selection import Candidate, Revision, admitted, candidates, choose, choose_revision, not_allowed
+from composer.claim.selection import admitted, choose, choose_revision, not_allowed
+from composer.composition.revision import Candidate, Revision, candidates
 from composer.models import AllowedNamespaces, AppliesTo, ClaimSpec
 
 

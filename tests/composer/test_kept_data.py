@@ -10,8 +10,8 @@ import pytest
 from apis import names
 from apis.reasons import ReasonClass
 from composer.claim.decide import Create, Keep, Release, Remove, decide
-from composer.claim.snapshot import Known, View
-from composer.hashes import live_hash, sent_hash
+from composer.claim.snapshot import Known, View, live_hash
+from composer.hashes import sent_hash
 from composer.kinds.catalog import KindFacts
 from composer.render.render import Child, Rendered, Waiting
 from runtime.objects import Object

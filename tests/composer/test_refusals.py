@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from composer.causes import cause
-from composer.child.refused_writes import FIRST_PAUSE, LONGEST_PAUSE, Refusals
 from composer.claim.decide import Apply, Create
+from composer.claim.failures import FIRST_PAUSE, LONGEST_PAUSE, Refusals
 from tests.composer.factories import DATABASE, desired, entry, live
 
 WHY = cause("InvalidValue", "spec.limit: Invalid value")

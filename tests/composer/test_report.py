@@ -11,9 +11,8 @@ import pytest
 
 from apis.reasons import ReasonClass
 from composer.causes import Cause, cause
-from composer.claim.deletion_report import teardown_status
 from composer.claim.pause import NOBODY, paused_status
-from composer.claim.report import Findings, child_cause, only_words_differ, report
+from composer.claim.report import Findings, child_cause, only_words_differ, report, teardown_status
 from composer.claim.snapshot import Known
 from composer.render.render import Rendered
 from runtime.objects import Object

@@ -9,7 +9,8 @@ import msgspec
 import pytest
 
 from composer.causes import Cause
-from composer.claim.selection import Revision, Standing, choose_revision, is_way_back
+from composer.claim.selection import Standing, choose_revision, is_way_back
+from composer.composition.revision import Revision
 from composer.composition.rollout_claims import place_of
 from composer.models import RolloutStatus
 
