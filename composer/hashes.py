@@ -7,17 +7,7 @@ from typing import Any
 
 import msgspec
 
-from composer.render.schema import Schema, project
 from runtime.objects import Object
-
-_META_SCHEMA: Schema = {
-    "properties": {
-        "finalizers": {"x-kubernetes-list-type": "set"},
-        "ownerReferences": {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["uid"]},
-        "labels": {"additionalProperties": {"type": "string"}},
-        "annotations": {"additionalProperties": {"type": "string"}},
-    }
-}
 
 
 def digest(value: Any) -> str:
@@ -51,10 +41,3 @@ def _fields(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _fields(below) for name, below in value.items()}
     return value if isinstance(value, list) else None
-
-
-def live_hash(live: Object, desired: Object, schema: Schema | None) -> str:
-    """Hash what the API server holds of the fields that we send, in whichever version of its kind it was read."""
-    properties = dict((schema or {}).get("properties") or {})
-    whole = {**(schema or {}), "properties": properties | {"metadata": _META_SCHEMA}}
-    return digest(project({**live, "apiVersion": desired["apiVersion"]}, desired, whole))

@@ -7,12 +7,12 @@ from datetime import timedelta
 from typing import Any, NamedTuple
 
 from apis.names import IN_USE_FINALIZER, RECONCILE_REQUESTED_AT
+from apis.reasons import ReasonClass, class_of_managed
 from providers.accounts import destroys
 from providers.accounts.connections import Accounts
 from providers.accounts.limits import Limiter
 from providers.external.observation import unknown_of
 from providers.external.provider import Provider
-from providers.reasons import Kind, kind_of
 from providers.settings import Settings
 from runtime.conditions import Condition, find, is_true, merge
 from runtime.errors import Failure
@@ -131,7 +131,7 @@ class ConfigReconciler:
                 Condition("Synced", "True", "InSync", "nothing is left to do", generation),
             ]
         else:
-            stalled = kind_of(reason) is Kind.STALLED
+            stalled = class_of_managed(reason) is ReasonClass.STALLED
             conditions = [
                 Condition("Ready", "False", reason, message, generation),
                 Condition("Synced", "False", reason, message, generation),

@@ -9,6 +9,7 @@ from typing import Generic
 
 import structlog
 
+from apis.reasons import ReasonClass, class_of_managed
 from providers.accounts.connections import Accounts
 from providers.credentials.secrets import SecretsDenied
 from providers.external.observation import Present, SpecT, Unknown, unknown_of
@@ -24,7 +25,6 @@ from providers.managed.plan import Adopt, Create, Destroy, Ignore, Plan, Refuse,
 from providers.managed.report import report, status_of_failure
 from providers.managed.requeue import follow_after, requeue_after
 from providers.managed.summary import Summary, cause_of, says_passes_fail, summary_of
-from providers.reasons import Kind, kind_of
 from providers.settings import Settings
 from runtime.conditions import find
 from runtime.errors import Blocked, Failure, Invalid, NamespaceTerminating, Terminal
@@ -116,7 +116,7 @@ class Reconciler(Generic[SpecT, ConfigT]):
     def _quiet_for(self, key: Key, inputs: Inputs[SpecT], plan: Plan) -> timedelta | None:
         """Say nothing for so long of what is over in a moment: a wait that changes nothing, the first failed looks."""
         attempts = self._memory.of(key)
-        is_look = isinstance(plan, Wait) and (plan.quiet or kind_of(plan.reason) is Kind.AS_KNOWN)
+        is_look = isinstance(plan, Wait) and (plan.quiet or class_of_managed(plan.reason) is ReasonClass.WAITING)
         if isinstance(plan, Wait) and says_passes_fail(inputs.obj):
             # The first good pass takes back that passes fail.
             return None

@@ -12,6 +12,7 @@ from apis import connection
 from apis.connection import Connection, SecretRef
 from apis.identity import CA_KEY, credentials_secret_key
 from apis.names import ACCOUNT, EXTERNAL_NAME, INCARNATION, RECONCILE_REQUESTED_AT
+from apis.reasons import BY_STATE, UNUSABLE, ReasonClass, class_of_managed, deadline_of
 from providers.accounts.destroys import MADE_AT
 from providers.credentials.passwords import Kept, keyed_hash
 from providers.credentials.secret_check import still_coming
@@ -23,7 +24,6 @@ from providers.managed import record
 from providers.managed.inputs import Inputs, proven_versions
 from providers.managed.outcome import Outcome, Said, used_now
 from providers.managed.summary import Summary, is_usable, login_of, still_cut_off
-from providers.reasons import BY_STATE, UNUSABLE, Kind, deadline_of, kind_of
 from providers.settings import Settings
 from runtime.conditions import Condition, find, instant, merge, timestamp
 from runtime.objects import Object, annotations_of, generation_of, key_of, status_of
@@ -106,25 +106,25 @@ def _effective(inputs: Inputs[Any]) -> str:
 def _conditions(inputs: Inputs[Any], outcome: Outcome[Any], summary: Summary, now: datetime) -> list[Object]:
     obj = outcome.obj
     generation, reason = generation_of(obj), summary.reason
-    message, kind = summary.message[:LONGEST_MESSAGE], kind_of(reason)
+    message, kind = summary.message[:LONGEST_MESSAGE], class_of_managed(reason)
     old = status_of(obj).get("conditions") or []
-    stalled = kind is Kind.STALLED or (
-        kind is not Kind.RESTING and kind is not Kind.FINE and _overdue(inputs, obj, summary, now)
+    stalled = kind is ReasonClass.STALLED or (
+        kind is not ReasonClass.HELD and kind is not ReasonClass.NORMAL and _overdue(inputs, obj, summary, now)
     )
     if not _is_repeated(find(obj, "Reconciling"), summary):
         # The deadline is each state's own: the next one begins anew.
         old = [condition for condition in old if condition.get("type") != "Reconciling"]
     usable = not summary.unusable and is_usable(inputs, outcome, reason)
-    ready = _ready(inputs, obj, summary, Kind.FINE if usable else kind)
+    ready = _ready(inputs, obj, summary, ReasonClass.NORMAL if usable else kind)
     found = [still_cut_off(inputs, ready, reason)]
-    if kind is Kind.FINE:
+    if kind is ReasonClass.NORMAL:
         found.append(Condition("Synced", "True", "InSync", f"the {inputs.noun} is as it was asked for", generation))
         return merge(old, found, now)
     synced: Literal["True", "False"] = "True" if reason == "ObserveOnly" else "False"
     found.append(Condition("Synced", synced, reason, message, generation))
     if stalled:
         found.append(Condition("Stalled", "True", reason, message, generation))
-    elif kind not in {Kind.RESTING, Kind.TEARDOWN}:
+    elif kind not in {ReasonClass.HELD, ReasonClass.TEARDOWN}:
         found.append(Condition("Reconciling", "True", reason, message, generation))
     return merge(old, found, now)
 
@@ -141,7 +141,7 @@ def _overdue(inputs: Inputs[Any], obj: Object, summary: Summary, now: datetime) 
     if _is_repeated(find(obj, "Stalled"), summary):
         return True
     # What waits for a word has no Reconciling.
-    of_teardown = kind_of(summary.reason) is Kind.TEARDOWN
+    of_teardown = class_of_managed(summary.reason) is ReasonClass.TEARDOWN
     known = find(obj, "Synced" if of_teardown else "Reconciling")
     if known is None or not _is_repeated(known, summary):
         return False
@@ -149,14 +149,14 @@ def _overdue(inputs: Inputs[Any], obj: Object, summary: Summary, now: datetime) 
     return since is not None and now - since >= deadline_of(summary.reason, inputs.deadline)
 
 
-def _ready(inputs: Inputs[Any], obj: Object, summary: Summary, kind: Kind) -> Condition:
+def _ready(inputs: Inputs[Any], obj: Object, summary: Summary, kind: ReasonClass) -> Condition:
     generation = generation_of(obj)
-    if kind is Kind.FINE:
+    if kind is ReasonClass.NORMAL:
         works = " and its password works" if inputs.stateful else ""
         return Condition("Ready", "True", "Available", f"the {inputs.noun} is there{works}", generation)
     message = summary.message[:LONGEST_MESSAGE]
     known = find(obj, "Ready")
-    if kind is Kind.NOT_READY or summary.unusable or summary.reason in UNUSABLE or known is None:
+    if kind is ReasonClass.PROGRESS or summary.unusable or summary.reason in UNUSABLE or known is None:
         return Condition("Ready", "False", summary.reason, message, generation)
     if known["status"] == "True":
         return Condition("Ready", "True", known["reason"], known["message"], generation)

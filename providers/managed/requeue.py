@@ -5,12 +5,12 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
+from apis.reasons import deadline_of
 from providers.credentials.passwords import Await, Missing
 from providers.managed import record
 from providers.managed.attempts import PASSWORD_READ
 from providers.managed.inputs import Inputs
 from providers.managed.plan import Destroy, Finish, Plan, Refuse, Release, Rest, Wait
-from providers.reasons import deadline_of
 from runtime import secret_rights
 from runtime.conditions import find, instant
 from runtime.objects import Object

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from apis.reasons import CUT_OFF, UNUSABLE, ReasonClass, class_of_managed
 from providers.credentials.passwords import Await, Keep, Missing, unproven_text
 from providers.external.credential import Login
 from providers.external.observation import Change, Phase, Present
 from providers.managed.inputs import Inputs
 from providers.managed.outcome import Outcome
 from providers.managed.plan import Create, Destroy, Plan, Refuse, Rest, Settled, Update, Wait
-from providers.reasons import CUT_OFF, UNUSABLE, Kind, kind_of
 from runtime.conditions import Condition, find
 from runtime.errors import ApiError, Conflict, Failure, NotLeading, WriteConflict
 from runtime.objects import Object, status_of
@@ -186,7 +186,7 @@ def is_usable(inputs: Inputs[Any], outcome: Outcome[Any], reason: str) -> bool:
 def still_cut_off(inputs: Inputs[Any], ready: Condition, reason: str) -> Condition:
     """Keep what is said of an outage until the database is seen again, so that the next look can take it back."""
     known = find(inputs.obj, "Ready")
-    is_unseen = inputs.observed is None and kind_of(reason) is Kind.AS_KNOWN
+    is_unseen = inputs.observed is None and class_of_managed(reason) is ReasonClass.WAITING
     if known is None or not is_unseen or not _was_cut_off(inputs.obj):
         return ready
     return Condition("Ready", "False", CUT_OFF, known["message"], ready.observed_generation)

@@ -90,7 +90,7 @@ def test_the_page_has_the_calls_that_a_provider_puts_on_record() -> None:
 
 
 def test_the_page_has_the_actions_of_the_composer() -> None:
-    ends = ast.walk(tree.parse(tree.ROOT / "composer" / "outcomes.py"))
+    ends = ast.walk(tree.parse(tree.ROOT / "composer" / "claim" / "outcomes.py"))
     texts = {each for node in ends if isinstance(node, ast.Constant) for each in [node.value]}
     named = {action for process, actions, _ in _audit_rows() if process == "composer" for action in actions}
 

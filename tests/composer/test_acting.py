@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from apis import names
-from composer.child.field_conflicts import WINDOW, at_rest, without
 from composer.claim.act import Actor
 from composer.claim.decide import Apply, Create
+from composer.claim.field_conflicts import WINDOW, at_rest, without
 from composer.claim.snapshot import Known, View
 from composer.hashes import sent_hash
 from runtime.conditions import timestamp
