@@ -49,7 +49,7 @@ class ConfigReconciler:
 
     def __init__(
         self,
-        provider: Provider[Any, Any],
+        provider: Provider[Any],
         kube: Kube,
         accounts: Accounts[Any, Any],
         settings: Settings,
@@ -108,8 +108,8 @@ class ConfigReconciler:
         account = self._accounts.connected.get(name)
         if account is None:
             return False
-        before, self._connections[name] = self._connections.get(name), account.cloud
-        return before is not None and before is not account.cloud
+        before, self._connections[name] = self._connections.get(name), account.clients
+        return before is not None and before is not account.clients
 
     async def _looked(self, name: str) -> tuple[str, str, str, str]:
         try:
@@ -120,7 +120,7 @@ class ConfigReconciler:
             return unknown.reason, unknown.message, "", ""
         if account.changed:
             return "AccountChanged", account.changed, "", ""
-        return "", "", account.id, account.cloud.advice()
+        return "", "", account.id, account.clients.account.advice()
 
     def _status(self, config: Object, verdict: tuple[str, str], account: str, in_use: bool) -> Object:  # noqa: FBT001 - one call
         reason, message = verdict

@@ -15,9 +15,10 @@ import structlog
 from apis import names
 from providers.accounts.limits import Limiter
 from providers.credentials.passwords import Introduce
+from providers.external.client import Target
 from providers.external.credential import Credential, Login
 from providers.external.observation import Present, SpecT, describe, unknown_of
-from providers.external.provider import ConfigT, Provider
+from providers.external.provider import ConfigT, Kind
 from providers.managed.decide_update import INTERRUPTING, differences
 from providers.managed.deletion import Ending
 from providers.managed.delivery import Delivering, with_password
@@ -48,11 +49,11 @@ _log = structlog.get_logger("providers.managed.act")
 class Effects(Generic[SpecT, ConfigT]):
     """Carries plans out. Raises Failure or ApiError; what was done until then is in the outcome it was given."""
 
-    def __init__(self, provider: Provider[SpecT, ConfigT], kube: Kube, writing: Writing[SpecT, ConfigT]) -> None:
-        self._provider = provider
+    def __init__(self, kind: Kind[SpecT], kube: Kube, writing: Writing[SpecT, ConfigT]) -> None:
+        self._kind = kind
         self.writing = writing
-        self._delivering = Delivering(provider, self.writing)
-        self.ending = Ending(provider, kube, self.writing)
+        self._delivering = Delivering(kind, self.writing)
+        self.ending = Ending(kind, kube, self.writing)
 
     async def act(self, inputs: Inputs[SpecT], plan: Plan, out: Outcome[SpecT], limiter: Limiter) -> None:
         """Carry out one plan and the password's step beside it."""
@@ -76,7 +77,7 @@ class Effects(Generic[SpecT, ConfigT]):
 
     async def _create(self, inputs: Inputs[SpecT], plan: Create, out: Outcome[SpecT], limiter: Limiter) -> None:
         account = account_of(inputs)
-        if not self._provider.stateful:
+        if self._kind.logins is None:
             await self._make(inputs, plan, out, limiter)
             return
         step = inputs.step
@@ -91,10 +92,10 @@ class Effects(Generic[SpecT, ConfigT]):
         how = f"restoring database {inputs.target.name} from {plan.restore}" if plan.restore else ""
         out.events.append(Said("Normal", "CreateRequested", how or f"creating database {inputs.target.name}"))
         target = replace(inputs.target, active=credential.username, restore=plan.restore)
-        out.operation = await account.cloud.create(target, credential, fence)
-        if self._provider.slow and not plan.restore and self._provider.born_with_login(target):
+        out.operation = await account.clients.external.create(target, credential, fence)
+        if self._kind.asynchronous and not plan.restore and _sets_login(self._kind, target):
             out.sent = credential.password
-        if self._provider.slow or out.operation is not None:
+        if self._kind.asynchronous or out.operation is not None:
             # It takes its time; the password is proven and the incarnation known once it is done.
             return
         await self._delivering.prove(replace(inputs, target=target), credential, out)
@@ -104,13 +105,13 @@ class Effects(Generic[SpecT, ConfigT]):
             await self.writing.mark(inputs, out, incarnation=out.fresh.observed.incarnation)
 
     async def _make(self, inputs: Inputs[SpecT], plan: Create, out: Outcome[SpecT], limiter: Limiter) -> None:
-        """Create what has neither data nor login."""
+        """Create what nobody logs in to."""
         account, target = account_of(inputs), inputs.target
         with limiter.reserved(inputs.obj, account, inputs.namespace):
             await self.writing.mark(inputs, out, incarnation="")
         fence = await self.writing.intend(inputs, plan, out)
-        out.events.append(Said("Normal", "CreateRequested", f"creating {self._provider.resource.kind} {target.name}"))
-        await account.cloud.create(target, Credential("", ""), fence)
+        out.events.append(Said("Normal", "CreateRequested", f"creating {self._kind.resource.kind} {target.name}"))
+        await account.clients.external.create(target, Credential("", ""), fence)
         await self._see(inputs, out)
         if isinstance(out.fresh, Present):
             await self.writing.mark(inputs, out, incarnation=out.fresh.observed.incarnation)
@@ -127,7 +128,7 @@ class Effects(Generic[SpecT, ConfigT]):
                 deferred = (replace(change, deferred=True) for change in plan.queued)
                 changes = (*plan.changes, *deferred)
                 try:
-                    out.operation = await account.cloud.update(inputs.target, observed, changes, fence)
+                    out.operation = await account.clients.external.update(inputs.target, observed, changes, fence)
                     self._tell_changes(plan, out)
                 except (Terminal, Blocked, Transient) as failure:
                     # The password does not wait for it: an application may be locked out.
@@ -154,7 +155,7 @@ class Effects(Generic[SpecT, ConfigT]):
         observed = observed_of(inputs)
         await self.writing.mark(inputs, out, incarnation=observed.incarnation)
         fence = await self.writing.intend(inputs, plan, out)
-        await account_of(inputs).cloud.adopt(inputs.target, observed, fence)
+        await account_of(inputs).clients.external.adopt(inputs.target, observed, fence)
         differs = differences(inputs.changes)
         text = f"took over {observed.name}, incarnation {plan.incarnation}; {differs}"
         out.events.append(Said("Normal", "Adopted", text[:1024]))
@@ -162,23 +163,24 @@ class Effects(Generic[SpecT, ConfigT]):
 
     async def prove(self, inputs: Inputs[SpecT], outcome: Outcome[SpecT]) -> None:
         """Record at which version of its row the published login was proven; try it where the row is new."""
-        observed, stored, account = inputs.observed, outcome.stored, inputs.account
-        if observed is None or stored is None or account is None or not stored.kept.current:
+        observed, stored, rules = inputs.observed, outcome.stored, self._kind.logins
+        logins = inputs.account.clients.logins if inputs.account is not None else None
+        if rules is None or logins is None or observed is None or stored is None or not stored.kept.current:
             return
-        name, versions = stored.kept.username, self._provider.login_versions(observed)
+        name, versions = stored.kept.username, rules.versions(observed)
         proven = name in outcome.proven or inputs.login is Login.OK
         if outcome.acted and name not in outcome.proven:
             credential = Credential(name, stored.kept.current)
             proven = False
             # What was done is reported first; the next pass tells what is wrong.
             with suppress(Terminal):
-                proven = await account.cloud.login(inputs.target, credential) is Login.OK
+                proven = await logins.login(inputs.target, credential) is Login.OK
         outcome.proven.pop(name, None)
         if proven and name in versions:
             outcome.proven[name] = versions[name]
 
     async def _see(self, inputs: Inputs[SpecT], out: Outcome[SpecT]) -> None:
-        out.fresh = await account_of(inputs).cloud.observe(inputs.target)
+        out.fresh = await account_of(inputs).clients.external.observe(inputs.target)
 
 
 def _recorded(inputs: Inputs[SpecT]) -> str:
@@ -210,3 +212,7 @@ def write_audit(inputs: Inputs[Any], plan: Plan, failure: BaseException | None) 
             account=inputs.account.id if inputs.account is not None else "",
             result=result,
         )
+
+
+def _sets_login(kind: Kind[SpecT], target: Target[SpecT]) -> bool:
+    return kind.logins is not None and kind.logins.set_by_create(target)

@@ -8,7 +8,7 @@ from apis.teardown import Policy
 from providers.accounts.limits import Limiter
 from providers.credentials import secrets
 from providers.external.observation import Absent, Present, SpecT
-from providers.external.provider import ConfigT, Provider
+from providers.external.provider import ConfigT, Kind
 from providers.managed.inputs import Inputs
 from providers.managed.outcome import Outcome, Said
 from providers.managed.plan import Destroy, Release
@@ -20,8 +20,8 @@ from runtime.kube import Kube
 class Ending(Generic[SpecT, ConfigT]):
     """Carries out the plans of a deletion."""
 
-    def __init__(self, provider: Provider[SpecT, ConfigT], kube: Kube, writing: Writing[SpecT, ConfigT]) -> None:
-        self._provider = provider
+    def __init__(self, kind: Kind[SpecT], kube: Kube, writing: Writing[SpecT, ConfigT]) -> None:
+        self._kind = kind
         self._kube = kube
         self._writing = writing
 
@@ -30,7 +30,7 @@ class Ending(Generic[SpecT, ConfigT]):
         observed = inputs.observed
         if plan.mark and observed is not None:
             fence = await self._writing.intend(inputs, plan, out)
-            await account_of(inputs).cloud.release(inputs.target, observed, fence)
+            await account_of(inputs).clients.external.release(inputs.target, observed, fence)
         how = "marked released" if plan.mark else "untouched"
         out.events.append(Said("Normal", "LetGo", f"{inputs.noun} {inputs.target.name} stays and works, {how}"))
         limiter.orphans.let_go(_config_of(inputs), inputs.target.name, inputs.target.owner)
@@ -38,7 +38,7 @@ class Ending(Generic[SpecT, ConfigT]):
 
     async def destroy(self, inputs: Inputs[SpecT], plan: Destroy, out: Outcome[SpecT], limiter: Limiter) -> None:
         """Take the database away as the policy says, and see that it is gone."""
-        cloud, target = account_of(inputs).cloud, inputs.target
+        clients, target = account_of(inputs).clients, inputs.target
         if inputs.observed is not None and not inputs.delete_intended:
             await limiter.count_destroy(
                 account_of(inputs), inputs.obj, inputs.namespace, self._writing.remember_destroy
@@ -46,19 +46,19 @@ class Ending(Generic[SpecT, ConfigT]):
         fence = await self._writing.intend(inputs, plan, out)
         if inputs.observed is not None:
             # Of what holds no data nothing is kept.
-            how = plan.policy.value if self._provider.stateful else Policy.DELETE.value
+            how = plan.policy.value if self._kind.stateful else Policy.DELETE.value
             out.events.append(Said("Normal", "DeleteRequested", f"{how} of {inputs.noun} {target.name}"))
-        out.operation = await cloud.delete(target, inputs.observed, plan.policy, fence)
-        if out.operation is not None or (self._provider.slow and self._provider.stateful):
+        out.operation = await clients.external.delete(target, inputs.observed, plan.policy, fence)
+        if out.operation is not None or (self._kind.asynchronous and self._kind.stateful):
             return
         known = inputs.observed is not None or inputs.marks.incarnation
-        if plan.policy is Policy.SNAPSHOT and self._provider.stateful and known:
-            kept = await cloud.backup_of(target)
+        if plan.policy is Policy.SNAPSHOT and self._kind.stateful and known:
+            kept = await clients.backups.backup_of(target) if clients.backups is not None else ""
             if not kept:
                 raise Blocked("BackupImpossible", f"database {target.name} was to be kept and is not seen; not let go")
             out.events.append(Said("Normal", "BackupTaken", f"kept as {kept}"))
         for _ in range(2):
-            out.fresh = await cloud.observe(target)
+            out.fresh = await clients.external.observe(target)
             if isinstance(out.fresh, Present) or (isinstance(out.fresh, Absent) and out.fresh.remains):
                 raise Transient(f"{inputs.noun} {target.name} is still there after its deletion")
         limiter.orphans.gone(_config_of(inputs), target.name)

@@ -29,7 +29,7 @@ from providers.external.observation import (
     unknown_of,
 )
 from providers.external.ownership import Identity, held, identity_of, owner_of
-from providers.external.provider import Account, ConfigT, Provider
+from providers.external.provider import Account, ConfigT, Kind, LoginRules
 from providers.external.spec import Envelope
 from providers.managed import record
 from providers.managed.attempts import NOTHING_TRIED, Attempts
@@ -54,26 +54,27 @@ class Gatherer(Generic[SpecT, ConfigT]):
 
     def __init__(
         self,
-        provider: Provider[SpecT, ConfigT],
+        kind: Kind[SpecT],
         kube: Kube,
         accounts: Accounts[SpecT, ConfigT],
         settings: Settings,
         cache: Cache,
     ) -> None:
-        self._provider = provider
+        self._kind = kind
         self._kube = kube
         self._accounts = accounts
         self._settings = settings
         self._namespaces: Informer = cache.informer(NAMESPACES, selection=Selection(metadata_only=True))
         self._limiter = Limiter(
-            cache.informer(provider.resource),
+            cache.informer(kind.resource),
             accounts,
             settings.now,
-            stateful=provider.stateful,
+            stateful=kind.stateful,
             installation=settings.installation,
         )
-        self._passwords: PasswordReader[SpecT, ConfigT] = PasswordReader(provider, kube, settings)
-        self._references = References(provider, cache)
+        rules: LoginRules[SpecT] | None = kind.logins
+        self._passwords = None if rules is None else PasswordReader(rules, kube, settings)
+        self._references = References(kind, cache)
         # A hundred resources at once list an account once, not each for itself.
         self._counting = asyncio.Lock()
         self._absent_since: dict[Key, tuple[str, datetime]] = {}
@@ -86,7 +87,7 @@ class Gatherer(Generic[SpecT, ConfigT]):
     async def gather(self, obj: Object, attempts: Attempts = NOTHING_TRIED) -> Inputs[SpecT]:
         """Read all that the decision about `obj` needs."""
         now, identity = self._settings.now(), identity_of(obj)
-        envelope = record.envelope_of(obj, self._provider.spec_type)
+        envelope = record.envelope_of(obj, self._kind.spec_type)
         resolved = self._references.resolve(obj, envelope.for_provider)
         envelope = msgspec.structs.replace(envelope, for_provider=resolved.spec)
         marks = record.marks_of(obj, absent_since=None)
@@ -129,9 +130,9 @@ class Gatherer(Generic[SpecT, ConfigT]):
             attempts=attempts,
             **allowed,
         )
-        if not (lifecycle.deleting or account is None or inputs.observe_only or not self._provider.stateful):
+        if self._passwords is not None and account is not None and not (lifecycle.deleting or inputs.observe_only):
             inputs = await self._passwords.read(inputs)
-        return with_differences(self._provider, inputs)
+        return with_differences(self._kind, inputs)
 
     def _target(self, obj: Object, envelope: Envelope, identity: Identity, marks: Marks) -> Target[SpecT]:
         spec: SpecT = envelope.for_provider
@@ -141,7 +142,7 @@ class Gatherer(Generic[SpecT, ConfigT]):
             name,
             spec,
             owner_of(obj, self._settings.installation, uid_of(self._namespace(obj))),
-            self._provider.hash_of(spec, name) or identity.hash,
+            self._kind.naming.hash_in(spec, name) or identity.hash,
             active=status.get("connection", {}).get("username", ""),
             retiring=status.get("rotation", {}).get("retiring", ""),
             alternates=((self._usable_config(obj, envelope) or {}).get("spec") or {}).get("logins") == _ALTERNATING,
@@ -152,7 +153,7 @@ class Gatherer(Generic[SpecT, ConfigT]):
             restore=marks.restoring,
             leaving=deleting(obj),
             agreed=consent_of(obj).of("restoreFrom"),
-            address=kubectl.address_of(self._provider.resource.kind, key_of(obj)),
+            address=kubectl.address_of(self._kind.resource.kind, key_of(obj)),
         )
 
     def _namespace(self, obj: Object) -> Object:
@@ -161,7 +162,7 @@ class Gatherer(Generic[SpecT, ConfigT]):
     def _by_rule(self, obj: Object, envelope: Envelope, identity: Identity) -> str:
         config = self._usable_config(obj, envelope) or {}
         prefix = (config.get("spec") or {}).get("namePrefix", _PREFIX)
-        return self._provider.external_name(envelope.for_provider, identity, prefix)
+        return self._kind.naming.name(envelope.for_provider, identity, prefix)
 
     async def _lifecycle(self, obj: Object, envelope: Envelope, identity: Identity, now: datetime) -> Lifecycle:
         own = Policy(envelope.deletion_policy)
@@ -171,7 +172,7 @@ class Gatherer(Generic[SpecT, ConfigT]):
         config = self._usable_config(obj, envelope)
         with_config = record.paused(config, now) if config is not None else ""
         paused = record.paused(obj, now) or (with_config and f"{with_config} (all of this ProviderConfig)")
-        withheld = record.withheld(policy, own) if self._provider.stateful else ""
+        withheld = record.withheld(policy, own) if self._kind.stateful else ""
         since = instant(str(obj["metadata"].get("deletionTimestamp", "")))
         return Lifecycle(deleting(obj), held(obj), policy, paused, withheld, since)
 
@@ -190,7 +191,7 @@ class Gatherer(Generic[SpecT, ConfigT]):
     async def _own_policy(self, obj: Object, wanted: Policy) -> Policy:
         """Without a claim: the namespace's or the CRD's deletion means Detach, unless the namespace is ephemeral."""
         namespace = self._namespace(obj)
-        crd_key = Key("", f"{self._provider.resource.plural}.{self._provider.resource.group}")
+        crd_key = Key("", f"{self._kind.resource.plural}.{self._kind.resource.group}")
         try:
             crd = await self._kube.get(CRDS, crd_key, metadata_only=True)
         except NotFound:
@@ -211,7 +212,7 @@ class Gatherer(Generic[SpecT, ConfigT]):
             marks = record.marks_of(obj, absent_since=None)
             recorded = marks.account
             if not account.changed and recorded and account.id in accepted_accounts(account.config_object):
-                seen = await account.cloud.observe(target)
+                seen = await account.clients.external.observe(target)
                 if recorded == account.id or is_same_database(target, marks, seen):
                     return account, seen
             if account.changed or (recorded and recorded != account.id):
@@ -220,7 +221,7 @@ class Gatherer(Generic[SpecT, ConfigT]):
                     " changed until it reaches the former again"
                 )
                 return replace(account, changed=text), Unknown("AccountChanged", text)
-            return account, await account.cloud.observe(target)
+            return account, await account.clients.external.observe(target)
         except Failure as failure:
             return None, unknown_of(failure)
 
@@ -240,9 +241,9 @@ class Gatherer(Generic[SpecT, ConfigT]):
             "grace": self._settings.grace,
             "settle": self._settings.settle,
             "takeover": self._settings.takeover,
-            "translator": self._provider.translator,
-            "eventual": self._provider.slow,
-            "stateful": self._provider.stateful,
+            "translator": self._kind.projection,
+            "eventual": self._kind.asynchronous,
+            "stateful": self._kind.stateful,
             "delete_intended": delete_intended,
         }
         if intent is not None and intent.by != self._settings.process:
@@ -254,13 +255,13 @@ class Gatherer(Generic[SpecT, ConfigT]):
         counted = None if account.changed or lifecycle.deleting else await self._counted(obj, account)
         allowance = self._limiter.allowance(obj, account, self._namespace(obj), delete_intended=delete_intended)
         operating, failed = await self._followed(obj, account)
-        refusal = failed or counted or account.cloud.objection(target.spec)
+        refusal = failed or counted or account.clients.account.objection(target.spec)
         allowed |= asdict(allowance) | {"operating": operating, "account_changed": account.changed, "refusal": refusal}
         if account.changed or lifecycle.deleting or marks.incarnation or marks.restoring:
             return allowed
         # Predecessors are searched before a first create only: afterwards the marks say what is ours.
         try:
-            return allowed | {"predecessors": await account.cloud.find(target.owner)}
+            return allowed | {"predecessors": await account.clients.account.find(target.owner)}
         except Failure as failure:
             return allowed | {"refusal": _refusal_of(failure)}
 
@@ -275,33 +276,34 @@ class Gatherer(Generic[SpecT, ConfigT]):
     ) -> tuple[dict[str, Any], Observation[SpecT]]:
         """Return what follows from what was seen: whether its window is open, which backups a lost one has."""
         found: dict[str, Any] = {}
+        backups = account.clients.backups
         match observation:
             case Present(observed=observed):
-                found["window_open"] = self._provider.window_open(observed, self._settings.now())
-            case Absent() if target.incarnation and self._provider.stateful and not target.leaving:
+                found["window_open"] = self._kind.window_open(observed, self._settings.now())
+            case Absent() if backups is not None and target.incarnation and self._kind.stateful and not target.leaving:
                 with suppress(Failure):
-                    found["backups"] = await account.cloud.restorable(target)
+                    found["backups"] = await backups.restorable(target)
                 with suppress(Failure):
-                    found["backup"] = await account.cloud.backup_of(target)
-            case Absent() if target.restore and not target.leaving:
+                    found["backup"] = await backups.backup_of(target)
+            case Absent() if backups is not None and target.restore and not target.leaving:
                 with suppress(Failure):
-                    found["backups"] = await account.cloud.restorable(target)
+                    found["backups"] = await backups.restorable(target)
             case Absent() if policy is Policy.SNAPSHOT and target.leaving:
                 # Without it nothing is let go: the final one, or any of what others took away.
-                if target.incarnation and self._provider.stateful:
+                if backups is not None and target.incarnation and self._kind.stateful:
                     try:
-                        found["backup"] = await account.cloud.backup_of(replace(target, leaving=delete_intended))
+                        found["backup"] = await backups.backup_of(replace(target, leaving=delete_intended))
                     except Failure as failure:
                         return found, unknown_of(failure)
         return found, observation
 
     async def _followed(self, obj: Object, account: Account[SpecT, ConfigT]) -> tuple[str, tuple[str, str] | None]:
         """Ask after the operation under way; one that failed is told like a refusal, and asked for again later."""
-        operation = record.operation_of(obj)
+        operation, operations = record.operation_of(obj), account.clients.operations
         if operation is None or account.changed:
             return "", None
         try:
-            ended = await account.cloud.poll(operation)
+            ended = operations is None or await operations.poll(operation)
         except (Terminal, Blocked) as failure:
             return "", (failure.reason, failure.message)
         except Failure:
@@ -315,7 +317,7 @@ class Gatherer(Generic[SpecT, ConfigT]):
         try:
             async with self._counting:
                 if self._limiter.wants_list(obj, account):
-                    sweep = await account.cloud.observe_all()
+                    sweep = await account.clients.account.observe_all()
                     self._limiter.listed(key_of(account.config_object).name, account.id, sweep)
         except Failure as failure:
             return _refusal_of(failure)
@@ -331,9 +333,9 @@ class Gatherer(Generic[SpecT, ConfigT]):
         """Look at the predecessor that a person named instead of at the name by rule; None where none is named."""
         for predecessor in predecessors:
             if account is not None and consent.adopt == predecessor.incarnation:
-                hash_ = self._provider.hash_of(target.spec, predecessor.name) or target.hash
+                hash_ = self._kind.naming.hash_in(target.spec, predecessor.name) or target.hash
                 target = replace(target, name=predecessor.name, hash=hash_)
-                return target, await account.cloud.observe(target)
+                return target, await account.clients.external.observe(target)
         return None
 
     def _absence(self, obj: Object, observation: Observation[SpecT], now: datetime) -> datetime | None:
@@ -352,7 +354,8 @@ class Gatherer(Generic[SpecT, ConfigT]):
     def forget(self, key: Key) -> None:
         """Drop what is remembered of an object that is gone."""
         self._absent_since.pop(key, None)
-        self._passwords.forget(key)
+        if self._passwords is not None:
+            self._passwords.forget(key)
 
 
 def _with_recorded(

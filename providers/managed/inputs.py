@@ -10,12 +10,12 @@ from typing import Any, Generic, NamedTuple
 from apis.names import ADOPT, CONSENT
 from apis.teardown import Policy
 from providers.credentials.passwords import Keep, PasswordStep, PasswordView, Stored
-from providers.external.client import Target
+from providers.external.client import NO_ENDPOINT, Endpoint, Target
 from providers.external.consent import NONE_GIVEN, Consent
 from providers.external.credential import Login
 from providers.external.diff import diff
 from providers.external.observation import Change, Found, Keys, Marks, Observation, Observed, Present, SpecT, digest
-from providers.external.provider import Account, Provider
+from providers.external.provider import Account, Kind
 from providers.external.spec import Envelope
 from providers.managed.attempts import NOTHING_TRIED, Attempts
 from providers.managed.plan import Plan
@@ -133,6 +133,12 @@ class Inputs(Generic[SpecT]):
         is_kept = self.lifecycle.deleting and self.lifecycle.policy is Policy.SNAPSHOT and self.delete_intended
         return timedelta(days=1) if is_kept else None
 
+    @property
+    def endpoint(self) -> Endpoint:
+        """How an application reaches the database; without a host where nothing is known, or nobody logs in."""
+        logins = self.account.clients.logins if self.account is not None else None
+        return NO_ENDPOINT if logins is None else logins.endpoint(self.target)
+
     def consent_command(self, *entries: str) -> str:
         """Return the command that agrees to these entries (`<path>=<value>`) beside those that are there already."""
         paths = {entry.partition("=")[0] for entry in entries}
@@ -155,20 +161,20 @@ class Decision(NamedTuple):
     attempts: Attempts
 
 
-def with_differences(provider: Provider[SpecT, Any], inputs: Inputs[SpecT]) -> Inputs[SpecT]:
+def with_differences(kind: Kind[SpecT], inputs: Inputs[SpecT]) -> Inputs[SpecT]:
     """Return the inputs with all that differs between what is asked for and what was seen."""
     if inputs.observed is None:
         return inputs
-    changes = differences(provider, inputs.envelope, inputs.target, inputs.observed, inputs.marks.applied_keys)
+    changes = differences(kind, inputs.envelope, inputs.target, inputs.observed, inputs.marks.applied_keys)
     return replace(inputs, changes=changes, observed_hash=digest(inputs.observed.spec))
 
 
 def differences(
-    provider: Provider[SpecT, Any], envelope: Envelope, target: Target[SpecT], observed: Observed[SpecT], applied: Keys
+    kind: Kind[SpecT], envelope: Envelope, target: Target[SpecT], observed: Observed[SpecT], applied: Keys
 ) -> tuple[Change, ...]:
     """Return all that differs, each change in its class; `applied` are keys that the spec set before."""
     asked = diff(target.spec, observed.spec, ignore=envelope.ignore_fields, applied=applied)
-    return tuple(provider.classify(change, observed) for change in (*asked, *provider.guarded(target, observed)))
+    return tuple(kind.classify(change, observed) for change in (*asked, *kind.guarded(target, observed)))
 
 
 def proven_versions(obj: Object) -> dict[str, str]:

@@ -24,7 +24,7 @@ from providers.credentials.passwords import (
 from providers.external.client import Operation
 from providers.external.observation import Absent, Change, Phase, Present, SpecT, describe, digest
 from providers.external.ownership import held
-from providers.external.provider import Provider
+from providers.external.provider import Kind
 from providers.managed import record
 from providers.managed.inputs import Inputs, with_differences
 from providers.managed.plan import (
@@ -217,9 +217,7 @@ def work_of(inputs: Inputs[Any], plan: Plan) -> str:
     return digest([*calls, state, digest(sent), inputs.spec_hash, requested, config])
 
 
-def seen_after(
-    provider: Provider[SpecT, Any], inputs: Inputs[SpecT], plan: Plan, outcome: Outcome[SpecT]
-) -> Inputs[SpecT]:
+def seen_after(kind: Kind[SpecT], inputs: Inputs[SpecT], plan: Plan, outcome: Outcome[SpecT]) -> Inputs[SpecT]:
     """Return the inputs as they are after the last call, on which the report alone is decided."""
     inputs = replace(inputs, obj=outcome.obj, stored=outcome.stored)
     if not isinstance(outcome.fresh, Present) or isinstance(plan, Destroy):
@@ -233,7 +231,7 @@ def seen_after(
         target = replace(target, retiring="")
     marks = record.marks_of(outcome.obj, absent_since=None)
     seen = replace(inputs, observation=outcome.fresh, marks=marks, target=target, passwords=None)
-    return with_differences(provider, replace(seen, step=_step_left(inputs, outcome)))
+    return with_differences(kind, replace(seen, step=_step_left(inputs, outcome)))
 
 
 def _step_left(inputs: Inputs[SpecT], outcome: Outcome[SpecT]) -> PasswordStep:

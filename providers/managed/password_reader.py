@@ -21,13 +21,14 @@ from providers.credentials.passwords import (
 )
 from providers.credentials.proofs import Proofs
 from providers.credentials.secret_check import Checked, Unproven, login_of_pending
-from providers.external.client import Cloud, Target
+from providers.external.client import Logins, Target
 from providers.external.credential import Credential, Login
 from providers.external.observation import Phase, SpecT
 from providers.external.ownership import connection_secret_of
-from providers.external.provider import ConfigT, Provider
+from providers.external.provider import LoginRules
 from providers.managed import record
 from providers.managed.inputs import Inputs, proven_versions
+from providers.managed.writes import logins_of
 from providers.settings import Settings
 from runtime.conditions import instant
 from runtime.errors import ApiError, Forbidden, NotFound, Terminal
@@ -40,11 +41,11 @@ _SEND_AGAIN_AFTER = timedelta(minutes=10)
 _MOST_SENDS = 3
 
 
-class PasswordReader(Generic[SpecT, ConfigT]):
+class PasswordReader(Generic[SpecT]):
     """Reads what concerns a resource's password; decides nothing."""
 
-    def __init__(self, provider: Provider[SpecT, ConfigT], kube: Kube, settings: Settings) -> None:
-        self._provider = provider
+    def __init__(self, rules: LoginRules[SpecT], kube: Kube, settings: Settings) -> None:
+        self._rules = rules
         self._kube = kube
         self._settings = settings
         # The resync comes a little earlier or later.
@@ -58,7 +59,7 @@ class PasswordReader(Generic[SpecT, ConfigT]):
         """Return the inputs with credentials, the login that is published, and what its step is decided on."""
         try:
             stored = await secrets.read(self._kube, inputs.obj)
-            inputs = replace(inputs, logins=self._provider.logins(inputs.target))
+            inputs = replace(inputs, logins=self._rules.names(inputs.target))
             if stored is not None:
                 inputs = self._named_by_secret(inputs, stored)
                 checked = await self._checked(inputs, stored)
@@ -78,10 +79,10 @@ class PasswordReader(Generic[SpecT, ConfigT]):
     def _named_by_secret(self, inputs: Inputs[SpecT], stored: Stored) -> Inputs[SpecT]:
         """Take which of the logins by rule is in use from the Secret where the status that said so is lost."""
         target, username = inputs.target, stored.kept.username
-        if target.active or username in {"", *inputs.logins, self._provider.administrator(target)}:
+        if target.active or username in {"", *inputs.logins, self._rules.administrator(target)}:
             return inputs
         target = replace(target, active=username)
-        logins = self._provider.logins(target)
+        logins = self._rules.names(target)
         return replace(inputs, target=target, logins=logins) if username in logins else inputs
 
     async def _checked(self, inputs: Inputs[SpecT], stored: Stored) -> Checked:
@@ -100,7 +101,7 @@ class PasswordReader(Generic[SpecT, ConfigT]):
         answer = Login.NOT_TRIED
         if inputs.observed is not None and inputs.account is not None:
             credential = Credential(unproven.username, unproven.password)
-            answer = await inputs.account.cloud.login(inputs.target, credential)
+            answer = await logins_of(inputs).login(inputs.target, credential)
         if answer in {Login.OK, Login.REFUSED} or unproven.key == "pending":
             return answer is Login.OK
         return await self._in_use(inputs.obj) == unproven.password
@@ -149,14 +150,14 @@ class PasswordReader(Generic[SpecT, ConfigT]):
             recovered=recovered,
             published_login=connection.get("username", ""),
             retiring=rotation.get("retiring", ""),
-            administrator=self._provider.administrator(inputs.target),
+            administrator=self._rules.administrator(inputs.target),
             in_grace=not inputs.envelope.password_rotation.force
             and in_grace(
                 inputs.logins,
                 rotation.get("retiring", ""),
                 retire_at,
                 inputs.now,
-                administrator=self._provider.administrator(inputs.target),
+                administrator=self._rules.administrator(inputs.target),
             ),
             retire_at=retire_at,
             delivery=delivery,
@@ -172,7 +173,7 @@ class PasswordReader(Generic[SpecT, ConfigT]):
         observed, logins = inputs.observed, inputs.logins
         if observed is None or logins[0] == logins[1]:
             return True
-        return not self._provider.login_versions(observed).keys().isdisjoint(logins)
+        return not self._rules.versions(observed).keys().isdisjoint(logins)
 
     async def _recovered(self, obj: Object, published_hash: str) -> str:
         """Take the password back from the claim's connection Secret when its hash is the published one."""
@@ -184,7 +185,7 @@ class PasswordReader(Generic[SpecT, ConfigT]):
         if inputs.observed is None or inputs.account is None or not inputs.observed.usable:
             return Login.NOT_TRIED
         credential = Credential(inputs.target.active or inputs.logins[0], password)
-        return await inputs.account.cloud.login(inputs.target, credential)
+        return await logins_of(inputs).login(inputs.target, credential)
 
     async def _in_use(self, obj: Object) -> str:
         """Return the password in the claim's connection Secret, which its tenant may write; empty without one."""
@@ -206,7 +207,7 @@ class PasswordReader(Generic[SpecT, ConfigT]):
         observed, stored, account = inputs.observed, inputs.stored, inputs.account
         if observed is None or stored is None or account is None or not stored.kept.pending:
             return Delivery.NONE, Login.NOT_TRIED
-        if not self._provider.slow:
+        if not inputs.eventual:
             return Delivery.NONE, Login.NOT_TRIED
         rotation, now = status_of(inputs.obj).get("rotation") or {}, self._settings.now()
         sent = rotation.get("sent", "") == keyed_hash(self._settings.hash_key, stored.kept.pending)
@@ -214,7 +215,7 @@ class PasswordReader(Generic[SpecT, ConfigT]):
         answer, is_under_way = Login.NOT_TRIED, observed.phase is not Phase.READY or observed.password_pending
         if observed.usable and not observed.password_elsewhere:
             credential = Credential(login_of_pending(inputs.logins, stored.kept), stored.kept.pending)
-            answer = await account.cloud.login(inputs.target, credential)
+            answer = await logins_of(inputs).login(inputs.target, credential)
         if is_under_way and answer is not Login.OK:
             return (Delivery.UNDER_WAY if sent else Delivery.NONE), answer
         settled = sent and (sent_at is None or now - sent_at >= self._settings.settle)
@@ -230,13 +231,13 @@ class PasswordReader(Generic[SpecT, ConfigT]):
             return Login.NOT_TRIED
         name = stored.kept.username
         credential = Credential(name, stored.kept.current)
-        if self._provider.login_versions(observed).get(name, "absent") != proven_versions(inputs.obj).get(name):
-            return await account.cloud.login(inputs.target, credential)
-        if self._provider.shows_passwords:
+        if self._rules.versions(observed).get(name, "absent") != proven_versions(inputs.obj).get(name):
+            return await logins_of(inputs).login(inputs.target, credential)
+        if self._rules.shows_passwords:
             return Login.NOT_TRIED
-        return await self._proven_anew(inputs, account.cloud, credential)
+        return await self._proven_anew(inputs, logins_of(inputs), credential)
 
-    async def _proven_anew(self, inputs: Inputs[SpecT], cloud: Cloud[SpecT], credential: Credential) -> Login:
+    async def _proven_anew(self, inputs: Inputs[SpecT], logins: Logins[SpecT], credential: Credential) -> Login:
         """Try a proven login where nothing else would show a password that somebody else set."""
         key, now = key_of(inputs.obj), self._settings.now()
         in_doubt = _is_reset_by_others(inputs)
@@ -247,7 +248,7 @@ class PasswordReader(Generic[SpecT, ConfigT]):
         with self._proofs.slot() as is_free:
             if not is_free:
                 return Login.NOT_TRIED
-            answer = await cloud.login(inputs.target, credential)
+            answer = await logins.login(inputs.target, credential)
         if not in_doubt:
             self._proofs.note(key, now, is_answered=answer is not Login.UNKNOWN)
         return answer
@@ -265,7 +266,7 @@ def _is_ca_renewed(inputs: Inputs[Any]) -> bool:
     """Tell whether the Secret holds another authority than the one that the ProviderConfig names now."""
     if inputs.observed is None or inputs.stored is None or inputs.account is None:
         return False
-    endpoint = inputs.account.cloud.endpoint(inputs.target)
+    endpoint = inputs.endpoint
     return bool(endpoint.host) and bool(endpoint.ca) and endpoint.ca != inputs.stored.kept.ca
 
 

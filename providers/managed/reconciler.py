@@ -14,7 +14,7 @@ from providers.accounts.connections import Accounts
 from providers.credentials.secrets import SecretsDenied
 from providers.external.observation import Present, SpecT, Unknown, unknown_of
 from providers.external.ownership import identity_of
-from providers.external.provider import ConfigT, Provider
+from providers.external.provider import ConfigT, Kind
 from providers.managed.act import Effects, write_audit
 from providers.managed.attempts import NOTHING_TRIED, Attempts, Memory
 from providers.managed.decide import decide
@@ -48,13 +48,13 @@ class Reconciler(Generic[SpecT, ConfigT]):
 
     def __init__(
         self,
-        provider: Provider[SpecT, ConfigT],
+        kind: Kind[SpecT],
         kube: Kube,
         accounts: Accounts[SpecT, ConfigT],
         settings: Settings,
         around: Around[SpecT, ConfigT],
     ) -> None:
-        self._provider = provider
+        self._kind = kind
         self._kube = kube
         self._accounts = accounts
         self._settings = settings
@@ -109,7 +109,7 @@ class Reconciler(Generic[SpecT, ConfigT]):
         return replace(inputs, step=decision.step, attempts=decision.attempts), decision.plan
 
     async def _live(self, key: Key) -> Object:
-        obj = await self._kube.get(self._provider.resource, key)
+        obj = await self._kube.get(self._kind.resource, key)
         self._store.remember(obj)
         return obj
 
@@ -162,7 +162,8 @@ class Reconciler(Generic[SpecT, ConfigT]):
         """Keep the ProviderConfig from being deleted; of the passes that run side by side one writes."""
         store = self._accounts.configs.store
         async with self._accounts.bookkeeping:
-            held = await self._effects.writing.hold_config(store.get(key_of(config)) or config)
+            latest = store.get(key_of(config)) or config
+            held = await self._effects.writing.hold_config(self._accounts.configs.resource, latest)
             store.remember(held)
 
     async def _report(self, inputs: Inputs[SpecT], acted: Plan, outcome: Outcome[SpecT]) -> Result:
@@ -176,7 +177,7 @@ class Reconciler(Generic[SpecT, ConfigT]):
             self._memory.keep(key, attempts)
         inputs = replace(inputs, attempts=attempts, now=now)
         status = await self._write(inputs, summary_of(inputs, plan), outcome)
-        if outcome.operation is not None or (self._provider.slow and outcome.acted):
+        if outcome.operation is not None or (self._kind.asynchronous and outcome.acted):
             return Result(follow_after(inputs, status, now) or _SOON)
         if isinstance(plan, Destroy):
             return await self._finished(inputs, outcome)
@@ -214,7 +215,7 @@ class Reconciler(Generic[SpecT, ConfigT]):
     def _decide_again(self, inputs: Inputs[SpecT], plan: Plan, outcome: Outcome[SpecT]) -> tuple[Inputs[SpecT], Plan]:
         """Decide once more on what was seen after the last call, for the report alone."""
         key, before = key_of(inputs.obj), replace(inputs, obj=outcome.obj)
-        inputs = seen_after(self._provider, inputs, plan, outcome)
+        inputs = seen_after(self._kind, inputs, plan, outcome)
         if not isinstance(outcome.fresh, Present) or isinstance(plan, Destroy | Refuse):
             # What was refused is not decided anew: beside it, only the password's step was made.
             return inputs, plan
@@ -238,7 +239,7 @@ class Reconciler(Generic[SpecT, ConfigT]):
 
     def _sooner(self, attempts: Attempts, after: timedelta | None, now: datetime) -> timedelta | None:
         """Look again once what was sent last has settled, if nothing else asks for an earlier look."""
-        left = attempts.in_flight.settles_in(now, self._settings.settle) if self._provider.slow else None
+        left = attempts.in_flight.settles_in(now, self._settings.settle) if self._kind.asynchronous else None
         if left is None:
             return after
         return left + _SOON if after is None else min(after, left + _SOON)
@@ -254,7 +255,7 @@ class Reconciler(Generic[SpecT, ConfigT]):
     async def _write_status(self, outcome: Outcome[SpecT], status: Object) -> None:
         manager = f"{self._settings.manager}/status"
         try:
-            written = await write_status(self._kube, self._provider.resource, outcome.obj, status, manager=manager)
+            written = await write_status(self._kube, self._kind.resource, outcome.obj, status, manager=manager)
         except Invalid as error:
             if not deleting(outcome.obj):
                 raise

@@ -181,7 +181,7 @@ def _connection(inputs: Inputs[Any], outcome: Outcome[Any], settings: Settings) 
     kept: Kept | None = outcome.stored.kept if outcome.stored is not None else None
     if inputs.account is None or kept is None or not kept.current:
         return None
-    endpoint = inputs.account.cloud.endpoint(inputs.target)
+    endpoint = inputs.endpoint
     if not endpoint.host:
         return None
     name = credentials_secret_key(key_of(outcome.obj)).name

@@ -166,7 +166,7 @@ def _way_to_another(inputs: Inputs[Any]) -> str:
 def _rotating(inputs: Inputs[Any]) -> Summary:
     published = bool((status_of(inputs.obj).get("connection") or {}).get("passwordRef"))
     if inputs.step == Await(unproven=True) and inputs.account is not None:
-        text = unproven_text(str(inputs.account.cloud.endpoint(inputs.target)))
+        text = unproven_text(str(inputs.endpoint))
         return Summary("Rotating" if published else "Creating", text)
     if not inputs.marks.incarnation:
         return Summary("Creating", "the database is being made; its password does not count yet")

@@ -13,12 +13,12 @@ from providers.accounts.destroys import MADE_AT
 from providers.credentials import secrets
 from providers.credentials.passwords import Introduce, Kept
 from providers.credentials.secret_check import coming_hash
-from providers.external.client import Fence
+from providers.external.client import Fence, Logins
 from providers.external.consent import USED_CONSENTS, consents_given, written_consents
 from providers.external.diff import joined_keys, shared_keys
 from providers.external.observation import Observed, SpecT
 from providers.external.ownership import held
-from providers.external.provider import ConfigT, Provider
+from providers.external.provider import ConfigT, Kind
 from providers.managed import record
 from providers.managed.inputs import Inputs
 from providers.managed.outcome import Outcome, calls_of, used_by_create
@@ -30,7 +30,7 @@ from runtime.conditions import timestamp
 from runtime.errors import Blocked, Conflict, NotFound
 from runtime.finalizers import removal
 from runtime.kube import Kube
-from runtime.objects import Object, annotations_of, deleting, finalizers_of, key_of, status_of, uid_of
+from runtime.objects import Object, Resource, annotations_of, deleting, finalizers_of, key_of, status_of, uid_of
 from runtime.preconditions import apply_metadata, patch_tests
 from runtime.status import write_status
 from runtime.store import Store
@@ -43,13 +43,13 @@ class Writing(Generic[SpecT, ConfigT]):
 
     def __init__(
         self,
-        provider: Provider[SpecT, ConfigT],
+        kind: Kind[SpecT],
         kube: Kube,
         settings: Settings,
         store: Store,
         leads: Callable[[], Callable[[timedelta], bool]],
     ) -> None:
-        self._provider = provider
+        self._kind = kind
         self._kube = kube
         self._settings = settings
         self._store = store
@@ -66,8 +66,8 @@ class Writing(Generic[SpecT, ConfigT]):
         if held(out.obj) and all(present.get(name) == value for name, value in annotations.items()):
             return
         body: Object = {
-            "apiVersion": self._provider.resource.api_version,
-            "kind": self._provider.resource.kind,
+            "apiVersion": self._kind.resource.api_version,
+            "kind": self._kind.resource.kind,
             "metadata": {
                 "name": key.name,
                 "namespace": key.namespace,
@@ -76,7 +76,7 @@ class Writing(Generic[SpecT, ConfigT]):
                 "finalizers": [TEARDOWN_FINALIZER],
             },
         }
-        applied = await self._kube.apply(self._provider.resource, body, manager=self._settings.manager, force=True)
+        applied = await self._kube.apply(self._kind.resource, body, manager=self._settings.manager, force=True)
         self._remember(out, applied)
 
     async def intend(self, inputs: Inputs[SpecT], plan: Plan, out: Outcome[SpecT]) -> Fence:
@@ -112,11 +112,11 @@ class Writing(Generic[SpecT, ConfigT]):
             status |= {USED_CONSENTS: written_consents(out.obj, used)} if used else {}
             status.pop(MADE_AT, None)
             # What is restored holds data from its first moment on.
-            is_new = self._provider.stateful and not plan.restore
+            is_new = self._kind.stateful and not plan.restore
             status |= {MADE_AT: timestamp(settings.now())} if is_new else {}
         operations = [*patch_tests(out.obj), {"op": "add", "path": "/status", "value": status}]
         applied = await self._kube.json_patch(
-            self._provider.resource, key, operations, manager=f"{settings.manager}/status", subresource="status"
+            self._kind.resource, key, operations, manager=f"{settings.manager}/status", subresource="status"
         )
         self._store.remember(applied, is_status=True)
         out.obj, out.acted = applied, True
@@ -136,26 +136,25 @@ class Writing(Generic[SpecT, ConfigT]):
         if operations:
             key = key_of(inputs.obj)
             with suppress(NotFound):
-                await self._kube.json_patch(self._provider.resource, key, operations, manager=self._settings.manager)
+                await self._kube.json_patch(self._kind.resource, key, operations, manager=self._settings.manager)
             if finalizers_of(out.obj) == (TEARDOWN_FINALIZER,):
                 self._store.forget(key, uid_of(inputs.obj))
         out.gone = True
 
-    async def remember_destroy(self, config: Object, status: Object) -> Object | None:
+    async def remember_destroy(self, resource: Resource, config: Object, status: Object) -> Object | None:
         """Write down that one is taken away, before it is; what holds no data is not worth a write."""
-        if not self._provider.stateful:
+        if not self._kind.stateful:
             return None
-        resource, manager = self._provider.config_resource, f"{self._settings.manager}/status"
+        manager = f"{self._settings.manager}/status"
         return await write_status(self._kube, resource, config, status, manager=manager)
 
-    async def hold_config(self, config: Object) -> Object:
+    async def hold_config(self, resource: Resource, config: Object) -> Object:
         """Put the in-use finalizer on a ProviderConfig before its first database is made; return it as it is then."""
         if deleting(config):
             name = key_of(config).name
             raise Blocked("ProviderConfigNotFound", f"ProviderConfig {name} is being deleted and takes no new database")
         if IN_USE_FINALIZER in finalizers_of(config):
             return config
-        resource = self._provider.config_resource
         return await self._kube.apply(
             resource,
             {
@@ -177,6 +176,14 @@ def account_of(inputs: Inputs[SpecT]) -> Any:
     if inputs.account is None:
         raise Conflict("the account is not connected any more; looking again")
     return inputs.account
+
+
+def logins_of(inputs: Inputs[SpecT]) -> Logins[SpecT]:
+    """Return the logins of the kind; a step about a password is decided only where there are some."""
+    logins: Logins[SpecT] | None = account_of(inputs).clients.logins
+    if logins is None:
+        raise TypeError("a step about a password, and nobody logs in")
+    return logins
 
 
 def observed_of(inputs: Inputs[SpecT]) -> Observed[SpecT]:

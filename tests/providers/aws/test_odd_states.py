@@ -11,7 +11,7 @@ import pytest
 
 from apis.teardown import Policy
 from devcloud.aws.server import Served
-from providers.aws import PROVIDER, states
+from providers.aws import INSTANCES, states
 from providers.aws.account import AwsAccount
 from providers.aws.models import RDSInstanceParameters, RDSInstanceSpec
 from providers.aws.rds import RdsInstances, Seen
@@ -111,7 +111,7 @@ async def test_a_final_snapshot_that_failed_is_named_with_the_way_out(account: A
 def _inputs(status: str, **spec: Any) -> tuple[Inputs[RDSInstanceParameters], Seen]:
     where = target(**spec)
     seen = observed({**ANSWER, "DBInstanceStatus": status}, TAGS, where)
-    changes = differences(PROVIDER, RDSInstanceSpec(for_provider=where.spec), where, seen, {})
+    changes = differences(INSTANCES, RDSInstanceSpec(for_provider=where.spec), where, seen, {})
     marks = replace(MARKED, incarnation="db-ONE")
     where = replace(where, owner=OURS, address="rdsinstance/db -n team")
     return Inputs(where, Present(seen), marks, NOW, "spec-2", 2, Lifecycle(held=True), changes=changes), seen
