@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from datetime import timedelta
+from dataclasses import replace
 from typing import Any
 
 from apis.identity import connection_secret_name
 from composer.causes import Cause, cause
 from composer.claim.compose import Prepared
 from composer.claim.deletion import effective_policy
-from composer.claim.outcomes import Note, live_of, with_broken
+from composer.claim.outcomes import Connected, Note, with_broken
+from composer.claim.readiness import live_of
 from composer.claim.report import Findings
 from composer.claim.snapshot import View
 from composer.connection.publisher import Publisher
@@ -29,36 +29,6 @@ from composer.connection.secret import (
 from runtime import secret_rights
 from runtime.errors import Forbidden
 from runtime.objects import Key, Object, is_name
-from runtime.results import Result
-
-
-@dataclass(frozen=True, slots=True)
-class Connected:
-    """The Secret and what it was made from, both empty until it was complete once; what stands in the way.
-
-    `is_denied`: the namespace does not let us use its Secrets. `again`: when the Secret is to be looked at next; None
-    where that is left to the resync. `is_seen`: it is as it should be; `is_lost`: the one that the claim names is gone,
-    or not the claim's any more.
-    """
-
-    secret: str
-    hash: str
-    causes: tuple[Cause, ...] = ()
-    notes: tuple[Note, ...] = ()
-    is_denied: bool = False
-    again: timedelta | None = None
-    is_seen: bool = False
-    is_lost: bool = False
-
-    @property
-    def is_usable(self) -> bool:
-        """Whether the claim has a connection Secret that is not known to be lost."""
-        return bool(self.secret) and not self.is_lost
-
-    def next_look(self, result: Result) -> Result:
-        """Return when to make the next pass: for the Secret, or for what else asked for one, whichever is sooner."""
-        asked = [after for after in (result.requeue_after, self.again) if after is not None]
-        return Result(min(asked, default=None))
 
 
 async def connect(publisher: Publisher, view: View, prepared: Prepared) -> Connected:

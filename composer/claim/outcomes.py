@@ -4,22 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 
 import msgspec
 
 from apis import names
 from composer.causes import Cause, cause
+from composer.claim.compose import Prepared
 from composer.claim.decide import Annotate, Create, Keep, LetGo, Plan, Release, Step, with_word
+from composer.claim.deletion import effective_policy
 from composer.claim.field_conflicts import at_rest
-from composer.claim.prune_guard import taken_away
-from composer.claim.readiness import broken
-from composer.claim.report import Findings, child_cause
-from composer.claim.snapshot import Known, View
+from composer.claim.readiness import broken, child_cause, live_of, of_broken
+from composer.claim.report import Findings
+from composer.claim.snapshot import View
 from composer.inventory import Entry
 from composer.kinds.catalog import KindFacts
 from composer.render.render import Rendered
-from runtime.errors import ApiError, Conflict, NotFound, WriteConflict
-from runtime.objects import Object, annotations_of, deleting, generation_of, observed_generation_of
+from runtime.conditions import timestamp
+from runtime.errors import ApiError, Conflict, NotFound, NotLeading, WriteConflict
+from runtime.objects import Object, annotations_of, generation_of, observed_generation_of
+from runtime.results import Result
+
+_TEXT_LIMIT = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +47,35 @@ class Outcome:
     cause: Cause | None = None
     error: ApiError | None = None
     notes: tuple[Note, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Connected:
+    """The Secret and what it was made from, both empty until it was complete once; what stands in the way.
+
+    `is_denied`: the namespace does not let us use its Secrets. `again`: when the Secret is to be looked at next; None
+    where that is left to the resync. `is_seen`: it is as it should be; `is_lost`: the one that the claim names is gone,
+    or not the claim's any more.
+    """
+
+    secret: str
+    hash: str
+    causes: tuple[Cause, ...] = ()
+    notes: tuple[Note, ...] = ()
+    is_denied: bool = False
+    again: timedelta | None = None
+    is_seen: bool = False
+    is_lost: bool = False
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether the claim has a connection Secret that is not known to be lost."""
+        return bool(self.secret) and not self.is_lost
+
+    def next_look(self, result: Result) -> Result:
+        """Return when to make the next pass: for the Secret, or for what else asked for one, whichever is sooner."""
+        asked = [after for after in (result.requeue_after, self.again) if after is not None]
+        return Result(min(asked, default=None))
 
 
 def after(
@@ -69,11 +104,6 @@ def _has_seen(live: Object | None) -> bool:
     return observed is None or observed == generation_of(live)
 
 
-def live_of(view: View, place: tuple[str, str, str]) -> Object | None:
-    """Return the live child at a place of the composition, or None."""
-    return next((each.live for each in view.known if each.entry.place == place), None)
-
-
 def told_by(view: View, rendered: Rendered, plan: Plan) -> tuple[Cause, ...]:
     """Return what the children say of themselves, those apart of which the plan has spoken."""
     silent = {each.resource for each in plan.causes}
@@ -85,6 +115,46 @@ def told_by(view: View, rendered: Rendered, plan: Plan) -> tuple[Cause, ...]:
     return tuple(each for each in found if each is not None)
 
 
+@dataclass(frozen=True, slots=True)
+class Acted:
+    """What a pass did: the claim as it stands now, the plan, what became of its steps and of the connection Secret."""
+
+    prepared: Prepared
+    plan: Plan
+    outcomes: tuple[Outcome, ...]
+    connected: Connected
+
+
+def findings_of(acted: Acted, now: datetime, *, repeats: bool) -> Findings:
+    """Return what a pass that composed a claim found; `repeats`: passes fail in a row, so that errors are told."""
+    prepared, plan, outcomes, connected = acted.prepared, acted.plan, acted.outcomes, acted.connected
+    view, rendered = prepared.view, prepared.rendered
+    entries = entries_of(rendered, outcomes)
+    causes = (
+        *plan.causes,
+        *causes_of(outcomes),
+        *causes_of_errors(outcomes, repeats=repeats),
+        *fights_of(entries, timestamp(now)),
+        *told_by(view, rendered, plan),
+        *larger_of(rendered),
+        *connected.causes,
+        *prepared.remarks,
+    )
+    return Findings(
+        causes=in_order(causes, rendered),
+        entries=entries,
+        rendered=rendered,
+        judged=frozenset(resource.name for resource in prepared.spec.resources if resource.ready_when),
+        composition=prepared.composition,
+        revision=prepared.revision.name,
+        has_rollout=prepared.revision.has_rollout,
+        deletion_policy=effective_policy(view, prepared.spec.deletion_policies),
+        secret=connected.secret,
+        connection_hash=connected.hash,
+        published=connected.is_usable or not rendered.connection,
+    )
+
+
 def with_broken(view: View, found: Findings) -> Findings:
     """Put first what the unusable children say of themselves that are wanted, and not rendered in this pass."""
     rendered = found.rendered
@@ -94,17 +164,6 @@ def with_broken(view: View, found: Findings) -> Findings:
     unusable = broken(view, rendered, found.judged)
     more = tuple(of_broken(view, each) for each in unusable if rendered is None or each.entry.resource in waiting)
     return replace(found, causes=tuple(dict.fromkeys((*more, *found.causes)))) if more else found
-
-
-def of_broken(view: View, each: Known) -> Cause:
-    """Say why a child that a claim uses is not usable, where nothing can be made in its place in this pass."""
-    entry, live = each.entry, each.live
-    if live is not None and not deleting(live):
-        said = child_cause(entry.resource, live, ready=False)
-        return said or cause("ChildNotReady", f"{entry.kind} {entry.name} is not ready", resource=entry.resource)
-    what = "is gone" if live is None else "was deleted"
-    text = f"{entry.kind} {entry.name} {what}, and is not made again while the claim stays as it is"
-    return taken_away(view, each) or cause("ChildNotReady", text, resource=entry.resource)
 
 
 def in_order(causes: tuple[Cause, ...], rendered: Rendered) -> tuple[Cause, ...]:
@@ -216,3 +275,17 @@ def fights_of(entries: tuple[Entry, ...], now: str) -> tuple[Cause, ...]:
             text = f"{entry.kind} {entry.name}: another manager keeps changing fields, which are left alone: {fields}"
             found.append(cause("FieldConflict", text, resource=entry.resource))
     return tuple(found)
+
+
+def causes_of_errors(outcomes: tuple[Outcome, ...], *, repeats: bool) -> tuple[Cause, ...]:
+    """Return what a claim says of the steps that failed by an error that time may heal."""
+    return tuple(
+        cause("RequestFailed", in_words(each.error), resource=each.entry.resource if each.entry else "")
+        for each in outcomes
+        if repeats and each.error and not isinstance(each.error, NotLeading)
+    )
+
+
+def in_words(error: Exception) -> str:
+    """Return what a claim says of an error that ends its passes in a row."""
+    return f"passes over this claim fail in a row, the last by: {str(error) or type(error).__name__}"[:_TEXT_LIMIT]

@@ -1,17 +1,24 @@
-"""Which children of a claim are known to be unusable, gone or going, so that the claim is not Ready any more. Pure."""
+"""What the children of a claim say of themselves, and which are unusable, so that the claim is not Ready. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from typing import Any
 
 from apis import names
+from apis.reasons import ReasonClass, class_of_claim
+from composer.causes import Cause, cause
+from composer.claim.prune_guard import taken_away
 from composer.claim.snapshot import Known, View
 from composer.inventory import NEVER_READY
 from composer.kinds.catalog import is_silent
+from composer.render import operators
 from composer.render.operators import is_usable
 from composer.render.render import Child, Rendered, is_current
 from runtime.conditions import find, is_true
-from runtime.objects import Object, annotations_of, deleting, generation_of, observed_generation_of, status_of
+from runtime.objects import Object, annotations_of, deleting, generation_of, key_of, observed_generation_of, status_of
+
+_UNTOLD = frozenset({"ProviderConfigNotFound", "NotAllowed"})
 
 
 def broken(view: View, rendered: Rendered | None, judged: Collection[str] = ()) -> tuple[Known, ...]:
@@ -101,3 +108,72 @@ def _serves(live: Object) -> bool:
         return False
     status = status_of(live)
     return any(isinstance(status.get(name), int) and status[name] > 0 for name in ("readyReplicas", "numberReady"))
+
+
+def child_cause(  # noqa: PLR0911 - one return for each thing that a child can say
+    resource: str, live: Object | None, *, ready: bool
+) -> Cause | None:
+    """Say why a child is not ready or not in sync, in its own words."""
+    if live is None:
+        return cause("Creating", f"resource {resource!r} is being created", resource=resource)
+    what = f"{live['kind']} {key_of(live).name}"
+    if deleting(live):
+        text = f"{what} was deleted; it is let go of and made again"
+        return cause("Creating", text, resource=resource)
+    stalled, working = find(live, "Stalled"), find(live, "Reconciling")
+    if stalled and stalled["status"] == "True":
+        return _retold(resource, stalled, ReasonClass.STALLED)
+    observed = observed_generation_of(live)
+    if observed is not None and observed != generation_of(live):
+        return _not_seen(resource, what, live, newborn=observed < 1)
+    if working and working["status"] == "True":
+        progress = ReasonClass.WAITING if is_true(live, "Ready") else ReasonClass.PROGRESS
+        return _retold(resource, working, progress)
+    told = find(live, "Ready")
+    if told and told["status"] == "False":
+        return _retold(resource, told, ReasonClass.PROGRESS)
+    synced = find(live, "Synced")
+    if synced and synced["status"] == "False":
+        return _retold(resource, synced, ReasonClass.HELD)
+    if synced and class_of_claim(str(synced["reason"])) is ReasonClass.NOTED:
+        return _retold(resource, synced, ReasonClass.NOTED)
+    if ready:
+        return None
+    phase = operators.phase_of(live)
+    said = f", its operator says {phase}" if phase else ""
+    return cause("ChildNotReady", f"{what} is not ready yet{said}", resource=resource)
+
+
+def _not_seen(resource: str, what: str, live: Object, *, newborn: bool) -> Cause:
+    if newborn:
+        return cause("Creating", f"{what} is being created", resource=resource)
+    usable = is_true(live, "Ready")
+    text = f"{what} is being updated"
+    return cause("Updating", text, resource=resource, shown_as=ReasonClass.PROGRESS if not usable else None)
+
+
+def _retold(resource: str, condition: Mapping[str, Any], weight: ReasonClass) -> Cause:
+    reason, text = condition["reason"], condition["message"] or "it does not say why"
+    if reason in _UNTOLD:
+        # Whether a ProviderConfig exists is not for everybody to know.
+        reason, text = (
+            "ProviderConfigNotFound",
+            "the provider's configuration is absent or not for this namespace; ask the platform team",
+        )
+    return cause(reason, text, resource=resource, shown_as=weight)
+
+
+def of_broken(view: View, each: Known) -> Cause:
+    """Say why a child that a claim uses is not usable, where nothing can be made in its place in this pass."""
+    entry, live = each.entry, each.live
+    if live is not None and not deleting(live):
+        said = child_cause(entry.resource, live, ready=False)
+        return said or cause("ChildNotReady", f"{entry.kind} {entry.name} is not ready", resource=entry.resource)
+    what = "is gone" if live is None else "was deleted"
+    text = f"{entry.kind} {entry.name} {what}, and is not made again while the claim stays as it is"
+    return taken_away(view, each) or cause("ChildNotReady", text, resource=entry.resource)
+
+
+def live_of(view: View, place: tuple[str, str, str]) -> Object | None:
+    """Return the live child at a place of the composition, or None."""
+    return next((each.live for each in view.known if each.entry.place == place), None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -18,29 +19,27 @@ from composer.claim.act import Actor, annotation_patch
 from composer.claim.compose import Prepared, Preparer, untouched
 from composer.claim.connection import connect, denied, lost_secret, with_unusable
 from composer.claim.debounce import Pace
-from composer.claim.decide import decide, mirrored_pause, speaks
+from composer.claim.decide import Plan, decide, mirrored_pause, speaks
 from composer.claim.deletion import NotedWords, effective_policy, has_vanished, recorded, tear_down
 from composer.claim.events import Teller
-from composer.claim.failures import Failures, cause_of, causes_of_errors
+from composer.claim.failures import Failures, cause_of
 from composer.claim.field_conflicts import next_try
 from composer.claim.gather import Gatherer
 from composer.claim.outcomes import (
+    Acted,
     Note,
     Outcome,
     after,
     causes_of,
-    entries_of,
-    fights_of,
+    causes_of_errors,
+    findings_of,
     heard_words,
-    in_order,
-    larger_of,
     marks_moved,
     notes_of,
     raise_first,
-    told_by,
 )
-from composer.claim.pause import NOBODY, Pauser, paused_status, pauser
-from composer.claim.report import Findings, report, teardown_status
+from composer.claim.pause import NOBODY, Pauser, pauser
+from composer.claim.report import Findings, paused_status, report, teardown_status
 from composer.claim.rollback import held_back
 from composer.claim.snapshot import View, kept_kinds
 from composer.composition.revision import kinds_of
@@ -121,10 +120,8 @@ class ClaimReconciler:
         await self._release_abandoned(key)
         view = await self._tools.gatherer.gather(key, more_kinds=self._tools.preparer.kinds)
         if view is None:
-            self._pace.forget(key)
-            self._teller.forget(key)
-            self._failures.forget(key)
-            self._noted.forget(key)
+            for memory in (self._pace, self._teller, self._failures, self._noted):
+                memory.forget(key)
             self._tools.publisher.forget_claim(key)
             return SETTLED
         if is_paused(view.annotations, self._tools.now()):
@@ -196,7 +193,22 @@ class ClaimReconciler:
         except NotFound:
             return NOBODY
 
-    async def _compose(self, view: View) -> Result | _End:  # noqa: PLR0911 - one return for each way a pass ends early
+    async def _compose(self, view: View) -> Result | _End:
+        prepared = await self._prepare(view)
+        if not isinstance(prepared, Prepared):
+            return prepared
+        planned = await self._decide(prepared)
+        if planned is None:
+            # The cache will know in a moment, and then the claim's own deletion decides.
+            return _SOON
+        acted = await self._act(*planned)
+        findings = findings_of(acted, self._tools.now(), repeats=self._failures.repeats(view.key))
+        notes = (*notes_of(acted.outcomes), *acted.connected.notes)
+        result = await self._publish(acted.prepared.view, findings, notes)
+        return _End(self._next_look(acted, result), acted.outcomes)
+
+    async def _prepare(self, view: View) -> Prepared | Result:
+        """Choose, render and record the choice on the claim; where that ends the pass, say why."""
         prepared = await self._tools.preparer.prepare(view)
         if isinstance(prepared, Findings):
             return await self._publish(view, prepared, ())
@@ -213,44 +225,32 @@ class ClaimReconciler:
         if isinstance(marked, Cause):
             findings = replace(untouched(view, marked), composition=prepared.composition)
             return await self._publish(view, replace(findings, revision=prepared.revision.name), ())
-        view = marked
-        plan = decide(view, prepared.rendered, now=timestamp(self._tools.now()))
-        if speaks(plan):
-            live = await self._tools.gatherer.gather_live(view)
-            if live is None or live.deleting or await self._tools.gatherer.unseen(live):
-                # The cache will know in a moment, and then the claim's own deletion decides.
-                return _SOON
-            view = replace(view, namespace=live.namespace, kind_deleting=live.kind_deleting)
-            plan = decide(view, prepared.rendered, now=timestamp(self._tools.now()))
-        outcomes = await self._tools.actor.act(view, plan.steps)
-        view, rendered = after(view, prepared.rendered, plan.steps, outcomes)
-        prepared = replace(prepared, rendered=rendered)
-        connected = await connect(self._tools.publisher, view, prepared)
-        told = told_by(view, rendered, plan)
-        entries, causes = entries_of(rendered, outcomes), (*plan.causes, *causes_of(outcomes))
-        causes += causes_of_errors(outcomes, repeats=self._failures.repeats(view.key))
-        fights = fights_of(entries, timestamp(self._tools.now()))
-        findings = Findings(
-            causes=in_order(
-                (*causes, *fights, *told, *larger_of(rendered), *connected.causes, *prepared.remarks), rendered
-            ),
-            entries=entries,
-            rendered=rendered,
-            judged=frozenset(each.name for each in prepared.spec.resources if each.ready_when),
-            composition=prepared.composition,
-            revision=prepared.revision.name,
-            has_rollout=prepared.revision.has_rollout,
-            deletion_policy=effective_policy(view, prepared.spec.deletion_policies),
-            secret=connected.secret,
-            connection_hash=connected.hash,
-            published=connected.is_usable or not rendered.connection,
-        )
-        result = await self._publish(view, findings, (*notes_of(outcomes), *connected.notes))
-        if connected.is_denied:
-            return _End(Result(look_again(view.claim, self._tools.now())), outcomes)
-        if marks_moved(view, plan):
-            return _End(_AT_ONCE, outcomes)
-        return _End(connected.next_look(result), outcomes)
+        return replace(prepared, view=marked)
+
+    async def _decide(self, prepared: Prepared) -> tuple[Prepared, Plan] | None:
+        """Decide the steps, those with a teardown instruction from live reads; None while these say another thing."""
+        plan = decide(prepared.view, prepared.rendered, now=timestamp(self._tools.now()))
+        if not speaks(plan):
+            return prepared, plan
+        live = await self._tools.gatherer.gather_live(prepared.view)
+        if live is None or live.deleting or await self._tools.gatherer.unseen(live):
+            return None
+        view = replace(prepared.view, namespace=live.namespace, kind_deleting=live.kind_deleting)
+        prepared = replace(prepared, view=view)
+        return prepared, decide(view, prepared.rendered, now=timestamp(self._tools.now()))
+
+    async def _act(self, prepared: Prepared, plan: Plan) -> Acted:
+        outcomes = await self._tools.actor.act(prepared.view, plan.steps)
+        view, rendered = after(prepared.view, prepared.rendered, plan.steps, outcomes)
+        prepared = replace(prepared, view=view, rendered=rendered)
+        return Acted(prepared, plan, outcomes, await connect(self._tools.publisher, view, prepared))
+
+    def _next_look(self, acted: Acted, result: Result) -> Result:
+        if acted.connected.is_denied:
+            return Result(look_again(acted.prepared.view.claim, self._tools.now()))
+        if marks_moved(acted.prepared.view, acted.plan):
+            return _AT_ONCE
+        return acted.connected.next_look(result)
 
     async def _mark_claim(self, view: View, prepared: Prepared) -> View | Cause:
         """Record finalizer, identity, choice and kinds, before anything is created."""
@@ -340,10 +340,8 @@ class ClaimReconciler:
                     view = await self._tell_end(view, teardown_status(view, (denied(view, error),), now))
                     return Result(look_again(view.claim, now))
         operations = finalizers.removal(view.claim, names.TEARDOWN_FINALIZER)
-        try:
+        with suppress(NotFound):
             await self._tools.kube.json_patch(view.resource, view.key, operations, manager=view.manager)
-        except NotFound:
-            return SETTLED
         return SETTLED
 
     async def _publish(self, view: View, findings: Findings, notes: Iterable[Note]) -> Result:

@@ -8,21 +8,21 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from apis import names
-from apis.reasons import MISSING_PATIENCE, ReasonClass, class_of_claim
+from apis.pause import pause_reason
+from apis.reasons import MISSING_PATIENCE, ReasonClass
 from composer import inventory
 from composer.causes import Cause, cause, gravest
-from composer.claim.readiness import broken, is_served
+from composer.claim.pause import Pauser
+from composer.claim.readiness import broken, is_served, of_broken
 from composer.claim.snapshot import View
 from composer.composition.rollout import choice_after
 from composer.inventory import Entry
 from composer.models import CompositionChoice
-from composer.render import operators
 from composer.render.render import Rendered
-from runtime.conditions import Condition, find, is_true, merge, timestamp
-from runtime.objects import Object, deleting, generation_of, key_of, observed_generation_of
+from runtime.conditions import Condition, find, merge, timestamp
+from runtime.objects import Object, annotations_of, generation_of
 
 PROGRESS_DEADLINE = timedelta(hours=1)
-_UNTOLD = frozenset({"ProviderConfigNotFound", "NotAllowed"})
 LOST_SECRET = frozenset({"SecretNotFound", "SecretNotOwned"})
 """Why the connection Secret that a claim names cannot be used."""
 
@@ -203,59 +203,6 @@ def _with_others(first: Cause, causes: tuple[Cause, ...]) -> str:
     return "; also: ".join([first.message, *others])
 
 
-def child_cause(  # noqa: PLR0911 - one return for each thing that a child can say
-    resource: str, live: Object | None, *, ready: bool
-) -> Cause | None:
-    """Say why a child is not ready or not in sync, in its own words."""
-    if live is None:
-        return cause("Creating", f"resource {resource!r} is being created", resource=resource)
-    what = f"{live['kind']} {key_of(live).name}"
-    if deleting(live):
-        text = f"{what} was deleted; it is let go of and made again"
-        return cause("Creating", text, resource=resource)
-    stalled, working = find(live, "Stalled"), find(live, "Reconciling")
-    if stalled and stalled["status"] == "True":
-        return _retold(resource, stalled, ReasonClass.STALLED)
-    observed = observed_generation_of(live)
-    if observed is not None and observed != generation_of(live):
-        return _not_seen(resource, what, live, newborn=observed < 1)
-    if working and working["status"] == "True":
-        progress = ReasonClass.WAITING if is_true(live, "Ready") else ReasonClass.PROGRESS
-        return _retold(resource, working, progress)
-    told = find(live, "Ready")
-    if told and told["status"] == "False":
-        return _retold(resource, told, ReasonClass.PROGRESS)
-    synced = find(live, "Synced")
-    if synced and synced["status"] == "False":
-        return _retold(resource, synced, ReasonClass.HELD)
-    if synced and class_of_claim(str(synced["reason"])) is ReasonClass.NOTED:
-        return _retold(resource, synced, ReasonClass.NOTED)
-    if ready:
-        return None
-    phase = operators.phase_of(live)
-    said = f", its operator says {phase}" if phase else ""
-    return cause("ChildNotReady", f"{what} is not ready yet{said}", resource=resource)
-
-
-def _not_seen(resource: str, what: str, live: Object, *, newborn: bool) -> Cause:
-    if newborn:
-        return cause("Creating", f"{what} is being created", resource=resource)
-    usable = is_true(live, "Ready")
-    text = f"{what} is being updated"
-    return cause("Updating", text, resource=resource, shown_as=ReasonClass.PROGRESS if not usable else None)
-
-
-def _retold(resource: str, condition: Mapping[str, Any], weight: ReasonClass) -> Cause:
-    reason, text = condition["reason"], condition["message"] or "it does not say why"
-    if reason in _UNTOLD:
-        # Whether a ProviderConfig exists is not for everybody to know.
-        reason, text = (
-            "ProviderConfigNotFound",
-            "the provider's configuration is absent or not for this namespace; ask the platform team",
-        )
-    return cause(reason, text, resource=resource, shown_as=weight)
-
-
 def only_words_differ(before: Object, after: Object) -> bool:
     """Tell whether two statuses differ in messages or marks alone, which may wait for a moment."""
     return _wordless(before) == _wordless(after)
@@ -288,3 +235,38 @@ def teardown_status(view: View, causes: tuple[Cause, ...], now: datetime) -> Obj
     if entries:
         status["inventory"] = inventory.dump(entries)
     return {**status, **echo(view)}
+
+
+def paused_status(view: View, by: Pauser, now: datetime, lost: Cause | None = None) -> Object:
+    """Compute the status of a paused claim: neither Reconciling nor Stalled, and Ready as last known.
+
+    What is known to be unusable takes Ready away, a connection Secret that was deleted (`lost`) too; it is given back
+    when all can be used again.
+    """
+    generation = generation_of(view.claim)
+    why = pause_reason(annotations_of(view.claim))
+    until = annotations_of(view.claim).get(names.PAUSED, "")
+    end = "" if until == "true" else f" until {until[:64]}"
+    waits = "; its deletion waits" if view.deleting else ""
+    text = f"paused{by}{end}: {why[:200]}{waits}; remove annotation {names.PAUSED} to go on"
+    before = view.status.get("conditions") or ()
+    ready = find(view.claim, "Ready")
+    conditions = [Condition("Synced", "False", "Paused", text, generation)]
+    unusable = broken(view, None)
+    said = of_broken(view, unusable[0]) if unusable else lost
+    known = None if said else as_before(view, None)
+    if known:
+        conditions.append(known)
+    elif said and ready:
+        conditions.append(Condition("Ready", "False", said.reason, said.message, generation))
+    elif ready:
+        known = ready.get("observedGeneration", generation)
+        conditions.append(Condition("Ready", ready["status"], ready["reason"], ready["message"], known))
+    else:
+        conditions.append(Condition("Ready", "False", "Paused", text, generation))
+    return {
+        **view.status,
+        "observedGeneration": generation,
+        "conditions": merge(before, conditions, now),
+        **echo(view),
+    }

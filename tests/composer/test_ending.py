@@ -14,8 +14,8 @@ from composer.causes import Cause, cause
 from composer.claim.decide import Annotate, LetGo, Release
 from composer.claim.deletion import blocker
 from composer.claim.outcomes import Note, gathered, release_note, word_note
-from composer.claim.pause import NOBODY, Pauser, paused_status, pauser
-from composer.claim.report import Findings, report, teardown_status
+from composer.claim.pause import NOBODY, Pauser, pauser
+from composer.claim.report import Findings, paused_status, report, teardown_status
 from composer.claim.snapshot import Known, View
 from runtime.objects import Object
 from tests.composer.factories import DATABASE, NOW, VOLUME, annotated, claim, desired, entry, live, view

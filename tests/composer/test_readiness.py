@@ -11,8 +11,9 @@ import pytest
 from apis import names
 from composer.causes import cause
 from composer.claim.outcomes import with_broken
-from composer.claim.pause import NOBODY, paused_status
-from composer.claim.report import Findings, child_cause, report
+from composer.claim.pause import NOBODY
+from composer.claim.readiness import child_cause
+from composer.claim.report import Findings, paused_status, report
 from composer.claim.snapshot import Known, View
 from composer.inventory import Entry, load
 from composer.kinds.catalog import KindFacts

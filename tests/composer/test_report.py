@@ -11,8 +11,9 @@ import pytest
 
 from apis.reasons import ReasonClass
 from composer.causes import Cause, cause
-from composer.claim.pause import NOBODY, paused_status
-from composer.claim.report import Findings, child_cause, only_words_differ, report, teardown_status
+from composer.claim.pause import NOBODY
+from composer.claim.readiness import child_cause
+from composer.claim.report import Findings, only_words_differ, paused_status, report, teardown_status
 from composer.claim.snapshot import Known
 from composer.render.render import Rendered
 from runtime.objects import Object

@@ -14,8 +14,8 @@ import pytest
 from apis import names
 from apis.connection import SecretRef
 from composer.claim.compose import Prepared
-from composer.claim.connection import Connected, connect
-from composer.claim.outcomes import Note
+from composer.claim.connection import connect
+from composer.claim.outcomes import Connected, Note
 from composer.claim.snapshot import Known
 from composer.composition.revision import Revision
 from composer.connection.publisher import Publication, Publisher
