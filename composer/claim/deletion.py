@@ -30,7 +30,7 @@ from composer.claim.decide import (
     with_word,
 )
 from composer.claim.prune_guard import consent_command, consents_of, no_backup, unseen
-from composer.claim.snapshot import Known, View
+from composer.claim.snapshot import Known, Snapshot
 from composer.inventory import Entry, marks_of
 from composer.kinds.catalog import KindFacts
 from composer.render.render import Child
@@ -54,39 +54,39 @@ class Teardown:
     keeps_secret: bool
 
 
-def effective_policy(view: View, supported: tuple[DeletionPolicy, ...] | None) -> DeletionPolicy:
+def effective_policy(snapshot: Snapshot, supported: tuple[DeletionPolicy, ...] | None) -> DeletionPolicy:
     """Return the deletion policy in force: the spec's where the composition supports it, else Orphan.
 
     `supported` is None when the composition cannot be read any more; then the last policy that was in force counts.
     """
-    wanted = view.spec.deletion_policy
+    wanted = snapshot.spec.deletion_policy
     if supported is not None:
         return wanted if wanted in supported else "Orphan"
-    return wanted if wanted == view.status.get("deletionPolicy") else "Orphan"
+    return wanted if wanted == snapshot.status.get("deletionPolicy") else "Orphan"
 
 
-def verdict(view: View, policy: DeletionPolicy) -> Policy:
+def verdict(snapshot: Snapshot, policy: DeletionPolicy) -> Policy:
     """Return the word for the children of a claim that is being deleted."""
-    if view.kind_deleting:
+    if snapshot.kind_deleting:
         return Policy.DETACH
-    ephemeral = view.namespace_labels.get(names.EPHEMERAL_LABEL) == "true"
-    if view.namespace_deleting and not ephemeral:
+    ephemeral = snapshot.namespace_labels.get(names.EPHEMERAL_LABEL) == "true"
+    if snapshot.namespace_deleting and not ephemeral:
         return Policy.DETACH
     return Policy(policy)
 
 
-def tear_down(view: View, policy: DeletionPolicy, rendered: Sequence[Child] = ()) -> Teardown:
+def tear_down(snapshot: Snapshot, policy: DeletionPolicy, rendered: Sequence[Child] = ()) -> Teardown:
     """Decide one pass over a claim that is being deleted, from live reads of claim, namespace and CRD.
 
     `rendered` is needed where `has_vanished` says so: the children as the claim's Composition renders them.
     """
-    if view.spec.deletion_protection:
+    if snapshot.spec.deletion_protection:
         text = "the deletion is held by spec.deletionProtection; set it to false to let the claim go"
-        kept = tuple(Keep(each.entry) for each in view.known)
+        kept = tuple(Keep(each.entry) for each in snapshot.known)
         return Teardown(kept, (cause("DeletionProtected", text),), done=False, keeps_secret=True)
-    spoken = verdict(view, policy)
-    remaining = [each for each in view.known if not _is_gone(view, each, spoken)]
-    held = tuple(why for each in remaining if (why := _held(view, each, spoken)) is not None)
+    spoken = verdict(snapshot, policy)
+    remaining = [each for each in snapshot.known if not _is_gone(snapshot, each, spoken)]
+    held = tuple(why for each in remaining if (why := _held(snapshot, each, spoken)) is not None)
     if held:
         return Teardown(tuple(Keep(each.entry) for each in remaining), held, done=False, keeps_secret=True)
     steps: list[Step] = []
@@ -95,7 +95,7 @@ def tear_down(view: View, policy: DeletionPolicy, rendered: Sequence[Child] = ()
         if _is_needed(each, remaining):
             steps.append(Keep(each.entry))
             continue
-        step = _again(each, spoken, rendered) if each.live is None else _step(view, each, spoken)
+        step = _again(each, spoken, rendered) if each.live is None else _step(snapshot, each, spoken)
         if isinstance(step, Cause):
             causes.append(step)
             step = Keep(each.entry)
@@ -111,7 +111,7 @@ def tear_down(view: View, policy: DeletionPolicy, rendered: Sequence[Child] = ()
     )
 
 
-def _held(view: View, each: Known, spoken: Policy) -> Cause | None:
+def _held(snapshot: Snapshot, each: Known, spoken: Policy) -> Cause | None:
     """Say why nothing goes yet: a child that nobody can see, or data that would be lost against the claim's policy."""
     if each.unseen:
         return unseen(each)
@@ -121,11 +121,11 @@ def _held(view: View, each: Known, spoken: Policy) -> Cause | None:
         return no_backup(each)
     ours = names.TEARDOWN_FINALIZER in finalizers_of(each.live)
     uid = uid_of(each.live)
-    if not (ours and deleting(each.live)) or (each.entry.resource, uid) in consents_of(view.annotations):
+    if not (ours and deleting(each.live)) or (each.entry.resource, uid) in consents_of(snapshot.annotations):
         return None
     text = (
         f"{each.entry.kind} {each.entry.name} was deleted by somebody else, and by deletionPolicy Orphan it lives on;"
-        f" save what is in it, then let it go: {consent_command(view, each.entry.resource, uid)}, or set"
+        f" save what is in it, then let it go: {consent_command(snapshot, each.entry.resource, uid)}, or set"
         " spec.deletionPolicy to Delete"
     )
     return cause("HeldDeletion", text, resource=each.entry.resource)
@@ -137,19 +137,24 @@ def _is_needed(each: Known, remaining: list[Known]) -> bool:
     return any(name in other.entry.depends_on for other in remaining if other.entry.resource != name)
 
 
-def has_vanished(view: View, policy: DeletionPolicy) -> bool:
+def has_vanished(snapshot: Snapshot, policy: DeletionPolicy) -> bool:
     """Tell whether a child of a claim that is being deleted must be made again, so that its provider can end it."""
-    spoken = verdict(view, policy)
-    return any(_vanished(view, child, spoken) for child in view.known)
+    spoken = verdict(snapshot, policy)
+    return any(_vanished(snapshot, child, spoken) for child in snapshot.known)
 
 
-def _vanished(view: View, child: Known, spoken: Policy) -> bool:
+def _vanished(snapshot: Snapshot, child: Known, spoken: Policy) -> bool:
     """Tell whether a child is not there, and what it stands for in the cloud is: nobody told its provider to end it.
 
     Its CRD was deleted, or its finalizer taken off by force. Nothing can be made in a namespace that goes.
     """
     entry = child.entry
-    if child.live is not None or child.unseen or spoken in (Policy.ORPHAN, Policy.DETACH) or view.namespace_deleting:
+    if (
+        child.live is not None
+        or child.unseen
+        or spoken in (Policy.ORPHAN, Policy.DETACH)
+        or snapshot.namespace_deleting
+    ):
         return False
     was_told = entry.outcome in {instruction(entry.uid, word) for word in ENDING}
     return names.is_managed(entry.group) and bool(entry.marks) and not was_told
@@ -173,26 +178,27 @@ def _again(child: Known, spoken: Policy, rendered: Sequence[Child]) -> Step | Ca
     return Create(forgotten, facts, reborn(wanted.object, entry), wanted.floors)
 
 
-def recorded(view: View, entries: Iterable[Entry]) -> View:
-    """Return the view with these entries in the place of its own: what is about to be said is written down first."""
+def recorded(snapshot: Snapshot, entries: Iterable[Entry]) -> Snapshot:
+    """Return the snapshot with these entries in the place of its own: they are written down before anything is done."""
     by_place = {(entry.place, entry.name): entry for entry in entries}
     known = tuple(
-        replace(child, entry=by_place.get((child.entry.place, child.entry.name), child.entry)) for child in view.known
+        replace(child, entry=by_place.get((child.entry.place, child.entry.name), child.entry))
+        for child in snapshot.known
     )
-    return replace(view, known=known)
+    return replace(snapshot, known=known)
 
 
-def _is_gone(view: View, each: Known, spoken: Policy) -> bool:
+def _is_gone(snapshot: Snapshot, each: Known, spoken: Policy) -> bool:
     if each.live is None:
-        return not each.unseen and not _vanished(view, each, spoken)
+        return not each.unseen and not _vanished(snapshot, each, spoken)
     if each.facts is None or each.facts.managed:
         return False
-    label, identity = labels_of(each.live).get(names.CLAIM_LABEL), view.identity.uid
+    label, identity = labels_of(each.live).get(names.CLAIM_LABEL), snapshot.identity.uid
     # Letting go takes label and finalizer at once: with our finalizer and no label it was merely taken off.
     return label != identity and (bool(label) or names.TEARDOWN_FINALIZER not in finalizers_of(each.live))
 
 
-def _step(view: View, each: Known, spoken: Policy) -> Step:
+def _step(snapshot: Snapshot, each: Known, spoken: Policy) -> Step:
     entry, live, facts = each.entry, each.live, each.facts
     if live is None or facts is None:
         return Keep(entry)
@@ -203,7 +209,7 @@ def _step(view: View, each: Known, spoken: Policy) -> Step:
     if not deleting(live) or annotations_of(live).get(names.TEARDOWN, "") in ("", word):
         entry = with_word(entry, live, spoken)
     # A pause that has ended for the claim has ended for its child, too.
-    lifted = copied_pause(view, live)
+    lifted = copied_pause(snapshot, live)
     policy = policy_with(live, spoken)
     if not deleting(live) and not lifted:
         why = f"the claim is being deleted ({spoken}){_what_stays(entry, live, spoken)}"
@@ -277,11 +283,11 @@ class NotedWords:
         """Note the entries of a claim that is being deleted, with the words that they carry."""
         self._entries[key] = tuple(entry for entry in entries if entry.outcome)
 
-    def over(self, view: View) -> View:
-        """Return the view with the noted words of the same objects, told by uid."""
-        words = {entry.uid: entry for entry in self._entries.get(view.key, ()) if entry.uid}
-        known = (replace(child, entry=words.get(child.entry.uid, child.entry)) for child in view.known)
-        return replace(view, known=tuple(known)) if words else view
+    def over(self, snapshot: Snapshot) -> Snapshot:
+        """Return the snapshot with the noted words of the same objects, told by uid."""
+        words = {entry.uid: entry for entry in self._entries.get(snapshot.key, ()) if entry.uid}
+        known = (replace(child, entry=words.get(child.entry.uid, child.entry)) for child in snapshot.known)
+        return replace(snapshot, known=tuple(known)) if words else snapshot
 
     def forget(self, key: Key) -> None:
         """Drop what is noted of a claim that is gone."""

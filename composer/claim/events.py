@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from apis.reasons import ReasonClass
 from composer.causes import Cause, gravest
 from composer.claim.outcomes import Note, gathered
-from composer.claim.snapshot import View
+from composer.claim.snapshot import Snapshot
 from runtime.conditions import find
 from runtime.events import EventRecorder, EventType
 from runtime.objects import Key
@@ -22,26 +22,28 @@ class Teller:
         self._events = events
         self._births: dict[Key, tuple[Note, ...]] = {}
 
-    def tell(self, view: View, causes: tuple[Cause, ...], notes: Iterable[Note], *, is_whole: bool = True) -> None:
+    def tell(
+        self, snapshot: Snapshot, causes: tuple[Cause, ...], notes: Iterable[Note], *, is_whole: bool = True
+    ) -> None:
         """Tell what happened in a pass, and of a stall that is new.
 
         Births are told together once all children are there (`is_whole`), so that waves do not speak one by one.
         """
-        told = (*self._births.pop(view.key, ()), *notes)
+        told = (*self._births.pop(snapshot.key, ()), *notes)
         if not is_whole:
-            self._births[view.key] = tuple(each for each in told if each.reason == _BIRTH)
+            self._births[snapshot.key] = tuple(each for each in told if each.reason == _BIRTH)
             told = tuple(each for each in told if each.reason != _BIRTH)
         for note in gathered(told):
             kind: EventType = "Warning" if note.is_warning else "Normal"
-            self._events.emit(view.claim, type_=kind, reason=note.reason, message=note.message)
+            self._events.emit(snapshot.claim, type_=kind, reason=note.reason, message=note.message)
         first = gravest(causes)
-        before = find(view.claim, "Stalled")
+        before = find(snapshot.claim, "Stalled")
         if (
             first
             and first.reason_class is ReasonClass.STALLED
             and (before is None or before.get("reason") != first.reason)
         ):
-            self._events.emit(view.claim, type_="Warning", reason=first.reason, message=first.message)
+            self._events.emit(snapshot.claim, type_="Warning", reason=first.reason, message=first.message)
 
     def forget(self, key: Key) -> None:
         """Drop what is held back of a claim that is gone."""

@@ -10,7 +10,7 @@ import msgspec
 from apis import names
 from apis.identity import identity_of
 from composer import inventory
-from composer.claim.snapshot import Known, View, entry_of, says_stateful
+from composer.claim.snapshot import Known, Snapshot, entry_of, says_stateful
 from composer.inventory import Entry, recorded_kinds
 from composer.kinds.catalog import KindFacts
 from composer.kinds.cluster import Cluster
@@ -39,7 +39,7 @@ class Gatherer:
         self._cluster = cluster
         self.claims = claims
 
-    async def gather(self, key: Key, *, more_kinds: Callable[[Object], frozenset[str]]) -> View | None:
+    async def gather(self, key: Key, *, more_kinds: Callable[[Object], frozenset[str]]) -> Snapshot | None:
         """Read a living claim; None when there is none. `more_kinds` adds those of its composition. Raises ApiError."""
         claim = self.claims.store.get(key)
         if claim is None:
@@ -48,41 +48,42 @@ class Gatherer:
         crd = self._cluster.crds.store.get(self._crd_key)
         return await self._view(claim, namespace, crd, more_kinds(claim))
 
-    async def gather_live(self, view: View) -> View | None:
+    async def gather_live(self, snapshot: Snapshot) -> Snapshot | None:
         """Read claim, namespace and CRD again, live: what a teardown may rest on. None when the claim is gone."""
         kube = self._cluster.kube
         try:
-            claim = await kube.get(self.claims.resource, view.key)
+            claim = await kube.get(self.claims.resource, snapshot.key)
         except NotFound:
             return None
-        if uid_of(claim) != view.uid:
+        if uid_of(claim) != snapshot.uid:
             return None
-        namespace = await kube.get(NAMESPACES, Key("", view.key.namespace))
+        namespace = await kube.get(NAMESPACES, Key("", snapshot.key.namespace))
         crd = await kube.get(CRDS, self._crd_key)
         metadata(claim).pop("managedFields", None)
-        return await self._view(claim, namespace, crd, recorded_kinds(view.claim))
+        return await self._view(claim, namespace, crd, recorded_kinds(snapshot.claim))
 
-    async def unseen(self, view: View) -> tuple[str, ...]:
+    async def unseen(self, snapshot: Snapshot) -> tuple[str, ...]:
         """Return the kinds of which the claim may have children that nobody can see.
 
         A claim that remembers its children has none of a kind that it does not name, unless a create had no answer:
         what is deleted asks for them once more, and where even that is forbidden none was ever made.
         """
-        if not view.status.get("identity"):
-            recorded = recorded_kinds(view.claim) if view.deleting else frozenset()
-            unserved = (kind for kind in sorted(recorded - view.catalog.keys()) if self._cluster.is_defined(kind))
-            return (*view.unlisted, *unserved)
-        known = inventory.kinds(inventory.load(view.status))
+        if not snapshot.status.get("identity"):
+            recorded = recorded_kinds(snapshot.claim) if snapshot.deleting else frozenset()
+            unserved = (kind for kind in sorted(recorded - snapshot.catalog.keys()) if self._cluster.is_defined(kind))
+            return (*snapshot.unlisted, *unserved)
+        known = inventory.kinds(inventory.load(snapshot.status))
         return tuple(
             [
                 kind
-                for kind in view.unlisted
-                if kind in known or (view.deleting and await self._may_have(view, view.catalog[kind].resource))
+                for kind in snapshot.unlisted
+                if kind in known
+                or (snapshot.deleting and await self._may_have(snapshot, snapshot.catalog[kind].resource))
             ]
         )
 
-    async def _may_have(self, view: View, resource: Resource) -> bool:
-        labelled = Selection(namespace=view.key.namespace, labels=f"{names.CLAIM_LABEL}={view.identity.uid}")
+    async def _may_have(self, snapshot: Snapshot, resource: Resource) -> bool:
+        labelled = Selection(namespace=snapshot.key.namespace, labels=f"{names.CLAIM_LABEL}={snapshot.identity.uid}")
         try:
             return bool((await self._cluster.kube.list_page(resource, labelled, limit=1)).items)
         except Forbidden:
@@ -128,12 +129,14 @@ class Gatherer:
         resource = self.claims.resource
         return Key("", f"{resource.plural}.{resource.group}")
 
-    async def _view(self, claim: Object, namespace: Object | None, crd: Object | None, more: frozenset[str]) -> View:
+    async def _view(
+        self, claim: Object, namespace: Object | None, crd: Object | None, more: frozenset[str]
+    ) -> Snapshot:
         kinds = recorded_kinds(claim) | more
         served = (self._cluster.catalog[kind].resource for kind in sorted(kinds & frozenset(self._cluster.catalog)))
         unlisted = await self._cluster.watches.unlisted(served)
         known = await self._known(claim, kinds - frozenset(unlisted))
-        return View(
+        return Snapshot(
             claim=claim,
             resource=self.claims.resource,
             namespace=namespace,
@@ -144,16 +147,16 @@ class Gatherer:
             predecessors=await self._predecessors(claim, kinds - frozenset(unlisted)),
         )
 
-    async def with_predecessors(self, view: View) -> View:
-        """Return the view of a claim that was marked in this pass, with what an earlier claim of its name left.
+    async def with_predecessors(self, snapshot: Snapshot) -> Snapshot:
+        """Return the snapshot of a claim that was marked in this pass, with what an earlier claim of its name left.
 
         Only now are the kinds of its composition on record. Raises Conflict while one of them is not listed.
         """
-        kinds = recorded_kinds(view.claim) & self._cluster.catalog.keys()
+        kinds = recorded_kinds(snapshot.claim) & self._cluster.catalog.keys()
         unlisted = await self._cluster.watches.unlisted(self._cluster.catalog[kind].resource for kind in sorted(kinds))
         if unlisted:
             raise Conflict(f"{', '.join(unlisted)} cannot be listed yet")
-        return replace(view, predecessors=await self._predecessors(view.claim, kinds))
+        return replace(snapshot, predecessors=await self._predecessors(snapshot.claim, kinds))
 
     async def _predecessors(self, claim: Object, kinds: frozenset[str]) -> tuple[Known, ...]:
         """Return what an earlier claim of this kind and name left: objects with data that no provider of ours finds."""

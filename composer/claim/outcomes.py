@@ -16,7 +16,7 @@ from composer.claim.deletion import effective_policy
 from composer.claim.field_conflicts import at_rest
 from composer.claim.readiness import broken, child_cause, live_of, of_broken
 from composer.claim.report import Findings
-from composer.claim.snapshot import View
+from composer.claim.snapshot import Snapshot
 from composer.inventory import Entry
 from composer.kinds.catalog import KindFacts
 from composer.render.render import Rendered
@@ -79,22 +79,22 @@ class Connected:
 
 
 def after(
-    view: View, rendered: Rendered, steps: tuple[Step, ...], outcomes: tuple[Outcome, ...]
-) -> tuple[View, Rendered]:
+    snapshot: Snapshot, rendered: Rendered, steps: tuple[Step, ...], outcomes: tuple[Outcome, ...]
+) -> tuple[Snapshot, Rendered]:
     """Let what was just written stand in for what was read: an old status proves nothing about a new spec."""
     written = {outcome.entry.place: outcome.written for outcome in outcomes if outcome.entry and outcome.written}
     created = {step.entry.place for step in steps if isinstance(step, Create)}
     if not written:
-        return view, rendered
+        return snapshot, rendered
     known = tuple(
         replace(each, live=written.get(each.entry.place, each.live)) if each.entry.place not in created else each
-        for each in view.known
+        for each in snapshot.known
     )
     children = tuple(
         msgspec.structs.replace(child, ready=child.ready and _has_seen(written.get(child.place)))
         for child in rendered.children
     )
-    return replace(view, known=known), msgspec.structs.replace(rendered, children=children)
+    return replace(snapshot, known=known), msgspec.structs.replace(rendered, children=children)
 
 
 def _has_seen(live: Object | None) -> bool:
@@ -104,11 +104,11 @@ def _has_seen(live: Object | None) -> bool:
     return observed is None or observed == generation_of(live)
 
 
-def told_by(view: View, rendered: Rendered, plan: Plan) -> tuple[Cause, ...]:
+def told_by(snapshot: Snapshot, rendered: Rendered, plan: Plan) -> tuple[Cause, ...]:
     """Return what the children say of themselves, those apart of which the plan has spoken."""
     silent = {each.resource for each in plan.causes}
     found = (
-        child_cause(child.resource, live_of(view, child.place), ready=child.ready)
+        child_cause(child.resource, live_of(snapshot, child.place), ready=child.ready)
         for child in rendered.children
         if child.resource not in silent
     )
@@ -128,14 +128,14 @@ class Acted:
 def findings_of(acted: Acted, now: datetime, *, repeats: bool) -> Findings:
     """Return what a pass that composed a claim found; `repeats`: passes fail in a row, so that errors are told."""
     prepared, plan, outcomes, connected = acted.prepared, acted.plan, acted.outcomes, acted.connected
-    view, rendered = prepared.view, prepared.rendered
+    snapshot, rendered = prepared.snapshot, prepared.rendered
     entries = entries_of(rendered, outcomes)
     causes = (
         *plan.causes,
         *causes_of(outcomes),
         *causes_of_errors(outcomes, repeats=repeats),
         *fights_of(entries, timestamp(now)),
-        *told_by(view, rendered, plan),
+        *told_by(snapshot, rendered, plan),
         *larger_of(rendered),
         *connected.causes,
         *prepared.remarks,
@@ -148,21 +148,21 @@ def findings_of(acted: Acted, now: datetime, *, repeats: bool) -> Findings:
         composition=prepared.composition,
         revision=prepared.revision.name,
         has_rollout=prepared.revision.has_rollout,
-        deletion_policy=effective_policy(view, prepared.spec.deletion_policies),
+        deletion_policy=effective_policy(snapshot, prepared.spec.deletion_policies),
         secret=connected.secret,
         connection_hash=connected.hash,
         published=connected.is_usable or not rendered.connection,
     )
 
 
-def with_broken(view: View, found: Findings) -> Findings:
+def with_broken(snapshot: Snapshot, found: Findings) -> Findings:
     """Put first what the unusable children say of themselves that are wanted, and not rendered in this pass."""
     rendered = found.rendered
     waiting = {each.resource for each in rendered.waiting} if rendered else set()
     if rendered and not waiting:
         return found
-    unusable = broken(view, rendered, found.judged)
-    more = tuple(of_broken(view, each) for each in unusable if rendered is None or each.entry.resource in waiting)
+    unusable = broken(snapshot, rendered, found.judged)
+    more = tuple(of_broken(snapshot, each) for each in unusable if rendered is None or each.entry.resource in waiting)
     return replace(found, causes=tuple(dict.fromkeys((*more, *found.causes)))) if more else found
 
 
@@ -182,24 +182,24 @@ def notes_of(outcomes: tuple[Outcome, ...]) -> tuple[Note, ...]:
     return tuple(note for outcome in outcomes for note in outcome.notes)
 
 
-def word_note(view: View, step: Annotate) -> Note | None:
+def word_note(snapshot: Snapshot, step: Annotate) -> Note | None:
     """Say what a child that somebody deleted is told; None for annotations that tell it nothing."""
     verdict = (step.annotations.get(names.TEARDOWN) or "").partition("/")[2]
     what = f"{step.entry.kind} {step.entry.name}"
     if not verdict:
         return None
-    if view.deleting:
+    if snapshot.deleting:
         how = "let go of, untouched" if verdict == "Detach" else f"told {verdict}"
         return Note("LetGo" if verdict == "Detach" else "ChildDeleted", f"{what} is {how}: the claim is being deleted")
     return Note("LetGo", f"{what} was deleted by somebody else: it is let go of, untouched, and made again")
 
 
-def release_note(view: View, step: Release | LetGo) -> Note | None:
+def release_note(snapshot: Snapshot, step: Release | LetGo) -> Note | None:
     """Say that a foreign child is let go of; its deletion by ourselves was told when it was asked for."""
     what = f"{step.entry.kind} {step.entry.name}"
     if isinstance(step, LetGo):
-        return Note("LetGo", f"{what} lives on by itself: the deletion policy is {view.spec.deletion_policy}")
-    if view.deleting:
+        return Note("LetGo", f"{what} lives on by itself: the deletion policy is {snapshot.spec.deletion_policy}")
+    if snapshot.deleting:
         return None
     return Note("ChildDeleted", f"{what} was deleted by somebody else: it is let go of and made again")
 
@@ -228,18 +228,18 @@ def heard_words(outcomes: tuple[Outcome, ...]) -> tuple[Entry, ...]:
     )
 
 
-def marks_moved(view: View, plan: Plan) -> bool:
+def marks_moved(snapshot: Snapshot, plan: Plan) -> bool:
     """Tell whether a dying child's marks were only now recorded: its word waits for the next pass, at once."""
-    before = {each.entry.place: each.entry.marks for each in view.known}
+    before = {each.entry.place: each.entry.marks for each in snapshot.known}
     return any(
         isinstance(step, Keep) and step.entry.place in before and step.entry.marks != before[step.entry.place]
         for step in plan.steps
-        if step.entry.marks and _is_dying(view, step)
+        if step.entry.marks and _is_dying(snapshot, step)
     )
 
 
-def _is_dying(view: View, step: Step) -> bool:
-    live = live_of(view, step.entry.place)
+def _is_dying(snapshot: Snapshot, step: Step) -> bool:
+    live = live_of(snapshot, step.entry.place)
     return live is not None and "deletionTimestamp" in live["metadata"]
 
 

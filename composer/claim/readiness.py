@@ -9,7 +9,7 @@ from apis import names
 from apis.reasons import ReasonClass, class_of_claim
 from composer.causes import Cause, cause
 from composer.claim.prune_guard import taken_away
-from composer.claim.snapshot import Known, View
+from composer.claim.snapshot import Known, Snapshot
 from composer.inventory import NEVER_READY
 from composer.kinds.catalog import is_silent
 from composer.render import operators
@@ -21,7 +21,7 @@ from runtime.objects import Object, annotations_of, deleting, generation_of, key
 _UNTOLD = frozenset({"ProviderConfigNotFound", "NotAllowed"})
 
 
-def broken(view: View, rendered: Rendered | None, judged: Collection[str] = ()) -> tuple[Known, ...]:
+def broken(snapshot: Snapshot, rendered: Rendered | None, judged: Collection[str] = ()) -> tuple[Known, ...]:
     """Return the children that the claim uses and that are known to be unusable, gone or going, as they are recorded.
 
     `rendered` is None where nothing could be rendered: then all that the claim has counts. `judged` names the resources
@@ -31,19 +31,19 @@ def broken(view: View, rendered: Rendered | None, judged: Collection[str] = ()) 
     ready = {child.place: child for child in rendered.children} if rendered else {}
     return tuple(
         each
-        for each in view.known
-        if _is_used(view, each, rendered) and _is_broken(each, ready.get(each.entry.place), judged)
+        for each in snapshot.known
+        if _is_used(snapshot, each, rendered) and _is_broken(each, ready.get(each.entry.place), judged)
     )
 
 
-def is_served(view: View, rendered: Rendered | None, judged: Collection[str] = ()) -> bool:
+def is_served(snapshot: Snapshot, rendered: Rendered | None, judged: Collection[str] = ()) -> bool:
     """Tell whether the claim was ready once and all that it uses says that it is ready now.
 
     Of children without a condition Ready nothing is concluded. Arguments as of `broken`.
     """
     ready = {child.place: child for child in rendered.children} if rendered else {}
-    used = [each for each in view.known if _is_used(view, each, rendered)]
-    is_bound = bool((view.status.get("binding") or {}).get("name"))
+    used = [each for each in snapshot.known if _is_used(snapshot, each, rendered)]
+    is_bound = bool((snapshot.status.get("binding") or {}).get("name"))
     return is_bound and bool(used) and all(_is_ready(each, ready.get(each.entry.place), judged) for each in used)
 
 
@@ -54,20 +54,20 @@ def _is_ready(each: Known, child: Child | None, judged: Collection[str]) -> bool
     return child is None or child.resource not in judged or child.ready
 
 
-def _is_used(view: View, each: Known, rendered: Rendered | None) -> bool:
+def _is_used(snapshot: Snapshot, each: Known, rendered: Rendered | None) -> bool:
     if each.entry.outcome == NEVER_READY or each.unseen:
         return False
     return (
         rendered is None
         or any(child.slot == each.entry.slot for child in rendered.children)
         or any(waiting.resource == each.entry.resource for waiting in rendered.waiting)
-        or (each.entry.stateful and not _is_replaced(view, rendered))
+        or (each.entry.stateful and not _is_replaced(snapshot, rendered))
     )
 
 
-def _is_replaced(view: View, rendered: Rendered) -> bool:
+def _is_replaced(snapshot: Snapshot, rendered: Rendered) -> bool:
     """Tell whether the claim can do without what the composition left out: what it uses instead was ready once."""
-    proven = [each.entry for each in view.known if each.entry.outcome != NEVER_READY]
+    proven = [each.entry for each in snapshot.known if each.entry.outcome != NEVER_READY]
     slots, resources = {each.slot for each in proven}, {each.resource for each in proven}
     declared = rendered.connection
     source = declared.get("from") or (declared.get("secretRef") or {}).get("resource")
@@ -163,7 +163,7 @@ def _retold(resource: str, condition: Mapping[str, Any], weight: ReasonClass) ->
     return cause(reason, text, resource=resource, shown_as=weight)
 
 
-def of_broken(view: View, each: Known) -> Cause:
+def of_broken(snapshot: Snapshot, each: Known) -> Cause:
     """Say why a child that a claim uses is not usable, where nothing can be made in its place in this pass."""
     entry, live = each.entry, each.live
     if live is not None and not deleting(live):
@@ -171,9 +171,9 @@ def of_broken(view: View, each: Known) -> Cause:
         return said or cause("ChildNotReady", f"{entry.kind} {entry.name} is not ready", resource=entry.resource)
     what = "is gone" if live is None else "was deleted"
     text = f"{entry.kind} {entry.name} {what}, and is not made again while the claim stays as it is"
-    return taken_away(view, each) or cause("ChildNotReady", text, resource=entry.resource)
+    return taken_away(snapshot, each) or cause("ChildNotReady", text, resource=entry.resource)
 
 
-def live_of(view: View, place: tuple[str, str, str]) -> Object | None:
+def live_of(snapshot: Snapshot, place: tuple[str, str, str]) -> Object | None:
     """Return the live child at a place of the composition, or None."""
-    return next((each.live for each in view.known if each.entry.place == place), None)
+    return next((each.live for each in snapshot.known if each.entry.place == place), None)

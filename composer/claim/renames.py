@@ -10,25 +10,25 @@ from dataclasses import replace
 
 import msgspec
 
-from composer.claim.snapshot import Known, View
+from composer.claim.snapshot import Known, Snapshot
 from composer.models import CompositionSpec
 
 
-def moved(view: View, spec: CompositionSpec) -> View:
-    """Return the view with its entries called as the composition calls them."""
-    names = _new_names(view, spec)
-    return replace(view, known=tuple(_renamed(each, names) for each in view.known)) if names else view
+def moved(snapshot: Snapshot, spec: CompositionSpec) -> Snapshot:
+    """Return the snapshot with its entries called as the composition calls them."""
+    names = _new_names(snapshot, spec)
+    return replace(snapshot, known=tuple(_renamed(each, names) for each in snapshot.known)) if names else snapshot
 
 
-def origins(view: View) -> dict[str, str]:
+def origins(snapshot: Snapshot) -> dict[str, str]:
     """Return the origin of each resource that has another name by now."""
-    return {each.entry.resource: each.entry.origin for each in view.known if each.entry.origin}
+    return {each.entry.resource: each.entry.origin for each in snapshot.known if each.entry.origin}
 
 
-def _new_names(view: View, spec: CompositionSpec) -> dict[str, str]:
+def _new_names(snapshot: Snapshot, spec: CompositionSpec) -> dict[str, str]:
     """Map the names in the inventory to those of the composition, where they differ."""
     present = {resource.name for resource in spec.resources}
-    recorded = {each.entry.resource: each.entry.origin for each in view.known}
+    recorded = {each.entry.resource: each.entry.origin for each in snapshot.known}
     found: dict[str, str] = {}
     for resource in spec.resources:
         if resource.name not in recorded:

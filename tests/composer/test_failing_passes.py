@@ -15,14 +15,14 @@ from composer.claim import reconciler as claims
 from composer.claim.act import Actor
 from composer.claim.compose import Prepared
 from composer.claim.reconciler import ClaimReconciler, Tools
-from composer.claim.snapshot import Known, View
+from composer.claim.snapshot import Known, Snapshot
 from composer.composition.revision import Revision
 from composer.models import CompositionSpec
 from runtime.cache import Cache, Informer
 from runtime.errors import ApiError, Failure, NotLeading, Transient, Unavailable
 from runtime.events import EventRecorder
 from runtime.objects import Key, Object, Resource
-from tests.composer.factories import CLAIMS, DATABASE, IDENTITY, child, claim, desired, entry, live, rendered, view
+from tests.composer.factories import CLAIMS, DATABASE, IDENTITY, child, claim, desired, entry, live, rendered, snapshot
 from tests.runtime.fake_kube import FakeKube
 
 AT = datetime(2026, 11, 22, 12, tzinfo=UTC)
@@ -82,13 +82,13 @@ class _World:
         self.claims: Informer = Cache(self.kube).informer(CLAIMS)
         self.claims.store.remember(self.of)
 
-    async def gather(self, key: Key, *, more_kinds: Any) -> View:
+    async def gather(self, key: Key, *, more_kinds: Any) -> Snapshot:
         del key, more_kinds
         if self.hangs == "gather":
             await asyncio.Event().wait()
         if self.unread:
             raise self.unread
-        return view(self.known, of=self.now)
+        return snapshot(self.known, of=self.now)
 
     @property
     def now(self) -> Object:
@@ -98,24 +98,24 @@ class _World:
     async def abandoned(self, _key: Key) -> tuple[Known, ...]:
         return ()
 
-    async def with_predecessors(self, seen: View) -> View:
+    async def with_predecessors(self, seen: Snapshot) -> Snapshot:
         return seen
 
-    async def gather_live(self, seen: View) -> View:
+    async def gather_live(self, seen: Snapshot) -> Snapshot:
         return seen
 
-    async def unseen(self, _view: View) -> tuple[str, ...]:
+    async def unseen(self, _view: Snapshot) -> tuple[str, ...]:
         return ()
 
     def kinds(self, _claim: Object) -> frozenset[str]:
         return frozenset()
 
-    def supported_policies(self, _view: View) -> tuple[str, ...]:
+    def supported_policies(self, _view: Snapshot) -> tuple[str, ...]:
         if self.broken:
             raise self.broken
         return ("Orphan",)
 
-    async def prepare(self, seen: View) -> Prepared:
+    async def prepare(self, seen: Snapshot) -> Prepared:
         if self.hangs == "prepare":
             await asyncio.Event().wait()
         if self.broken:

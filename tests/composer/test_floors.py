@@ -19,7 +19,7 @@ from composer.render.errors import CompositionError
 from composer.render.floors import Floor, Kept, faults, floors_of, raised, reached
 from composer.render.render import Request, render
 from runtime.objects import Object
-from tests.composer.factories import DATABASE, IDENTITY, NOW, child, claim, desired, entry, live, rendered, view
+from tests.composer.factories import DATABASE, IDENTITY, NOW, child, claim, desired, entry, live, rendered, snapshot
 
 PATH = "spec.forProvider.storageGiB"
 KIND = DATABASE.resource.group_kind
@@ -173,10 +173,10 @@ def _rendered(size: int) -> Any:
 
 
 def test_a_floor_holds_once_it_is_applied() -> None:
-    (born,) = decide(view(), _rendered(100), now=NOW).steps
-    (changed,) = decide(view(Known(entry(floors={PATH: 50}), STORED, DATABASE)), _rendered(100), now=NOW).steps
+    (born,) = decide(snapshot(), _rendered(100), now=NOW).steps
+    (changed,) = decide(snapshot(Known(entry(floors={PATH: 50}), STORED, DATABASE)), _rendered(100), now=NOW).steps
     at_rest = entry(desired=sent_hash(_sized(50)), live=live_hash(STORED, _sized(50), None), applied=True)
-    (kept,) = decide(view(Known(at_rest, STORED, DATABASE)), _rendered(50), now=NOW).steps
+    (kept,) = decide(snapshot(Known(at_rest, STORED, DATABASE)), _rendered(50), now=NOW).steps
 
     assert isinstance(born, Create)
     assert (born.entry.floors, born.floors) == ({}, {PATH: 100})

@@ -28,7 +28,7 @@ from tests.composer.factories import (
     entry,
     live,
     rendered,
-    view,
+    snapshot,
 )
 
 _TEMPLATE = {"apiVersion": "v1", "kind": "ConfigMap", "data": {"a": "b"}}
@@ -81,7 +81,7 @@ MOVES = {
 
 @pytest.mark.parametrize("case", MOVES.values(), ids=MOVES)
 def test_a_move(case: Move) -> None:
-    before = view(*(Known(each, None, SETTINGS) for each in case.recorded))
+    before = snapshot(*(Known(each, None, SETTINGS) for each in case.recorded))
 
     after = renames.moved(before, _read(*case.resources))
 
@@ -91,7 +91,7 @@ def test_a_move(case: Move) -> None:
 
 def test_a_move_is_known_to_what_goes_before_the_moved_resource() -> None:
     user = Known(_entry("user", depends_on=("old", "net")), None, SETTINGS)
-    before = view(Known(_entry("old"), None, SETTINGS), user)
+    before = snapshot(Known(_entry("old"), None, SETTINGS), user)
 
     after = renames.moved(before, _read({"name": "fresh", "movedFrom": ["old"]}, {"name": "user"}, {"name": "net"}))
 
@@ -173,24 +173,24 @@ _HELD = Known(entry(), _DATABASE, DATABASE)
 
 
 def test_the_way_back_in_place_is_free() -> None:
-    assert held_on_way_back(view(_HELD), rendered(child(desired())), "c-old") == ()
+    assert held_on_way_back(snapshot(_HELD), rendered(child(desired())), "c-old") == ()
 
 
 def test_a_way_back_that_takes_data_away_is_held_until_consent() -> None:
     back = rendered(child(desired("settings", SETTINGS), "settings"))
 
-    (why,) = held_on_way_back(view(_HELD), back, "c-old")
+    (why,) = held_on_way_back(snapshot(_HELD), back, "c-old")
 
     assert why.reason == "HeldDeletion"
     assert "fairlead.dev/consent=database=child-uid`" in why.message
     consented = claim(annotations={names.CONSENT: "database=child-uid"})
-    assert held_on_way_back(view(_HELD, of=consented), back, "c-old") == ()
+    assert held_on_way_back(snapshot(_HELD, of=consented), back, "c-old") == ()
 
 
 def test_a_way_back_that_makes_an_empty_database_is_held() -> None:
     assert DATABASE.resource.group_kind in CATALOG
 
-    (why,) = held_on_way_back(view(), rendered(child(desired())), "c-old")
+    (why,) = held_on_way_back(snapshot(), rendered(child(desired())), "c-old")
 
     assert why.reason == "RolloutHalted"
     assert "compositionRevisionRef" in why.message

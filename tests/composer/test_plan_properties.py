@@ -11,7 +11,7 @@ from apis import names
 from apis.teardown import DeletionPolicy
 from composer.claim.decide import Annotate, Create, Keep, LetGo, Plan, Release, Remove, decide
 from composer.claim.deletion import tear_down
-from composer.claim.snapshot import Known, View, live_hash
+from composer.claim.snapshot import Known, Snapshot, live_hash
 from composer.hashes import sent_hash
 from composer.kinds.catalog import KindFacts
 from composer.render.render import Rendered, Waiting
@@ -28,7 +28,7 @@ from tests.composer.factories import (
     entry,
     live,
     rendered,
-    view,
+    snapshot,
 )
 
 RESOURCES = ("a", "b", "c", "d")
@@ -61,7 +61,7 @@ def _known(draw: st.DrawFn, resource: str) -> Known | None:
 
 
 @st.composite
-def _case(draw: st.DrawFn) -> tuple[View, Rendered]:
+def _case(draw: st.DrawFn) -> tuple[Snapshot, Rendered]:
     drawn = [draw(_known(resource)) for resource in RESOURCES]
     known = [each for each in drawn if each is not None]
     wanted = draw(st.lists(st.sampled_from(RESOURCES), unique=True))
@@ -73,7 +73,7 @@ def _case(draw: st.DrawFn) -> tuple[View, Rendered]:
     )
     children = [child(desired(each, draw(st.sampled_from(KINDS))), each) for each in wanted]
     found = rendered(*children, waiting=tuple(Waiting(each, "x", "resources.x.status.y") for each in waiting))
-    return view(*known, of=owner), found
+    return snapshot(*known, of=owner), found
 
 
 def _words(plan: Plan) -> list[tuple[str, str]]:
@@ -85,7 +85,7 @@ def _words(plan: Plan) -> list[tuple[str, str]]:
 
 
 @given(_case())
-def test_data_goes_by_consent_alone(case: tuple[View, Rendered]) -> None:
+def test_data_goes_by_consent_alone(case: tuple[Snapshot, Rendered]) -> None:
     seen, found = case
     consents = seen.annotations[names.CONSENT].split(",")
     for step in decide(seen, found, now=NOW).steps:
@@ -94,7 +94,7 @@ def test_data_goes_by_consent_alone(case: tuple[View, Rendered]) -> None:
 
 
 @given(_case())
-def test_what_is_wanted_is_never_removed(case: tuple[View, Rendered]) -> None:
+def test_what_is_wanted_is_never_removed(case: tuple[Snapshot, Rendered]) -> None:
     seen, found = case
     wanted = {each.place for each in found.children} | {("waiting", each.resource, "") for each in found.waiting}
     for step in decide(seen, found, now=NOW).steps:
@@ -104,7 +104,7 @@ def test_what_is_wanted_is_never_removed(case: tuple[View, Rendered]) -> None:
 
 
 @given(_case())
-def test_a_word_to_what_is_wanted_is_detach(case: tuple[View, Rendered]) -> None:
+def test_a_word_to_what_is_wanted_is_detach(case: tuple[Snapshot, Rendered]) -> None:
     seen, found = case
     wanted = {each.resource for each in found.children}
     gone = {each.entry.resource for each in seen.known} - wanted
@@ -116,13 +116,13 @@ def test_a_word_to_what_is_wanted_is_detach(case: tuple[View, Rendered]) -> None
 
 
 @given(_case())
-def test_every_word_names_its_own_child(case: tuple[View, Rendered]) -> None:
+def test_every_word_names_its_own_child(case: tuple[Snapshot, Rendered]) -> None:
     for resource, word in _words(decide(*case, now=NOW)):
         assert not word or word.startswith(f"{resource}-uid/")
 
 
 @given(_case())
-def test_nothing_that_lives_is_forgotten(case: tuple[View, Rendered]) -> None:
+def test_nothing_that_lives_is_forgotten(case: tuple[Snapshot, Rendered]) -> None:
     """What has no step leaves the inventory: only what is gone may."""
     seen, found = case
     stepped = {step.entry.place for step in decide(seen, found, now=NOW).steps}
@@ -132,14 +132,14 @@ def test_nothing_that_lives_is_forgotten(case: tuple[View, Rendered]) -> None:
 
 
 @given(_case())
-def test_each_place_has_one_step(case: tuple[View, Rendered]) -> None:
+def test_each_place_has_one_step(case: tuple[Snapshot, Rendered]) -> None:
     steps = decide(*case, now=NOW).steps
 
     assert len({step.entry.place for step in steps}) == len(steps)
 
 
 @given(_case())
-def test_nothing_goes_while_anything_waits(case: tuple[View, Rendered]) -> None:
+def test_nothing_goes_while_anything_waits(case: tuple[Snapshot, Rendered]) -> None:
     seen, found = case
     if not found.waiting:
         return
@@ -150,11 +150,11 @@ def test_nothing_goes_while_anything_waits(case: tuple[View, Rendered]) -> None:
 
 
 @given(_case(), st.sampled_from(POLICIES))
-def test_a_teardown_ends_and_respects_the_order(case: tuple[View, Rendered], policy: DeletionPolicy) -> None:
+def test_a_teardown_ends_and_respects_the_order(case: tuple[Snapshot, Rendered], policy: DeletionPolicy) -> None:
     """Played forward, each wave after the last is gone, every teardown comes to its end."""
     known = case[0].known
     for _ in range(2 * len(RESOURCES) + 1):
-        going = view(*known, of=claim(deleted=True, deletionPolicy=policy))
+        going = snapshot(*known, of=claim(deleted=True, deletionPolicy=policy))
         plan = tear_down(going, policy)
         if plan.done:
             return
@@ -181,7 +181,7 @@ def _has_word(each: Known, plan: Plan | Any) -> bool:
 
 
 @given(_case())
-def test_what_never_lived_is_created_once(case: tuple[View, Rendered]) -> None:
+def test_what_never_lived_is_created_once(case: tuple[Snapshot, Rendered]) -> None:
     seen, found = case
     alive = {each.entry.place for each in seen.known if each.live is not None}
     for step in decide(seen, found, now=NOW).steps:

@@ -10,7 +10,7 @@ import pytest
 from apis import names
 from composer.claim.decide import Create, decide
 from composer.claim.snapshot import Known
-from tests.composer.factories import NOW, SETTINGS, VOLUME, child, claim, desired, entry, live, rendered, view
+from tests.composer.factories import NOW, SETTINGS, VOLUME, child, claim, desired, entry, live, rendered, snapshot
 
 LEFT = Known(entry("data", VOLUME, uid="former-uid"), live(desired("data", VOLUME), uid="former-uid"), VOLUME)
 WANTED = rendered(child(desired("data", VOLUME), "data"), child(desired("settings", SETTINGS), "settings"))
@@ -19,7 +19,7 @@ WANTED = rendered(child(desired("data", VOLUME), "data"), child(desired("setting
 def _decided(*left: Known, **annotations: str) -> tuple[list[str], list[str]]:
     """Return the resources that are made, and the reasons of what is not."""
     marked = {names.PREFIX + name: text for name, text in annotations.items()}
-    plan = decide(replace(view(of=claim(annotations=marked)), predecessors=left), WANTED, now=NOW)
+    plan = decide(replace(snapshot(of=claim(annotations=marked)), predecessors=left), WANTED, now=NOW)
     return [step.entry.resource for step in plan.steps if isinstance(step, Create)], [why.reason for why in plan.causes]
 
 
@@ -41,7 +41,7 @@ def test_nothing_empty_is_made_beside_what_an_earlier_claim_left(
 
 
 def test_the_sentence_names_the_object_and_the_way_out() -> None:
-    plan = decide(replace(view(), predecessors=(LEFT,)), WANTED, now=NOW)
+    plan = decide(replace(snapshot(), predecessors=(LEFT,)), WANTED, now=NOW)
 
     assert LEFT.entry.name in plan.causes[0].message
     assert "fairlead.dev/adopt=none`" in plan.causes[0].message

@@ -14,12 +14,12 @@ from composer.claim.outcomes import with_broken
 from composer.claim.pause import NOBODY
 from composer.claim.readiness import child_cause
 from composer.claim.report import Findings, paused_status, report
-from composer.claim.snapshot import Known, View
+from composer.claim.snapshot import Known, Snapshot
 from composer.inventory import Entry, load
 from composer.kinds.catalog import KindFacts
 from composer.render.render import Rendered, Waiting
 from runtime.objects import Object, Resource
-from tests.composer.factories import DATABASE, SETTINGS, child, claim, desired, entry, live, rendered, view
+from tests.composer.factories import DATABASE, SETTINGS, child, claim, desired, entry, live, rendered, snapshot
 
 AT = datetime(2026, 11, 22, 12, tzinfo=UTC)
 FOREIGN = KindFacts(Resource("acid.zalan.do", "v1", "postgresql", "postgresqls"), stateful=True, reports=True)
@@ -48,7 +48,7 @@ def _known(status: Object | None, facts: KindFacts = DATABASE, *, of: Entry | No
     return Known(of or entry(facts=facts), {**obj, "status": status} if obj else None, facts)
 
 
-def _ready(seen: View, found: Findings) -> str:
+def _ready(seen: Snapshot, found: Findings) -> str:
     status = report(seen, with_broken(seen, found), AT)
     return next(f"{each['status']} {each['reason']}" for each in status["conditions"] if each["type"] == "Ready")
 
@@ -86,12 +86,12 @@ UNRENDERED: dict[str, tuple[Known, str]] = {
 @pytest.mark.parametrize(("known", "told"), UNRENDERED.values(), ids=UNRENDERED)
 @pytest.mark.parametrize("reason", ["UnsupportedPolicy", "HeldDeletion", "CompositionNotFound", "RenderLimit"])
 def test_ready_of_a_claim_that_stays_as_it_is(reason: str, known: Known, told: str) -> None:
-    assert _ready(view(known, of=WAS_READY), Findings((cause(reason, "why"),), (known.entry,))) == told
+    assert _ready(snapshot(known, of=WAS_READY), Findings((cause(reason, "why"),), (known.entry,))) == told
 
 
 def test_a_claim_that_cannot_be_rendered_says_first_what_its_lost_database_says() -> None:
     known = _known(LOST)
-    seen = view(known, of=WAS_READY)
+    seen = snapshot(known, of=WAS_READY)
 
     status = report(seen, with_broken(seen, Findings((cause("UnsupportedPolicy", "why"),), (known.entry,))), AT)
 
@@ -102,7 +102,7 @@ def test_a_claim_that_cannot_be_rendered_says_first_what_its_lost_database_says(
 
 @pytest.mark.parametrize(("known", "told"), UNRENDERED.values(), ids=UNRENDERED)
 def test_ready_of_a_paused_claim(known: Known, told: str) -> None:
-    status = paused_status(view(known, of=WAS_READY), NOBODY, AT)
+    status = paused_status(snapshot(known, of=WAS_READY), NOBODY, AT)
 
     ready, synced = status["conditions"]
     assert f"{ready['status']} {ready['reason']}" == told
@@ -134,14 +134,14 @@ def _after_outage(*, is_bound: bool) -> Object:
 
 @pytest.mark.parametrize(("known", "is_bound", "told"), AFTER_OUTAGE.values(), ids=AFTER_OUTAGE)
 def test_ready_is_given_back_to_a_paused_claim_after_an_outage(known: Known, *, is_bound: bool, told: str) -> None:
-    ready = paused_status(view(known, of=_after_outage(is_bound=is_bound)), NOBODY, AT)["conditions"][0]
+    ready = paused_status(snapshot(known, of=_after_outage(is_bound=is_bound)), NOBODY, AT)["conditions"][0]
 
     assert f"{ready['status']} {ready['reason']}" == told
 
 
 @pytest.mark.parametrize("known", [_known(READY)])
 def test_ready_is_given_back_to_a_claim_that_stays_as_it_is(known: Known) -> None:
-    seen = view(known, of=_after_outage(is_bound=True))
+    seen = snapshot(known, of=_after_outage(is_bound=True))
 
     assert _ready(seen, Findings((cause("UnsupportedPolicy", "why"),), (known.entry,))) == "True Available"
 
@@ -150,7 +150,7 @@ def test_ready_that_is_given_back_does_not_speak_of_a_later_edit() -> None:
     owner = {**_after_outage(is_bound=True)}
     owner["metadata"] = {**owner["metadata"], "generation": 3}
 
-    ready = paused_status(view(_known(READY), of=owner), NOBODY, AT)["conditions"][0]
+    ready = paused_status(snapshot(_known(READY), of=owner), NOBODY, AT)["conditions"][0]
 
     assert (ready["status"], ready["observedGeneration"]) == ("True", 2)
 
@@ -166,10 +166,10 @@ def test_a_claim_without_its_connection_secret_is_not_ready_paused_or_not(before
     known = _known(READY)
     found = Findings((cause("UnsupportedPolicy", "why"), GONE), (known.entry,), secret="orders-connection")
 
-    paused = paused_status(view(known, of=owner), NOBODY, AT, GONE)["conditions"][0]
+    paused = paused_status(snapshot(known, of=owner), NOBODY, AT, GONE)["conditions"][0]
 
     assert (paused["status"], paused["reason"], paused["message"]) == ("False", GONE.reason, GONE.message)
-    assert _ready(view(known, of=owner), replace(found, published=False)) == "False SecretNotFound"
+    assert _ready(snapshot(known, of=owner), replace(found, published=False)) == "False SecretNotFound"
 
 
 # Where it is rendered
@@ -226,7 +226,7 @@ def test_ready_of_a_claim_whose_child_is_not_ready(
     assert facts is not None
     what = rendered(child(desired(facts=facts), ready=ready))
 
-    assert _ready(view(known, of=WAS_READY), Findings((why,), (known.entry,), what, judged=judged)) == told
+    assert _ready(snapshot(known, of=WAS_READY), Findings((why,), (known.entry,), what, judged=judged)) == told
 
 
 def test_the_phase_of_a_zalando_cluster_is_told() -> None:
@@ -286,7 +286,7 @@ EDITS: dict[str, tuple[tuple[Known, ...], Rendered, str]] = {
 def test_ready_of_a_claim_that_an_edit_is_under_way_of(known: tuple[Known, ...], what: Rendered, told: str) -> None:
     found = Findings((HELD,), tuple(each.entry for each in known), what)
 
-    assert _ready(view(*known, of=WAS_READY), found) == told
+    assert _ready(snapshot(*known, of=WAS_READY), found) == told
 
 
 GOING = _known(READY, deleted=True, annotations={names.TEARDOWN: "child-uid/Delete"})
@@ -325,7 +325,7 @@ def test_ready_while_a_database_goes_that_the_composition_left_out(
     what = rendered(child(obj, "settings", ready=ready), connection=connection)
     known = (GOING, *((beside,) if beside else ()))
 
-    assert _ready(view(*known, of=WAS_READY), Findings((), tuple(each.entry for each in known), what)) == told
+    assert _ready(snapshot(*known, of=WAS_READY), Findings((), tuple(each.entry for each in known), what)) == told
 
 
 @pytest.mark.parametrize("connection", [SOURCE, {}], ids=["its login is to be published", "without a connection"])
@@ -333,7 +333,7 @@ def test_ready_while_a_database_goes_and_what_takes_its_place_waits(connection: 
     waiting = (Waiting("settings", "net", "resources.net.status.id"),)
     what = rendered(waiting=waiting, connection=connection)
 
-    assert _ready(view(GOING, of=WAS_READY), Findings((), (GOING.entry,), what)) == "False Creating"
+    assert _ready(snapshot(GOING, of=WAS_READY), Findings((), (GOING.entry,), what)) == "False Creating"
 
 
 def test_a_child_counts_from_the_first_time_that_all_are_ready() -> None:
@@ -342,7 +342,7 @@ def test_a_child_counts_from_the_first_time_that_all_are_ready() -> None:
 
     def outcomes(*, ready: bool) -> list[str]:
         found = Findings((), (new,), rendered(child(desired(), ready=ready)))
-        return [each.outcome for each in load(report(view(known), found, AT))]
+        return [each.outcome for each in load(report(snapshot(known), found, AT))]
 
     assert outcomes(ready=False) == [NEVER_READY]
     assert outcomes(ready=True) == [""]

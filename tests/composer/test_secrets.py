@@ -26,7 +26,7 @@ from runtime.changes import Change, ChangeKind
 from runtime.objects import SECRETS, Key, Object, dumps
 from runtime.record import record_of
 from runtime.results import Result
-from tests.composer.factories import DATABASE, child, claim, desired, entry, live, rendered, view
+from tests.composer.factories import DATABASE, child, claim, desired, entry, live, rendered, snapshot
 from tests.runtime.fake_kube import FakeKube
 from tests.runtime.virtual_loop import run
 
@@ -230,7 +230,7 @@ def test_nothing_is_remembered_of_a_claim_that_is_gone() -> None:
 def _prepared(what: Rendered) -> Prepared:
     spec: dict[str, Any] = {"compositeTypeRef": {"apiVersion": "a/v1", "kind": "K"}, "resources": []}
     spec["deletionPolicies"] = ["Delete"]
-    return Prepared("c", Revision("c-1", 1, "c", spec, None), msgspec.convert(spec, CompositionSpec), what, view())
+    return Prepared("c", Revision("c-1", 1, "c", spec, None), msgspec.convert(spec, CompositionSpec), what, snapshot())
 
 
 @pytest.mark.parametrize(
@@ -254,7 +254,7 @@ def test_the_connection_secret_of_the_former_name_goes_once_the_new_one_is_there
         at = _Scene()
         meta = {"labels": {names.CLAIM_LABEL: label}}
         at.kube.put(SECRETS, former.name, namespace="shop", metadata=meta, type=type_, data=_encoded(password="old"))
-        seen = view(Known(entry(), source, DATABASE), of=owner)
+        seen = snapshot(Known(entry(), source, DATABASE), of=owner)
         what = rendered(child(desired(), ready=True), connection={"from": "database"})
         # A process that stops before the status is written does it once more.
         first = await connect(at.publisher, seen, _prepared(what))
@@ -281,7 +281,7 @@ def test_a_connection_secret_that_keeps_its_name_is_not_deleted() -> None:
         source = {**live(desired()), "status": {"connection": {**PLAIN, "port": 5432, "passwordRef": login}}}
         owner = claim(status={"binding": {"name": SECRET.name}, "connectionHash": "old"})
         what = rendered(child(desired(), ready=True), connection={"from": "database"})
-        await connect(at.publisher, view(Known(entry(), source, DATABASE), of=owner), _prepared(what))
+        await connect(at.publisher, snapshot(Known(entry(), source, DATABASE), of=owner), _prepared(what))
         return at.kube.writes
 
     assert [verb for verb, _ in run(scene())] == ["create"]

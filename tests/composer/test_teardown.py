@@ -11,9 +11,9 @@ from apis import names
 from apis.teardown import DeletionPolicy
 from composer.claim.decide import Annotate, Keep, LetGo, Release, Remove, mirrored_pause
 from composer.claim.deletion import effective_policy, tear_down, verdict
-from composer.claim.snapshot import Known, View
+from composer.claim.snapshot import Known, Snapshot
 from runtime.objects import Object
-from tests.composer.factories import DATABASE, NOW, SETTINGS, VOLUME, annotated, claim, desired, entry, live, view
+from tests.composer.factories import DATABASE, NOW, SETTINGS, VOLUME, annotated, claim, desired, entry, live, snapshot
 
 LIVE = live(desired())
 DYING = live(desired(), deleted=True)
@@ -53,7 +53,7 @@ WORDS = {
 def test_the_word(case: Word) -> None:
     space = _namespace(deleted=case.namespace, ephemeral=case.ephemeral)
 
-    assert verdict(view(namespace=space, kind_deleting=case.kind), case.policy) == case.gives
+    assert verdict(snapshot(namespace=space, kind_deleting=case.kind), case.policy) == case.gives
 
 
 class Policy(msgspec.Struct, frozen=True):
@@ -75,11 +75,11 @@ POLICIES = {
 def test_the_policy_in_force(case: Policy) -> None:
     owner = claim(deletionPolicy=case.wanted, status={"deletionPolicy": case.last})
 
-    assert effective_policy(view(of=owner), case.supported) == case.gives
+    assert effective_policy(snapshot(of=owner), case.supported) == case.gives
 
 
-def _going(*known: Known, **fields: Any) -> View:
-    return view(*known, of=claim(deleted=True, **fields))
+def _going(*known: Known, **fields: Any) -> Snapshot:
+    return snapshot(*known, of=claim(deleted=True, **fields))
 
 
 def test_a_protected_claim_is_held_whatever_else() -> None:
@@ -118,7 +118,7 @@ def test_a_child_that_knows_its_policy_gets_the_word_alone() -> None:
 
 
 def test_a_child_that_is_let_go_of_keeps_its_policy() -> None:
-    going = view(Known(entry(), LIVE, DATABASE), of=claim(deleted=True), namespace=_namespace(deleted=True))
+    going = snapshot(Known(entry(), LIVE, DATABASE), of=claim(deleted=True), namespace=_namespace(deleted=True))
     (step,) = tear_down(going, "Delete").steps
 
     assert isinstance(step, Remove)
@@ -152,7 +152,9 @@ def test_a_pause_that_has_ended_is_lifted_from_a_child(stored: Object, told: dic
 
 def test_a_pause_reaches_a_child_that_is_going_already() -> None:
     owner = annotated(claim(deleted=True), paused="true")
-    (step,) = mirrored_pause(view(Known(entry(), annotated(DYING, teardown="child-uid/Delete"), DATABASE), of=owner))
+    (step,) = mirrored_pause(
+        snapshot(Known(entry(), annotated(DYING, teardown="child-uid/Delete"), DATABASE), of=owner)
+    )
 
     assert isinstance(step, Annotate)
     assert step.annotations == {names.PAUSED: "true"}
@@ -206,7 +208,7 @@ def test_it_is_done_when_all_are_proven_gone() -> None:
 @pytest.mark.parametrize("policy", ["Orphan", "Detach"])
 def test_the_secret_stays_where_the_database_does(policy: str) -> None:
     space = _namespace(deleted=policy == "Detach")
-    plan = tear_down(view(of=claim(deleted=True), namespace=space), "Orphan" if policy == "Orphan" else "Delete")
+    plan = tear_down(snapshot(of=claim(deleted=True), namespace=space), "Orphan" if policy == "Orphan" else "Delete")
 
     assert plan.keeps_secret
 
@@ -295,7 +297,7 @@ def test_nothing_goes_under_snapshot_beside_data_that_nobody_can_back_up() -> No
 def test_foreign_data_that_goes_against_the_policy_is_let_go_by_consent() -> None:
     data = Known(entry("data", VOLUME, uid="data-uid"), _VOLUME_DYING, VOLUME)
     held = tear_down(_going(data), "Orphan")
-    freed = tear_down(view(data, of=claim(deleted=True, annotations={names.CONSENT: "data=data-uid"})), "Orphan")
+    freed = tear_down(snapshot(data, of=claim(deleted=True, annotations={names.CONSENT: "data=data-uid"})), "Orphan")
 
     assert [each.reason for each in held.causes] == ["HeldDeletion"]
     assert "data=data-uid" in held.causes[0].message
@@ -304,7 +306,7 @@ def test_foreign_data_that_goes_against_the_policy_is_let_go_by_consent() -> Non
 
 def test_what_goes_with_its_namespace_is_not_held() -> None:
     data = Known(entry("data", VOLUME, uid="data-uid"), _VOLUME_DYING, VOLUME)
-    plan = tear_down(view(data, of=claim(deleted=True), namespace=_namespace(deleted=True)), "Orphan")
+    plan = tear_down(snapshot(data, of=claim(deleted=True), namespace=_namespace(deleted=True)), "Orphan")
 
     assert [type(step) for step in plan.steps] == [Release]
 

@@ -9,7 +9,7 @@ from composer.claim.events import Teller
 from composer.claim.outcomes import Note
 from runtime.events import EventRecorder
 from runtime.objects import EVENTS, Object
-from tests.composer.factories import claim, view
+from tests.composer.factories import claim, snapshot
 from tests.runtime.fake_kube import FakeKube
 from tests.runtime.virtual_loop import run
 
@@ -26,7 +26,7 @@ def _told(*passes: tuple[Object, tuple[Cause, ...], tuple[Note, ...], bool]) -> 
         recorder = EventRecorder(kube, controller="c", instance="i")
         teller = Teller(recorder)
         for owner, causes, notes, is_whole in passes:
-            teller.tell(view(of=owner), causes, notes, is_whole=is_whole)
+            teller.tell(snapshot(of=owner), causes, notes, is_whole=is_whole)
         running = asyncio.create_task(recorder.run())
         await asyncio.sleep(60)
         running.cancel()

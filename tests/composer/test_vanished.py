@@ -11,7 +11,7 @@ from apis import names
 from composer.claim.decide import Create, Keep
 from composer.claim.deletion import NotedWords, Teardown, has_vanished, recorded, tear_down
 from composer.claim.outcomes import Outcome, heard_words
-from composer.claim.snapshot import Known, View
+from composer.claim.snapshot import Known, Snapshot
 from composer.inventory import Entry
 from composer.kinds.catalog import KindFacts
 from composer.render.render import Child
@@ -26,7 +26,7 @@ from tests.composer.factories import (
     desired,
     entry,
     live,
-    view,
+    snapshot,
 )
 
 MARKS = {"external-name": "orders_ab12", "incarnation": "16401"}
@@ -35,8 +35,8 @@ LIVE = live(desired())
 DYING = live(desired(), deleted=True)
 
 
-def _going(known: Known, **fields: Any) -> View:
-    return view(known, of=claim(deleted=True), **fields)
+def _going(known: Known, **fields: Any) -> Snapshot:
+    return snapshot(known, of=claim(deleted=True), **fields)
 
 
 def _torn_down(known: Known, policy: Any, rendered: tuple[Child, ...] = RENDERED) -> Teardown:

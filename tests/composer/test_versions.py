@@ -15,7 +15,7 @@ from composer.hashes import sent_hash
 from composer.kinds.catalog import Catalog, KindFacts, catalog, facts_of
 from composer.validation.validate import CheckRequest, check
 from runtime.objects import Object
-from tests.composer.factories import DATABASE, NOW, child, desired, entry, live, rendered, view
+from tests.composer.factories import DATABASE, NOW, child, desired, entry, live, rendered, snapshot
 from tests.support.second_api import SecondApi
 
 API = SecondApi("cache.example.org")
@@ -113,7 +113,7 @@ def test_a_version_that_goes_leaves_what_was_made_by_it_as_it_is() -> None:
     wanted = {**desired(), "apiVersion": "onprem.fairlead.dev/v1old"}
     known = Known(entry(), live(wanted), DATABASE)
 
-    plan = decide(view(known), rendered(child(wanted)), now=NOW)
+    plan = decide(snapshot(known), rendered(child(wanted)), now=NOW)
 
     assert [type(each) for each in plan.steps] == [Keep]
     assert [each.reason for each in plan.causes] == ["KindNotInstalled"]

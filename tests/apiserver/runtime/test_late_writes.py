@@ -39,7 +39,7 @@ from tests.runtime.tcp_proxy import through
 from tests.support.late_line import LateLine
 from tests.support.waiting import eventually
 
-MANAGER = factories.view().manager
+MANAGER = factories.snapshot().manager
 WORD = "child/Detach"
 
 
@@ -105,7 +105,7 @@ async def act(late: LateKube, step: Step, live: Object, *, leaving: bool = False
     port: Any = late
     actor = Actor(port, now=lambda: datetime.now(UTC), remember=lambda _kind, _obj: None)
     known = Known(step.entry, live, factories.SETTINGS)
-    return await actor.act(factories.view(known, of=factories.claim(deleted=leaving)), (step,))
+    return await actor.act(factories.snapshot(known, of=factories.claim(deleted=leaving)), (step,))
 
 
 def applied(live: Object) -> Any:
