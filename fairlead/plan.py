@@ -16,7 +16,7 @@ from apis import names
 from composer import inventory
 from composer.claim.compose import Prepared, Preparer
 from composer.claim.decide import decide
-from composer.claim.snapshot import Known, Snapshot
+from composer.claim.snapshot import ObservedChild, Snapshot
 from composer.composition.revision import Candidate, Revision, candidates, reused_names, revisions
 from composer.kinds.catalog import Catalog, catalog
 from composer.models import RolloutStatus
@@ -258,7 +258,7 @@ class _Cluster:
         changes = (*changes, *moved_connection(live, claim))
         return ClaimPlan(told, prepared.composition, changes if edited_home else (*changes, homeless(claim)))
 
-    async def _around(self, claim: Object) -> tuple[tuple[Known, ...], Object | None]:
+    async def _around(self, claim: Object) -> tuple[tuple[ObservedChild, ...], Object | None]:
         """Read the children of a claim and its namespace, None where there is none."""
         entries = inventory.load(claim.get("status") or {})
         namespace = key_of(claim).namespace
@@ -269,14 +269,14 @@ class _Cluster:
             home = None
         return tuple(known), home
 
-    async def _known(self, entry: inventory.Entry, namespace: str) -> Known:
+    async def _known(self, entry: inventory.Entry, namespace: str) -> ObservedChild:
         facts = self.kinds.get(entry.group_kind)
         if facts is None:
-            return Known(entry, None, None, unseen=bool(entry.uid))
+            return ObservedChild(entry, None, None, unseen=bool(entry.uid))
         try:
-            return Known(entry, await self.kube.get(facts.resource, Key(namespace, entry.name)), facts)
+            return ObservedChild(entry, await self.kube.get(facts.resource, Key(namespace, entry.name)), facts)
         except NotFound:
-            return Known(entry, None, facts)
+            return ObservedChild(entry, None, facts)
 
     async def _resource(self, document: Document) -> Resource:
         content = document.content

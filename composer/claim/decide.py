@@ -17,7 +17,7 @@ from apis.teardown import ENDING, Policy, instruction
 from composer.causes import Cause, cause
 from composer.claim.field_conflicts import at_rest, without
 from composer.claim.prune_guard import predecessor, still_needed, taken_away, unwanted, waits
-from composer.claim.snapshot import Known, Snapshot, live_hash
+from composer.claim.snapshot import ObservedChild, Snapshot, live_hash
 from composer.hashes import is_sent
 from composer.inventory import NEVER_READY, Entry, marks_of
 from composer.kinds.catalog import KindFacts
@@ -154,7 +154,7 @@ def decide(snapshot: Snapshot, rendered: Rendered, *, now: str) -> Plan:
 
 
 def _wanted(  # noqa: PLR0911 - one return for each row of the table
-    snapshot: Snapshot, child: Child, mine: Known | None, now: str
+    snapshot: Snapshot, child: Child, mine: ObservedChild | None, now: str
 ) -> Step | Cause:
     facts = snapshot.catalog.get(child.group_kind)
     if facts is None:
@@ -186,7 +186,7 @@ def _wanted(  # noqa: PLR0911 - one return for each row of the table
     return Apply(entry, facts, sent, live, child.floors)
 
 
-def _entry(child: Child, facts: KindFacts, mine: Known | None) -> Entry:
+def _entry(child: Child, facts: KindFacts, mine: ObservedChild | None) -> Entry:
     before = mine.entry if mine else None
     # What held data once does so until a consent: a label may be lost, and a template may forget its word.
     stateful = facts.stateful or child.stateful is True or (before is not None and before.stateful)
@@ -235,7 +235,7 @@ def not_owned(resource: str, live: Object) -> Cause:
     return cause("NotOwned", what, resource=resource)
 
 
-def _rebirth(snapshot: Snapshot, mine: Known, facts: KindFacts, live: Object) -> Step | Cause:
+def _rebirth(snapshot: Snapshot, mine: ObservedChild, facts: KindFacts, live: Object) -> Step | Cause:
     """Let go of a wanted child that somebody deleted; it is made anew when it is gone. Foreign data waits for consent.
 
     Its marks must be in the stored inventory before the word is given: they are all that leads back to the database.
@@ -313,7 +313,7 @@ def token_steps(snapshot: Snapshot) -> tuple[Annotate, ...]:
     )
 
 
-def _prune(snapshot: Snapshot, each: Known, *, needed: bool) -> Iterator[Step]:
+def _prune(snapshot: Snapshot, each: ObservedChild, *, needed: bool) -> Iterator[Step]:
     entry, live = each.entry, each.live
     if live is None:
         return

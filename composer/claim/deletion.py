@@ -30,7 +30,7 @@ from composer.claim.decide import (
     with_word,
 )
 from composer.claim.prune_guard import consent_command, consents_of, no_backup, unseen
-from composer.claim.snapshot import Known, Snapshot
+from composer.claim.snapshot import ObservedChild, Snapshot
 from composer.inventory import Entry, marks_of
 from composer.kinds.catalog import KindFacts
 from composer.render.render import Child
@@ -111,7 +111,7 @@ def tear_down(snapshot: Snapshot, policy: DeletionPolicy, rendered: Sequence[Chi
     )
 
 
-def _held(snapshot: Snapshot, each: Known, spoken: Policy) -> Cause | None:
+def _held(snapshot: Snapshot, each: ObservedChild, spoken: Policy) -> Cause | None:
     """Say why nothing goes yet: a child that nobody can see, or data that would be lost against the claim's policy."""
     if each.unseen:
         return unseen(each)
@@ -131,7 +131,7 @@ def _held(snapshot: Snapshot, each: Known, spoken: Policy) -> Cause | None:
     return cause("HeldDeletion", text, resource=each.entry.resource)
 
 
-def _is_needed(each: Known, remaining: list[Known]) -> bool:
+def _is_needed(each: ObservedChild, remaining: list[ObservedChild]) -> bool:
     """Tell whether something that depends on a child is still there: its wave comes first."""
     name = each.entry.resource
     return any(name in other.entry.depends_on for other in remaining if other.entry.resource != name)
@@ -143,7 +143,7 @@ def has_vanished(snapshot: Snapshot, policy: DeletionPolicy) -> bool:
     return any(_vanished(snapshot, child, spoken) for child in snapshot.known)
 
 
-def _vanished(snapshot: Snapshot, child: Known, spoken: Policy) -> bool:
+def _vanished(snapshot: Snapshot, child: ObservedChild, spoken: Policy) -> bool:
     """Tell whether a child is not there, and what it stands for in the cloud is: nobody told its provider to end it.
 
     Its CRD was deleted, or its finalizer taken off by force. Nothing can be made in a namespace that goes.
@@ -160,7 +160,7 @@ def _vanished(snapshot: Snapshot, child: Known, spoken: Policy) -> bool:
     return names.is_managed(entry.group) and bool(entry.marks) and not was_told
 
 
-def _again(child: Known, spoken: Policy, rendered: Sequence[Child]) -> Step | Cause:
+def _again(child: ObservedChild, spoken: Policy, rendered: Sequence[Child]) -> Step | Cause:
     """Make a vanished child again with its marks; say why where that is impossible."""
     entry, facts = child.entry, child.facts
     if child.unseen:
@@ -188,7 +188,7 @@ def recorded(snapshot: Snapshot, entries: Iterable[Entry]) -> Snapshot:
     return replace(snapshot, known=known)
 
 
-def _is_gone(snapshot: Snapshot, each: Known, spoken: Policy) -> bool:
+def _is_gone(snapshot: Snapshot, each: ObservedChild, spoken: Policy) -> bool:
     if each.live is None:
         return not each.unseen and not _vanished(snapshot, each, spoken)
     if each.facts is None or each.facts.managed:
@@ -198,7 +198,7 @@ def _is_gone(snapshot: Snapshot, each: Known, spoken: Policy) -> bool:
     return label != identity and (bool(label) or names.TEARDOWN_FINALIZER not in finalizers_of(each.live))
 
 
-def _step(snapshot: Snapshot, each: Known, spoken: Policy) -> Step:
+def _step(snapshot: Snapshot, each: ObservedChild, spoken: Policy) -> Step:
     entry, live, facts = each.entry, each.live, each.facts
     if live is None or facts is None:
         return Keep(entry)
@@ -229,7 +229,7 @@ def _what_stays(entry: Entry, live: Object, spoken: Policy) -> str:
     return f"; {name} and its Secrets stay"
 
 
-def _foreign_step(each: Known, live: Object, facts: KindFacts, spoken: Policy) -> Step:
+def _foreign_step(each: ObservedChild, live: Object, facts: KindFacts, spoken: Policy) -> Step:
     entry = each.entry
     ours = names.TEARDOWN_FINALIZER in finalizers_of(live)
     if deleting(live):
@@ -239,7 +239,7 @@ def _foreign_step(each: Known, live: Object, facts: KindFacts, spoken: Policy) -
     return Remove(entry, facts, live, "", f"the claim is being deleted ({spoken})")
 
 
-def blocker(each: Known) -> Cause | None:
+def blocker(each: ObservedChild) -> Cause | None:
     """Say what keeps a deleted child from going, in its own words; None when it is merely on its way."""
     live = each.live
     if live is None or not deleting(live):

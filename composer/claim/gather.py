@@ -10,7 +10,7 @@ import msgspec
 from apis import names
 from apis.identity import identity_of
 from composer import inventory
-from composer.claim.snapshot import Known, Snapshot, entry_of, says_stateful
+from composer.claim.snapshot import ObservedChild, Snapshot, entry_of, says_stateful
 from composer.inventory import Entry, recorded_kinds
 from composer.kinds.catalog import KindFacts
 from composer.kinds.cluster import Cluster
@@ -91,7 +91,7 @@ class Gatherer:
         except ApiError:
             return True
 
-    async def abandoned(self, key: Key) -> tuple[Known, ...]:
+    async def abandoned(self, key: Key) -> tuple[ObservedChild, ...]:
         """Return the children that die without a word although their claim is proven gone, its name taken or not."""
         found = [each for each in self._dying(key) if await self._owns(each, key)]
         if not found:
@@ -99,16 +99,16 @@ class Gatherer:
         claim = await self._read(self.claims.resource, key)
         return tuple(each for each in found if claim is None or _is_of_another(each.live, claim))
 
-    def _dying(self, key: Key) -> Iterator[Known]:
+    def _dying(self, key: Key) -> Iterator[ObservedChild]:
         for watched in self._cluster.watches:
             store = watched.store
             for child in store.by_index("dying", f"{key.namespace}/{key.name}"):
                 live, facts = store.get(child), self._cluster.catalog.get(watched.resource.group_kind)
                 entry = entry_of(live, stateful=facts.stateful) if live and facts else None
                 if entry and live and facts and facts.managed and names.TEARDOWN not in annotations_of(live):
-                    yield Known(entry, live, facts)
+                    yield ObservedChild(entry, live, facts)
 
-    async def _owns(self, child: Known, claim: Key) -> bool:
+    async def _owns(self, child: ObservedChild, claim: Key) -> bool:
         """Tell whether a child is of a claim of this kind: by its owner, without one by who wrote it."""
         if child.live is None or child.facts is None:
             return False
@@ -158,10 +158,10 @@ class Gatherer:
             raise Conflict(f"{', '.join(unlisted)} cannot be listed yet")
         return replace(snapshot, predecessors=await self._predecessors(snapshot.claim, kinds))
 
-    async def _predecessors(self, claim: Object, kinds: frozenset[str]) -> tuple[Known, ...]:
+    async def _predecessors(self, claim: Object, kinds: frozenset[str]) -> tuple[ObservedChild, ...]:
         """Return what an earlier claim of this kind and name left: objects with data that no provider of ours finds."""
         identity, key = identity_of(claim).uid, key_of(claim)
-        left: list[Known] = []
+        left: list[ObservedChild] = []
         for facts in (self._cluster.catalog[kind] for kind in sorted(kinds & self._cluster.catalog.keys())):
             if facts.managed:
                 continue
@@ -171,14 +171,14 @@ class Gatherer:
                 entry = entry_of(live, stateful=facts.stateful) if live else None
                 if live is None or entry is None or labels_of(live).get(names.CLAIM_LABEL) == identity:
                     continue
-                child = Known(entry, live, facts)
+                child = ObservedChild(entry, live, facts)
                 # Who starts beside it on purpose is not asked for the owner in each pass.
                 is_in_the_way = entry.stateful and annotations_of(claim).get(names.ADOPT) != "none"
                 if is_in_the_way and await self._owns(child, key):
                     left.append(child)
         return tuple(left)
 
-    async def _known(self, claim: Object, kinds: frozenset[str]) -> tuple[Known, ...]:
+    async def _known(self, claim: Object, kinds: frozenset[str]) -> tuple[ObservedChild, ...]:
         recorded = inventory.load(claim.get("status") or {})
         identity, namespace = identity_of(claim), key_of(claim).namespace
         facts = {kind: self._cluster.catalog[kind] for kind in sorted(kinds) if kind in self._cluster.catalog}
@@ -190,13 +190,13 @@ class Gatherer:
                 live = store.get(key)
                 entry = entry_of(live, stateful=about.stateful) if live else None
                 if entry and (kind, key.name) not in names_known and _is_of(live, key_of(claim)):
-                    found.append(Known(entry, live, about))
+                    found.append(ObservedChild(entry, live, about))
         return tuple(found)
 
-    async def _of_entry(self, entry: Entry, facts: KindFacts | None, claim: Object) -> Known:
+    async def _of_entry(self, entry: Entry, facts: KindFacts | None, claim: Object) -> ObservedChild:
         namespace, identity = key_of(claim).namespace, identity_of(claim).uid
         if facts is None:
-            return Known(entry, None, None, unseen=self._cluster.is_defined(entry.group_kind))
+            return ObservedChild(entry, None, None, unseen=self._cluster.is_defined(entry.group_kind))
         key = Key(namespace, entry.name)
         live = self._cluster.watches.listed(facts.resource).store.get(key)
         if live is None:
@@ -210,7 +210,7 @@ class Gatherer:
             entry = msgspec.structs.replace(entry, uid=uid_of(live), applied=False, desired="", live="", resting=())
         if live is not None and not entry.stateful and says_stateful(live):
             entry = msgspec.structs.replace(entry, stateful=True)
-        return Known(entry, live, facts)
+        return ObservedChild(entry, live, facts)
 
     async def _read(self, resource: Resource, key: Key) -> Object | None:
         try:

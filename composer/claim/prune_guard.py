@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from apis import names
 from apis.reasons import ReasonClass
 from composer.causes import Cause, cause
-from composer.claim.snapshot import Known, Snapshot
+from composer.claim.snapshot import ObservedChild, Snapshot
 from composer.inventory import Entry
 from composer.render.render import Child, Rendered
 from runtime import kubectl
@@ -16,7 +16,7 @@ from runtime.objects import deleting, uid_of
 _MASS_LEAST = 3
 
 
-def unwanted(snapshot: Snapshot, rendered: Rendered) -> list[tuple[Known, Cause | None]]:
+def unwanted(snapshot: Snapshot, rendered: Rendered) -> list[tuple[ObservedChild, Cause | None]]:
     """Return what is not wanted any more, each with why it is held, or None when it may go."""
     waiting = {each.resource for each in rendered.waiting}
     wanted = {(child.place, child.name) for child in rendered.children}
@@ -42,11 +42,11 @@ def unwanted(snapshot: Snapshot, rendered: Rendered) -> list[tuple[Known, Cause 
     ]
 
 
-def _stays(each: Known, wanted: Collection[tuple[tuple[str, str, str], str]], waiting: Collection[str]) -> bool:
+def _stays(each: ObservedChild, wanted: Collection[tuple[tuple[str, str, str], str]], waiting: Collection[str]) -> bool:
     return (each.entry.place, each.entry.name) in wanted or each.entry.resource in waiting
 
 
-def _unbacked(snapshot: Snapshot, each: Known, consents: frozenset[tuple[str, str]]) -> Cause | None:
+def _unbacked(snapshot: Snapshot, each: ObservedChild, consents: frozenset[tuple[str, str]]) -> Cause | None:
     """Hold what may go by consent, and by its claim's policy only with a backup that nobody can take."""
     if snapshot.spec.deletion_policy != "Snapshot" or not each.is_foreign_data or each.live is None:
         return None
@@ -55,7 +55,7 @@ def _unbacked(snapshot: Snapshot, each: Known, consents: frozenset[tuple[str, st
     return no_backup(each)
 
 
-def no_backup(each: Known) -> Cause:
+def no_backup(each: ObservedChild) -> Cause:
     """Say that a foreign child with data cannot go under Snapshot, and which ways out there are."""
     text = (
         f"no backup of {each.entry.kind} {each.entry.name} can be taken by Fairlead: nothing goes under deletionPolicy"
@@ -64,14 +64,14 @@ def no_backup(each: Known) -> Cause:
     return cause("BackupImpossible", text, resource=each.entry.resource)
 
 
-def unseen(each: Known) -> Cause:
+def unseen(each: ObservedChild) -> Cause:
     """Say that nobody can tell whether a child is there, since its kind is not served."""
     text = f"{each.entry.kind} {each.entry.name} may be there, and kind {each.entry.group_kind} is not served"
     how = "have its CustomResourceDefinition serve it again"
     return cause("KindNotInstalled", f"{text}; {how}", resource=each.entry.resource)
 
 
-def taken_away(snapshot: Snapshot, each: Known) -> Cause | None:
+def taken_away(snapshot: Snapshot, each: ObservedChild) -> Cause | None:
     """Say that a wanted foreign child with data was deleted by somebody else, None where it may be made anew.
 
     What a provider of ours serves finds its database again; in the place of anything else there would be an empty one.
@@ -108,7 +108,7 @@ def predecessor(snapshot: Snapshot, entry: Entry) -> Cause | None:
     return None
 
 
-def _brake(snapshot: Snapshot, each: Known, *, too_many: bool, unresolved: bool) -> Cause | None:
+def _brake(snapshot: Snapshot, each: ObservedChild, *, too_many: bool, unresolved: bool) -> Cause | None:
     entry, live = each.entry, each.live
     if each.unseen:
         return unseen(each)
@@ -128,7 +128,7 @@ def _brake(snapshot: Snapshot, each: Known, *, too_many: bool, unresolved: bool)
     return waits(each, "when nothing is pending any more") if unresolved else None
 
 
-def waits(each: Known, until: str) -> Cause:
+def waits(each: ObservedChild, until: str) -> Cause:
     """Say what a child waits for that is not wanted any more."""
     text = f"{each.entry.kind} {each.entry.name} is not in the composition any more; it goes {until}"
     return cause("ResourcePending", text, resource=each.entry.resource, shown_as=ReasonClass.PROGRESS)
@@ -168,7 +168,7 @@ def _address(snapshot: Snapshot) -> str:
     return kubectl.address_of(snapshot.resource.kind, snapshot.key)
 
 
-def still_needed(each: Known, held: list[tuple[Known, Cause | None]]) -> bool:
+def still_needed(each: ObservedChild, held: list[tuple[ObservedChild, Cause | None]]) -> bool:
     """Tell whether something that depends on a resource has still to go before it."""
     going = [other for other, why in held if other is not each and (other.unseen or (why is None and other.live))]
     return any(each.entry.resource in other.entry.depends_on for other in going)

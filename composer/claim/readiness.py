@@ -9,7 +9,7 @@ from apis import names
 from apis.reasons import ReasonClass, class_of_claim
 from composer.causes import Cause, cause
 from composer.claim.prune_guard import taken_away
-from composer.claim.snapshot import Known, Snapshot
+from composer.claim.snapshot import ObservedChild, Snapshot
 from composer.inventory import NEVER_READY
 from composer.kinds.catalog import is_silent
 from composer.render import operators
@@ -21,7 +21,7 @@ from runtime.objects import Object, annotations_of, deleting, generation_of, key
 _UNTOLD = frozenset({"ProviderConfigNotFound", "NotAllowed"})
 
 
-def broken(snapshot: Snapshot, rendered: Rendered | None, judged: Collection[str] = ()) -> tuple[Known, ...]:
+def broken(snapshot: Snapshot, rendered: Rendered | None, judged: Collection[str] = ()) -> tuple[ObservedChild, ...]:
     """Return the children that the claim uses and that are known to be unusable, gone or going, as they are recorded.
 
     `rendered` is None where nothing could be rendered: then all that the claim has counts. `judged` names the resources
@@ -47,14 +47,14 @@ def is_served(snapshot: Snapshot, rendered: Rendered | None, judged: Collection[
     return is_bound and bool(used) and all(_is_ready(each, ready.get(each.entry.place), judged) for each in used)
 
 
-def _is_ready(each: Known, child: Child | None, judged: Collection[str]) -> bool:
+def _is_ready(each: ObservedChild, child: Child | None, judged: Collection[str]) -> bool:
     live = each.live
     if live is None or deleting(live) or not is_true(live, "Ready"):
         return False
     return child is None or child.resource not in judged or child.ready
 
 
-def _is_used(snapshot: Snapshot, each: Known, rendered: Rendered | None) -> bool:
+def _is_used(snapshot: Snapshot, each: ObservedChild, rendered: Rendered | None) -> bool:
     if each.entry.outcome == NEVER_READY or each.unseen:
         return False
     return (
@@ -77,7 +77,7 @@ def _is_replaced(snapshot: Snapshot, rendered: Rendered) -> bool:
     return are_made and all(waiting.resource in resources for waiting in rendered.waiting)
 
 
-def _is_broken(each: Known, child: Child | None, judged: Collection[str]) -> bool:
+def _is_broken(each: ObservedChild, child: Child | None, judged: Collection[str]) -> bool:
     live = each.live
     if live is None or (deleting(live) and not (child is None and _waits_for_word(each, live))):
         return True
@@ -96,7 +96,7 @@ def _is_broken(each: Known, child: Child | None, judged: Collection[str]) -> boo
     return not is_ready and not _serves(live) and not is_usable(live)
 
 
-def _waits_for_word(each: Known, live: Object) -> bool:
+def _waits_for_word(each: ObservedChild, live: Object) -> bool:
     """Tell whether a provider only waits to hear what shall become of a database that works."""
     is_managed = each.facts is not None and each.facts.managed
     return is_managed and names.TEARDOWN not in annotations_of(live) and is_true(live, "Ready")
@@ -163,7 +163,7 @@ def _retold(resource: str, condition: Mapping[str, Any], weight: ReasonClass) ->
     return cause(reason, text, resource=resource, shown_as=weight)
 
 
-def of_broken(snapshot: Snapshot, each: Known) -> Cause:
+def of_broken(snapshot: Snapshot, each: ObservedChild) -> Cause:
     """Say why a child that a claim uses is not usable, where nothing can be made in its place in this pass."""
     entry, live = each.entry, each.live
     if live is not None and not deleting(live):

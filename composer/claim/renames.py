@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import msgspec
 
-from composer.claim.snapshot import Known, Snapshot
+from composer.claim.snapshot import ObservedChild, Snapshot
 from composer.models import CompositionSpec
 
 
@@ -41,7 +41,7 @@ def _new_names(snapshot: Snapshot, spec: CompositionSpec) -> dict[str, str]:
     return found
 
 
-def _renamed(known: Known, names: dict[str, str]) -> Known:
+def _renamed(known: ObservedChild, names: dict[str, str]) -> ObservedChild:
     needs = tuple(names.get(each, each) for each in known.entry.depends_on)
     known = replace(known, entry=msgspec.structs.replace(known.entry, depends_on=needs))
     name = names.get(known.entry.resource)

@@ -31,7 +31,7 @@ from runtime.objects import (
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class ObservedChild:
     """One object that this claim composed, or that its inventory names; `live` is None when it is proven absent.
 
     `unseen`: its kind is defined and not served, so that nobody can tell whether it is there.
@@ -63,9 +63,9 @@ class Snapshot:
     namespace: Object | None
     kind_deleting: bool
     catalog: Catalog
-    known: tuple[Known, ...]
+    known: tuple[ObservedChild, ...]
     unlisted: tuple[str, ...] = ()
-    predecessors: tuple[Known, ...] = ()
+    predecessors: tuple[ObservedChild, ...] = ()
 
     @cached_property
     def key(self) -> Key:

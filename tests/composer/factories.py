@@ -7,7 +7,7 @@ from typing import Any
 
 from apis import names
 from apis.identity import Identity, child_name
-from composer.claim.snapshot import Known, Snapshot
+from composer.claim.snapshot import ObservedChild, Snapshot
 from composer.inventory import Entry
 from composer.kinds.catalog import Catalog, KindFacts
 from composer.render.render import Child, Rendered
@@ -100,7 +100,7 @@ def entry(resource: str = "database", facts: KindFacts = DATABASE, **fields: Any
 
 
 def snapshot(
-    *known: Known, of: Object | None = None, namespace: Object | None = None, kind_deleting: bool = False
+    *known: ObservedChild, of: Object | None = None, namespace: Object | None = None, kind_deleting: bool = False
 ) -> Snapshot:
     """Return a snapshot of a claim and what it composed."""
     return Snapshot(

@@ -13,7 +13,7 @@ from apis import names
 from composer.claim.act import Actor
 from composer.claim.decide import Apply, Create
 from composer.claim.field_conflicts import WINDOW, at_rest, without
-from composer.claim.snapshot import Known, Snapshot
+from composer.claim.snapshot import ObservedChild, Snapshot
 from composer.hashes import sent_hash
 from runtime.conditions import timestamp
 from runtime.errors import ApiError, ApplyConflict, Cause, Invalid, NotFound, WriteConflict
@@ -37,7 +37,7 @@ class _Refusing:
 def _asked() -> Snapshot:
     claim = factories.claim(annotations={names.RECONCILE_REQUESTED_AT: "now"})
     return factories.snapshot(
-        Known(factories.entry(), factories.live(factories.desired()), factories.DATABASE), of=claim
+        ObservedChild(factories.entry(), factories.live(factories.desired()), factories.DATABASE), of=claim
     )
 
 

@@ -20,7 +20,7 @@ from composer.claim.decide import (
     mirrored_pause,
     token_steps,
 )
-from composer.claim.snapshot import Known, Snapshot, live_hash
+from composer.claim.snapshot import ObservedChild, Snapshot, live_hash
 from composer.hashes import sent_hash
 from composer.inventory import Entry, Resting, marks_of
 from composer.render.render import Rendered, Waiting
@@ -67,7 +67,7 @@ def test_what_is_not_there_is_created() -> None:
 
 
 def test_what_is_as_sent_is_left_alone() -> None:
-    step = _one(snapshot(Known(_sent(WANTED, LIVE), LIVE, DATABASE)), rendered(child(WANTED)))
+    step = _one(snapshot(ObservedChild(_sent(WANTED, LIVE), LIVE, DATABASE)), rendered(child(WANTED)))
 
     assert isinstance(step, Keep)
 
@@ -75,14 +75,14 @@ def test_what_is_as_sent_is_left_alone() -> None:
 def test_what_others_add_is_left_alone() -> None:
     more = {**LIVE, "spec": {**LIVE["spec"], "theirs": 1}, "status": {"observedGeneration": 1}}
 
-    assert isinstance(_one(snapshot(Known(_sent(WANTED, LIVE), more, DATABASE)), rendered(child(WANTED))), Keep)
+    assert isinstance(_one(snapshot(ObservedChild(_sent(WANTED, LIVE), more, DATABASE)), rendered(child(WANTED))), Keep)
 
 
 def test_a_value_that_was_normalised_is_not_sent_again() -> None:
     normalised = {**LIVE, "spec": {"limit": "1"}}
 
     assert isinstance(
-        _one(snapshot(Known(_sent(WANTED, normalised), normalised, DATABASE)), rendered(child(WANTED))), Keep
+        _one(snapshot(ObservedChild(_sent(WANTED, normalised), normalised, DATABASE)), rendered(child(WANTED))), Keep
     )
 
 
@@ -97,7 +97,7 @@ def test_a_value_that_was_normalised_is_not_sent_again() -> None:
     ids=["a new value is wanted", "somebody changed a field", "somebody removed our label", "a field is dropped"],
 )
 def test_what_differs_is_applied(wanted: Object, stored: Object) -> None:
-    step = _one(snapshot(Known(_sent(WANTED, LIVE), stored, DATABASE)), rendered(child(wanted)))
+    step = _one(snapshot(ObservedChild(_sent(WANTED, LIVE), stored, DATABASE)), rendered(child(wanted)))
 
     assert isinstance(step, Apply)
     assert step.object == wanted
@@ -105,7 +105,7 @@ def test_what_differs_is_applied(wanted: Object, stored: Object) -> None:
 
 def test_a_stranger_of_our_name_is_not_touched() -> None:
     stranger = live({**WANTED, "metadata": {**WANTED["metadata"], "labels": {}}}, uid="strangers")
-    known = snapshot(Known(entry(uid=""), stranger, DATABASE))
+    known = snapshot(ObservedChild(entry(uid=""), stranger, DATABASE))
     what = rendered(child(WANTED))
 
     assert isinstance(_one(known, what), Keep)
@@ -113,7 +113,7 @@ def test_a_stranger_of_our_name_is_not_touched() -> None:
 
 
 def test_a_gone_child_is_made_anew_with_its_marks_and_finalizer() -> None:
-    step = _one(snapshot(Known(entry(marks=MARKS), None, DATABASE)), rendered(child(WANTED, ready=False)))
+    step = _one(snapshot(ObservedChild(entry(marks=MARKS), None, DATABASE)), rendered(child(WANTED, ready=False)))
 
     assert isinstance(step, Create)
     assert step.object["metadata"]["finalizers"] == [names.TEARDOWN_FINALIZER]
@@ -141,7 +141,9 @@ def test_a_wanted_child_that_somebody_deleted(case: Dying) -> None:
     if case.spoken:
         dying = annotated(dying, teardown=case.spoken)
 
-    step = _one(snapshot(Known(entry(marks=case.recorded), dying, DATABASE)), rendered(child(WANTED, ready=False)))
+    step = _one(
+        snapshot(ObservedChild(entry(marks=case.recorded), dying, DATABASE)), rendered(child(WANTED, ready=False))
+    )
 
     if case.expected is None:
         assert isinstance(step, Keep)
@@ -154,7 +156,7 @@ def test_a_wanted_child_that_somebody_deleted(case: Dying) -> None:
 def test_a_word_on_a_living_child_is_taken_back() -> None:
     spoken = annotated(LIVE, teardown="child-uid/Delete")
 
-    step = _one(snapshot(Known(_sent(WANTED, LIVE), spoken, DATABASE)), rendered(child(WANTED)))
+    step = _one(snapshot(ObservedChild(_sent(WANTED, LIVE), spoken, DATABASE)), rendered(child(WANTED)))
 
     assert isinstance(step, Annotate)
     assert step.annotations == {names.TEARDOWN: None}
@@ -169,8 +171,8 @@ def test_a_kind_that_is_gone_is_named() -> None:
 # Prune
 
 OTHER = live(desired("settings", SETTINGS), uid="settings-uid")
-SETTINGS_KNOWN = Known(entry("settings", SETTINGS, uid="settings-uid"), OTHER, SETTINGS)
-DATABASE_KNOWN = Known(_sent(WANTED, LIVE), LIVE, DATABASE)
+SETTINGS_KNOWN = ObservedChild(entry("settings", SETTINGS, uid="settings-uid"), OTHER, SETTINGS)
+DATABASE_KNOWN = ObservedChild(_sent(WANTED, LIVE), LIVE, DATABASE)
 
 
 def test_what_holds_no_data_goes() -> None:
@@ -237,7 +239,7 @@ def test_a_child_of_another_kind_in_the_same_place_is_held_and_not_doubled() -> 
 def test_foreign_data_is_left_alone_with_consent_under_orphan() -> None:
     stored = live(desired("data", VOLUME), uid="data-uid")
     owner = claim(annotations={names.CONSENT: "data=data-uid"})
-    known = snapshot(DATABASE_KNOWN, Known(entry("data", VOLUME, uid="data-uid"), stored, VOLUME), of=owner)
+    known = snapshot(DATABASE_KNOWN, ObservedChild(entry("data", VOLUME, uid="data-uid"), stored, VOLUME), of=owner)
 
     plan = decide(known, rendered(child(WANTED)), now=NOW)
 
@@ -250,7 +252,10 @@ def test_an_old_and_a_new_kind_in_one_place_are_told_apart() -> None:
     stored = live(wanted, uid="new-uid")
     new = entry("database", SETTINGS, uid="new-uid", desired=sent_hash(wanted), live=live_hash(stored, wanted, None))
     owner = claim(annotations={names.CONSENT: "database=child-uid"}, deletionPolicy="Delete")
-    for known in ((DATABASE_KNOWN, Known(new, stored, SETTINGS)), (Known(new, stored, SETTINGS), DATABASE_KNOWN)):
+    for known in (
+        (DATABASE_KNOWN, ObservedChild(new, stored, SETTINGS)),
+        (ObservedChild(new, stored, SETTINGS), DATABASE_KNOWN),
+    ):
         plan = decide(snapshot(*known, of=owner), rendered(child(wanted)), now=NOW)
 
         assert [type(step) for step in plan.steps] == [Keep, Remove]
@@ -260,7 +265,7 @@ def test_nothing_is_told_to_a_child_whose_namespace_goes() -> None:
     going = {"metadata": {"name": "shop", "labels": {}, "deletionTimestamp": NOW}}
     dying = live(MARKED, deleted=True)
     plan = decide(
-        snapshot(Known(entry(marks=MARKS), dying, DATABASE), namespace=going), rendered(child(WANTED)), now=NOW
+        snapshot(ObservedChild(entry(marks=MARKS), dying, DATABASE), namespace=going), rendered(child(WANTED)), now=NOW
     )
 
     assert [type(step) for step in plan.steps] == [Keep]
@@ -268,7 +273,7 @@ def test_nothing_is_told_to_a_child_whose_namespace_goes() -> None:
 
 def test_most_of_the_children_do_not_go_at_once() -> None:
     known = [
-        Known(entry(name, SETTINGS, uid=name), live(desired(name, SETTINGS), uid=name), SETTINGS)
+        ObservedChild(entry(name, SETTINGS, uid=name), live(desired(name, SETTINGS), uid=name), SETTINGS)
         for name in ("a", "b", "c")
     ]
     kept = rendered(child(desired("a", SETTINGS), "a"))
@@ -277,7 +282,7 @@ def test_most_of_the_children_do_not_go_at_once() -> None:
 
 
 def test_data_under_another_object_name_is_held_and_nothing_takes_its_place() -> None:
-    known = Known(entry(name="orders-database-former"), live(desired()), DATABASE)
+    known = ObservedChild(entry(name="orders-database-former"), live(desired()), DATABASE)
 
     plan = decide(snapshot(known), rendered(child(desired())), now=NOW)
 
@@ -287,10 +292,13 @@ def test_data_under_another_object_name_is_held_and_nothing_takes_its_place() ->
 
 def test_nothing_goes_while_something_else_fails() -> None:
     settings = desired("settings", SETTINGS)
-    known = Known(entry("settings", SETTINGS), live(settings), SETTINGS)
+    known = ObservedChild(entry("settings", SETTINGS), live(settings), SETTINGS)
     mine = desired()
     stranger = live(mine, uid="other", labels={})
-    others = [Known(entry(uid="child-uid"), stranger, DATABASE), Known(entry("a", SETTINGS), live(settings), SETTINGS)]
+    others = [
+        ObservedChild(entry(uid="child-uid"), stranger, DATABASE),
+        ObservedChild(entry("a", SETTINGS), live(settings), SETTINGS),
+    ]
 
     plan = decide(snapshot(known, *others), rendered(child(mine), child(desired("a", SETTINGS), "a")), now=NOW)
 
@@ -313,12 +321,12 @@ def test_what_waits_again_is_left_as_it_is() -> None:
 
 
 def test_what_goes_goes_after_what_depends_on_it() -> None:
-    user = Known(
+    user = ObservedChild(
         entry("user", SETTINGS, uid="user-uid", depends_on=("settings",)),
         live(desired("user", SETTINGS), uid="user-uid"),
         SETTINGS,
     )
-    more = Known(entry("more", SETTINGS, uid="m"), live(desired("more", SETTINGS), uid="m"), SETTINGS)
+    more = ObservedChild(entry("more", SETTINGS, uid="m"), live(desired("more", SETTINGS), uid="m"), SETTINGS)
     what = rendered(child(WANTED), child(desired("more", SETTINGS), "more"))
     plan = decide(snapshot(DATABASE_KNOWN, more, SETTINGS_KNOWN, user), what, now=NOW)
 
@@ -342,7 +350,7 @@ def test_a_pause_is_the_childrens_too(
 ) -> None:
     annotations = {names.PREFIX + name.replace("_", "-"): text for name, text in on_claim.items()}
     known = snapshot(
-        Known(_sent(WANTED, LIVE), annotated(LIVE, **on_child), DATABASE), of=claim(annotations=annotations)
+        ObservedChild(_sent(WANTED, LIVE), annotated(LIVE, **on_child), DATABASE), of=claim(annotations=annotations)
     )
 
     (step,) = mirrored_pause(known)
@@ -369,7 +377,7 @@ def test_a_request_for_a_pass_is_passed_on(token: str, answered: str, on_child: 
     )
     stored = annotated(LIVE, reconcile_requested_at=on_child) if on_child else LIVE
 
-    steps = token_steps(snapshot(Known(_sent(WANTED, LIVE), stored, DATABASE), SETTINGS_KNOWN, of=asks))
+    steps = token_steps(snapshot(ObservedChild(_sent(WANTED, LIVE), stored, DATABASE), SETTINGS_KNOWN, of=asks))
 
     assert [(each.entry.resource, each.annotations) for each in steps] == (
         [("database", {names.RECONCILE_REQUESTED_AT: token})] if told else []
@@ -385,7 +393,9 @@ def test_a_field_that_rests(until: str, left_out: bool) -> None:  # noqa: FBT001
     resting = (Resting(".spec.limit", "rival", until),)
     stored = {**LIVE, "spec": {"limit": 3, "other": 1}}
     wanted = desired(spec={"limit": 20, "other": 2})
-    step = _one(snapshot(Known(entry(resting=resting, applied=True), stored, DATABASE)), rendered(child(wanted)))
+    step = _one(
+        snapshot(ObservedChild(entry(resting=resting, applied=True), stored, DATABASE)), rendered(child(wanted))
+    )
 
     assert isinstance(step, Apply)
     assert ("limit" not in step.object["spec"]) == left_out
@@ -396,7 +406,7 @@ def test_no_step_lets_a_living_claims_database_go_unasked() -> None:
     """Whatever a render says of other things, no word but Detach is ever planned for a database without consent."""
     for what in (rendered(child(WANTED)), rendered(), rendered(child(desired("x", SETTINGS), "x"))):
         for stored in (LIVE, live(WANTED, deleted=True), annotated(LIVE, teardown="child-uid/Delete")):
-            plan = decide(snapshot(Known(_sent(WANTED, LIVE), stored, DATABASE)), what, now=NOW)
+            plan = decide(snapshot(ObservedChild(_sent(WANTED, LIVE), stored, DATABASE)), what, now=NOW)
 
             assert not [step for step in plan.steps if isinstance(step, Remove | LetGo)]
             words = [step.annotations.get(names.TEARDOWN) for step in plan.steps if isinstance(step, Annotate)]

@@ -16,7 +16,7 @@ from composer.claim.deletion import blocker
 from composer.claim.outcomes import Note, gathered, release_note, word_note
 from composer.claim.pause import NOBODY, Pauser, pauser
 from composer.claim.report import Findings, paused_status, report, teardown_status
-from composer.claim.snapshot import Known, Snapshot
+from composer.claim.snapshot import ObservedChild, Snapshot
 from runtime.objects import Object
 from tests.composer.factories import DATABASE, NOW, VOLUME, annotated, claim, desired, entry, live, snapshot
 
@@ -64,19 +64,19 @@ BLOCKED = {
 
 @pytest.mark.parametrize("case", BLOCKED.values(), ids=BLOCKED)
 def test_a_deletion_is_held_up_by(case: Blocked) -> None:
-    found = blocker(Known(entry(), case.stored, case.facts))
+    found = blocker(ObservedChild(entry(), case.stored, case.facts))
 
     assert (found and (found.reason, found.reason_class)) == case.gives
 
 
 def test_a_blocker_is_named_with_its_error_since_when_and_the_next_try() -> None:
-    found = blocker(Known(entry(), _going(("Stalled", "True", "DeleteBlocked")), DATABASE))
+    found = blocker(ObservedChild(entry(), _going(("Stalled", "True", "DeleteBlocked")), DATABASE))
 
     assert found is not None
     for part in (f"PostgresDatabase {entry().name}", "the cloud's words", f"since {SINCE}", "tried again within 5 min"):
         assert part in found.message
     held = live(desired("data", VOLUME), deleted=True, finalizers=["example.dev/hold"])
-    foreign = blocker(Known(entry("data", VOLUME), held, VOLUME))
+    foreign = blocker(ObservedChild(entry("data", VOLUME), held, VOLUME))
     assert foreign is not None
     assert "held by finalizer example.dev/hold since " + NOW in foreign.message
 
@@ -223,7 +223,7 @@ def test_a_foreign_child_that_is_let_go_of_is_told_once() -> None:
 def test_a_child_that_gives_no_reason_blocks_a_deletion_in_words() -> None:
     bare = {**live(desired(), deleted=True), "status": {"conditions": [{"type": "Stalled", "status": "True"}]}}
 
-    why = blocker(Known(entry(), bare, DATABASE))
+    why = blocker(ObservedChild(entry(), bare, DATABASE))
 
     assert why is not None
     assert why.reason == "Unknown"

@@ -15,7 +15,7 @@ from composer.claim import reconciler as claims
 from composer.claim.act import Actor
 from composer.claim.compose import Prepared
 from composer.claim.reconciler import ClaimReconciler, Tools
-from composer.claim.snapshot import Known, Snapshot
+from composer.claim.snapshot import ObservedChild, Snapshot
 from composer.composition.revision import Revision
 from composer.models import CompositionSpec
 from runtime.cache import Cache, Informer
@@ -34,9 +34,9 @@ def _condition(type_: str, status: str, reason: str) -> Object:
     return {**said, "lastTransitionTime": "2026-11-01T00:00:00Z"}
 
 
-def _child(*conditions: Object) -> Known:
+def _child(*conditions: Object) -> ObservedChild:
     status = {"observedGeneration": 1, "conditions": list(conditions)}
-    return Known(entry(applied=True), {**live(WANTED), "status": status}, DATABASE)
+    return ObservedChild(entry(applied=True), {**live(WANTED), "status": status}, DATABASE)
 
 
 WORKS = _child(_condition("Ready", "True", "Available"))
@@ -71,7 +71,7 @@ class _Kube(FakeKube):
 class _World:
     """One claim; `broken` is what preparing it raises, `unread` what reading it raises."""
 
-    known: Known
+    known: ObservedChild
     of: Object
     broken: Exception | None = None
     unread: Exception | None = None
@@ -95,7 +95,7 @@ class _World:
         """The claim with the status that was written last."""
         return {**self.of, "status": self.kube.statuses[-1]} if self.kube.statuses else self.of
 
-    async def abandoned(self, _key: Key) -> tuple[Known, ...]:
+    async def abandoned(self, _key: Key) -> tuple[ObservedChild, ...]:
         return ()
 
     async def with_predecessors(self, seen: Snapshot) -> Snapshot:
@@ -164,7 +164,7 @@ async def _fail(reconciler: ClaimReconciler, error: type[Exception]) -> None:
     [(WORKS, "True Available", "True InternalError"), (LOST, "False DatabaseLost", "True DatabaseLost")],
     ids=["it works", "it is lost"],
 )
-async def test_a_defect_is_told_once_and_hides_no_lost_database(known: Known, ready: str, first: str) -> None:
+async def test_a_defect_is_told_once_and_hides_no_lost_database(known: ObservedChild, ready: str, first: str) -> None:
     world = _World(known, _claim(), broken=TypeError("a secret"))
     reconciler = world.reconciler()
 

@@ -11,7 +11,7 @@ from apis import names
 from apis.identity import child_name
 from composer.claim import renames
 from composer.claim.rollback import held_on_way_back
-from composer.claim.snapshot import Known
+from composer.claim.snapshot import ObservedChild
 from composer.inventory import Entry
 from composer.models import CompositionSpec
 from composer.render.errors import CompositionError
@@ -81,7 +81,7 @@ MOVES = {
 
 @pytest.mark.parametrize("case", MOVES.values(), ids=MOVES)
 def test_a_move(case: Move) -> None:
-    before = snapshot(*(Known(each, None, SETTINGS) for each in case.recorded))
+    before = snapshot(*(ObservedChild(each, None, SETTINGS) for each in case.recorded))
 
     after = renames.moved(before, _read(*case.resources))
 
@@ -90,8 +90,8 @@ def test_a_move(case: Move) -> None:
 
 
 def test_a_move_is_known_to_what_goes_before_the_moved_resource() -> None:
-    user = Known(_entry("user", depends_on=("old", "net")), None, SETTINGS)
-    before = snapshot(Known(_entry("old"), None, SETTINGS), user)
+    user = ObservedChild(_entry("user", depends_on=("old", "net")), None, SETTINGS)
+    before = snapshot(ObservedChild(_entry("old"), None, SETTINGS), user)
 
     after = renames.moved(before, _read({"name": "fresh", "movedFrom": ["old"]}, {"name": "user"}, {"name": "net"}))
 
@@ -169,7 +169,7 @@ def test_two_resources_with_one_object_are_refused() -> None:
 
 
 _DATABASE = live(desired())
-_HELD = Known(entry(), _DATABASE, DATABASE)
+_HELD = ObservedChild(entry(), _DATABASE, DATABASE)
 
 
 def test_the_way_back_in_place_is_free() -> None:

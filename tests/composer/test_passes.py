@@ -16,7 +16,7 @@ from composer.claim.decide import Create, Remove, Step
 from composer.claim.gather import Gatherer
 from composer.claim.outcomes import Outcome, after
 from composer.claim.reconciler import ClaimReconciler, Tools
-from composer.claim.snapshot import Known, Snapshot, live_hash
+from composer.claim.snapshot import ObservedChild, Snapshot, live_hash
 from composer.composition.revision import Revision
 from composer.hashes import sent_hash
 from composer.inventory import dump
@@ -137,7 +137,7 @@ class _Reads:
     async def gather_live(self, _view: Snapshot) -> Snapshot | None:
         return self.asked
 
-    async def abandoned(self, _key: Key) -> tuple[Known, ...]:
+    async def abandoned(self, _key: Key) -> tuple[ObservedChild, ...]:
         return ()
 
     async def with_predecessors(self, seen: Snapshot) -> Snapshot:
@@ -193,7 +193,7 @@ async def _pass(cached: Snapshot, asked: Snapshot | None, what: Rendered, kube: 
 
 
 async def test_the_word_of_a_teardown_rests_on_what_the_api_server_says_of_the_namespace() -> None:
-    known, owner, kube = Known(SENT, LIVE, DATABASE), claim(deleted=True, deletionPolicy="Delete"), _Kube()
+    known, owner, kube = ObservedChild(SENT, LIVE, DATABASE), claim(deleted=True, deletionPolicy="Delete"), _Kube()
     kube.there(LIVE)
 
     await _pass(
@@ -205,7 +205,7 @@ async def test_the_word_of_a_teardown_rests_on_what_the_api_server_says_of_the_n
 
 async def test_the_word_for_what_leaves_the_composition_rests_on_what_the_api_server_says_of_the_namespace() -> None:
     owner = claim(annotations={names.CONSENT: "database=child-uid"}, deletionPolicy="Delete")
-    known = (Known(SENT, LIVE, DATABASE), Known(SETTLED_SENT, SETTLED, SETTINGS))
+    known = (ObservedChild(SENT, LIVE, DATABASE), ObservedChild(SETTLED_SENT, SETTLED, SETTINGS))
     what, kube = rendered(child(desired("settings", SETTINGS), "settings")), _Kube()
     kube.there(LIVE, SETTLED)
 
@@ -229,7 +229,7 @@ async def test_a_claim_that_is_another_by_now_decides_nothing_about_the_children
 
 
 async def test_no_word_is_written_on_another_object_of_the_name() -> None:
-    known, owner, kube = Known(SENT, LIVE, DATABASE), claim(deleted=True, deletionPolicy="Delete"), _Kube()
+    known, owner, kube = ObservedChild(SENT, LIVE, DATABASE), claim(deleted=True, deletionPolicy="Delete"), _Kube()
     kube.there(live(WANTED, uid="strangers-uid"))
 
     with pytest.raises(Conflict):
@@ -288,7 +288,7 @@ async def test_the_status_is_written_before_an_error_fails_the_pass() -> None:
 def test_a_status_of_before_the_write_proves_nothing() -> None:
     seen = {**LIVE, "status": {"observedGeneration": 1}}
     written = {**seen, "metadata": {**LIVE["metadata"], "generation": 2}}
-    what, known = rendered(child(WANTED, ready=True)), snapshot(Known(SENT, seen, DATABASE))
+    what, known = rendered(child(WANTED, ready=True)), snapshot(ObservedChild(SENT, seen, DATABASE))
 
     def ready(made: Object) -> bool:
         return after(known, what, (), (Outcome(SENT, written=made),))[1].children[0].ready

@@ -11,7 +11,7 @@ from apis import names
 from apis.teardown import DeletionPolicy
 from composer.claim.decide import Annotate, Create, Keep, LetGo, Plan, Release, Remove, decide
 from composer.claim.deletion import tear_down
-from composer.claim.snapshot import Known, Snapshot, live_hash
+from composer.claim.snapshot import ObservedChild, Snapshot, live_hash
 from composer.hashes import sent_hash
 from composer.kinds.catalog import KindFacts
 from composer.render.render import Rendered, Waiting
@@ -37,7 +37,7 @@ POLICIES: tuple[DeletionPolicy, ...] = ("Orphan", "Snapshot", "Delete")
 
 
 @st.composite
-def _known(draw: st.DrawFn, resource: str) -> Known | None:
+def _known(draw: st.DrawFn, resource: str) -> ObservedChild | None:
     facts: KindFacts = draw(st.sampled_from(KINDS))
     state = draw(st.sampled_from(["never", "gone", "alive", "dying"]))
     if state == "never":
@@ -57,7 +57,7 @@ def _known(draw: st.DrawFn, resource: str) -> Known | None:
     fields: dict[str, Any] = {"uid": uid, "depends_on": depends_on}
     if in_sync and stored is not None:
         fields |= {"desired": sent_hash(obj), "live": live_hash(stored, obj, None), "applied": True}
-    return Known(entry(resource, facts, **fields), stored, facts)
+    return ObservedChild(entry(resource, facts, **fields), stored, facts)
 
 
 @st.composite
@@ -167,12 +167,12 @@ def test_a_teardown_ends_and_respects_the_order(case: tuple[Snapshot, Rendered],
         # Whoever was told, and whoever had the word already, is gone by the next pass.
         told = {each.entry.place for each in alive if _has_word(each, plan)}
         known = tuple(
-            Known(each.entry, None, each.facts) if each.entry.place in acted | told else each for each in known
+            ObservedChild(each.entry, None, each.facts) if each.entry.place in acted | told else each for each in known
         )
     raise AssertionError("the teardown does not end")
 
 
-def _has_word(each: Known, plan: Plan | Any) -> bool:
+def _has_word(each: ObservedChild, plan: Plan | Any) -> bool:
     kept = any(isinstance(step, Keep) and step.entry.place == each.entry.place for step in plan.steps)
     needed = any(
         each.entry.resource in step.entry.depends_on for step in plan.steps if step.entry.place != each.entry.place

@@ -9,14 +9,14 @@ import pytest
 
 from apis import names
 from composer.claim.decide import Create, decide
-from composer.claim.snapshot import Known
+from composer.claim.snapshot import ObservedChild
 from tests.composer.factories import NOW, SETTINGS, VOLUME, child, claim, desired, entry, live, rendered, snapshot
 
-LEFT = Known(entry("data", VOLUME, uid="former-uid"), live(desired("data", VOLUME), uid="former-uid"), VOLUME)
+LEFT = ObservedChild(entry("data", VOLUME, uid="former-uid"), live(desired("data", VOLUME), uid="former-uid"), VOLUME)
 WANTED = rendered(child(desired("data", VOLUME), "data"), child(desired("settings", SETTINGS), "settings"))
 
 
-def _decided(*left: Known, **annotations: str) -> tuple[list[str], list[str]]:
+def _decided(*left: ObservedChild, **annotations: str) -> tuple[list[str], list[str]]:
     """Return the resources that are made, and the reasons of what is not."""
     marked = {names.PREFIX + name: text for name, text in annotations.items()}
     plan = decide(replace(snapshot(of=claim(annotations=marked)), predecessors=left), WANTED, now=NOW)
@@ -35,7 +35,7 @@ def _decided(*left: Known, **annotations: str) -> tuple[list[str], list[str]]:
     ids=["nothing is left", "data are left", "a new one is asked for", "it cannot be taken over", "another resource's"],
 )
 def test_nothing_empty_is_made_beside_what_an_earlier_claim_left(
-    left: tuple[Known, ...], annotations: dict[str, Any], made: list[str], reasons: list[str]
+    left: tuple[ObservedChild, ...], annotations: dict[str, Any], made: list[str], reasons: list[str]
 ) -> None:
     assert _decided(*left, **annotations) == (made, reasons)
 

@@ -7,13 +7,13 @@ import pytest
 
 from apis import names
 from composer.claim.prune_guard import replacing_data
-from composer.claim.snapshot import Known
+from composer.claim.snapshot import ObservedChild
 from composer.kinds.catalog import KindFacts
 from composer.render.render import Child
 from tests.composer.factories import DATABASE, SETTINGS, child, claim, desired, entry, live, rendered, snapshot
 
 OLD = desired("database", DATABASE)
-HELD = Known(entry("database", DATABASE), live(OLD), DATABASE)
+HELD = ObservedChild(entry("database", DATABASE), live(OLD), DATABASE)
 CONSENT = {names.CONSENT: "database=child-uid"}
 
 

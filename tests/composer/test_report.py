@@ -14,7 +14,7 @@ from composer.causes import Cause, cause
 from composer.claim.pause import NOBODY
 from composer.claim.readiness import child_cause
 from composer.claim.report import Findings, only_words_differ, paused_status, report, teardown_status
-from composer.claim.snapshot import Known
+from composer.claim.snapshot import ObservedChild
 from composer.render.render import Rendered
 from runtime.objects import Object
 from tests.composer.factories import DATABASE, annotated, child, claim, desired, entry, live, rendered, snapshot
@@ -114,7 +114,7 @@ def _conditions(status: Object) -> dict[str, str]:
 @pytest.mark.parametrize("row", ROWS.values(), ids=ROWS)
 def test_the_conditions(row: Row) -> None:
     owner = claim(status={"conditions": [READY_BEFORE]} if row.before else {})
-    known = snapshot(Known(entry(), row.stored, DATABASE), of=owner)
+    known = snapshot(ObservedChild(entry(), row.stored, DATABASE), of=owner)
     found = Findings(row.causes, (), row.what, published=row.published, waited=row.waited)
 
     told = _conditions(report(known, found, AT))
@@ -138,7 +138,7 @@ def test_what_takes_too_long_is_for_a_person(before: str, hours: float, told: st
     known = {**READY_BEFORE, "type": before, "reason": "Creating", "lastTransitionTime": since}
     owner = claim(status={"conditions": [known]})
 
-    status = report(snapshot(Known(entry(), None, DATABASE), of=owner), Findings((CREATING,), (), UNREADY), AT)
+    status = report(snapshot(ObservedChild(entry(), None, DATABASE), of=owner), Findings((CREATING,), (), UNREADY), AT)
 
     assert _conditions(status)[told] == "True Creating"
     assert _conditions(status)["Synced"] == ("True InSync" if told == "Reconciling" else "False Creating")
@@ -150,7 +150,7 @@ def test_an_edit_that_is_under_way_is_not_ready_for_its_generation() -> None:
     stale = {**FINE, "metadata": {**FINE["metadata"], "generation": 2}}
     updating = cause("Updating", "on its way")
 
-    status = report(snapshot(Known(entry(), stale, DATABASE), of=owner), Findings((updating,), (), UNREADY), AT)
+    status = report(snapshot(ObservedChild(entry(), stale, DATABASE), of=owner), Findings((updating,), (), UNREADY), AT)
 
     ready, synced, working = status["conditions"]
     assert (ready["status"], ready["observedGeneration"], ready["lastTransitionTime"]) == (
@@ -222,11 +222,11 @@ def test_a_closed_and_a_missing_provider_config_read_the_same() -> None:
 
 def test_nothing_said_anew_is_the_same_status() -> None:
     owner = claim()
-    known = snapshot(Known(entry(), FINE, DATABASE), of=owner)
+    known = snapshot(ObservedChild(entry(), FINE, DATABASE), of=owner)
     found = Findings((), (entry(),), rendered(child(desired())), "c", "c-1", "Orphan")
     first = report(known, found, AT)
     again = report(
-        snapshot(Known(entry(), FINE, DATABASE), of={**owner, "status": first}), found, AT + timedelta(hours=1)
+        snapshot(ObservedChild(entry(), FINE, DATABASE), of={**owner, "status": first}), found, AT + timedelta(hours=1)
     )
 
     assert again == first

@@ -16,7 +16,7 @@ from apis.connection import SecretRef
 from composer.claim.compose import Prepared
 from composer.claim.connection import connect
 from composer.claim.outcomes import Connected, Note
-from composer.claim.snapshot import Known
+from composer.claim.snapshot import ObservedChild
 from composer.composition.revision import Revision
 from composer.connection.publisher import Publication, Publisher
 from composer.connection.secret import Origin, Secretly, Wanted, wanted
@@ -254,7 +254,7 @@ def test_the_connection_secret_of_the_former_name_goes_once_the_new_one_is_there
         at = _Scene()
         meta = {"labels": {names.CLAIM_LABEL: label}}
         at.kube.put(SECRETS, former.name, namespace="shop", metadata=meta, type=type_, data=_encoded(password="old"))
-        seen = snapshot(Known(entry(), source, DATABASE), of=owner)
+        seen = snapshot(ObservedChild(entry(), source, DATABASE), of=owner)
         what = rendered(child(desired(), ready=True), connection={"from": "database"})
         # A process that stops before the status is written does it once more.
         first = await connect(at.publisher, seen, _prepared(what))
@@ -281,7 +281,7 @@ def test_a_connection_secret_that_keeps_its_name_is_not_deleted() -> None:
         source = {**live(desired()), "status": {"connection": {**PLAIN, "port": 5432, "passwordRef": login}}}
         owner = claim(status={"binding": {"name": SECRET.name}, "connectionHash": "old"})
         what = rendered(child(desired(), ready=True), connection={"from": "database"})
-        await connect(at.publisher, snapshot(Known(entry(), source, DATABASE), of=owner), _prepared(what))
+        await connect(at.publisher, snapshot(ObservedChild(entry(), source, DATABASE), of=owner), _prepared(what))
         return at.kube.writes
 
     assert [verb for verb, _ in run(scene())] == ["create"]

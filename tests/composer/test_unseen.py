@@ -9,7 +9,7 @@ import pytest
 
 from apis import names
 from composer.claim.gather import Gatherer
-from composer.claim.snapshot import Known, Snapshot, kept_kinds
+from composer.claim.snapshot import ObservedChild, Snapshot, kept_kinds
 from composer.inventory import dump
 from composer.kinds.cluster import Cluster
 from runtime.cache import Cache
@@ -106,7 +106,7 @@ async def test_a_claim_that_goes_and_remembers_nothing_waits_for_a_kind_that(
 
 def _recorded(*kinds: str) -> Snapshot:
     owner = claim(annotations={names.KINDS: ",".join(kinds)})
-    return snapshot(Known(entry("settings", SETTINGS), live(desired("settings", SETTINGS)), SETTINGS), of=owner)
+    return snapshot(ObservedChild(entry("settings", SETTINGS), live(desired("settings", SETTINGS)), SETTINGS), of=owner)
 
 
 def test_a_kind_that_was_listed_without_a_child_is_recorded_no_longer() -> None:

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from composer.claim.decide import Keep, decide
-from composer.claim.snapshot import Known, live_hash
+from composer.claim.snapshot import ObservedChild, live_hash
 from composer.composition.revision import candidates
 from composer.hashes import sent_hash
 from composer.kinds.catalog import Catalog, KindFacts, catalog, facts_of
@@ -111,7 +111,7 @@ def test_an_object_is_written_in_the_version_of_its_template_and_compared_in_any
 def test_a_version_that_goes_leaves_what_was_made_by_it_as_it_is() -> None:
     """A revision in use was accepted while the version was served."""
     wanted = {**desired(), "apiVersion": "onprem.fairlead.dev/v1old"}
-    known = Known(entry(), live(wanted), DATABASE)
+    known = ObservedChild(entry(), live(wanted), DATABASE)
 
     plan = decide(snapshot(known), rendered(child(wanted)), now=NOW)
 

@@ -8,7 +8,7 @@ import pytest
 
 from apis import names
 from apis.identity import identity_of
-from composer.claim.snapshot import Known, entry_of, without_rests
+from composer.claim.snapshot import ObservedChild, entry_of, without_rests
 from composer.inventory import Entry, Resting, dump, load, recorded_kinds
 from runtime.objects import Object
 from tests.composer.factories import DATABASE, SETTINGS, VOLUME, annotated, claim, desired, entry, live, snapshot
@@ -40,7 +40,7 @@ def test_either_record_of_the_kinds_counts() -> None:
 def test_a_new_intent_ends_the_rest_of_fields(told: int, generation: int, revision: str, *, is_new: bool) -> None:
     owner = claim(status={"observedGeneration": told, "composition": {"revision": "c-a"}}, generation=generation)
     resting = entry(resting=(Resting(".spec.limit", "rival", "2026-11-21T12:10:00Z"),))
-    found = snapshot(Known(resting, live(desired()), DATABASE), of=owner)
+    found = snapshot(ObservedChild(resting, live(desired()), DATABASE), of=owner)
 
     assert found.is_new_intent(revision) == is_new
     assert [each.entry.resting for each in without_rests(found).known] == [()]

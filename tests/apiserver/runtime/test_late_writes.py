@@ -20,7 +20,7 @@ import pytest
 from apis import names
 from composer.claim.act import Actor
 from composer.claim.decide import Annotate, Apply, LetGo, Release, Remove, Step
-from composer.claim.snapshot import Known
+from composer.claim.snapshot import ObservedChild
 from composer.connection.publisher import Publisher
 from devcloud.controlplane.plane import Plane
 from providers.credentials import secrets
@@ -104,7 +104,7 @@ async def act(late: LateKube, step: Step, live: Object, *, leaving: bool = False
     """Carry out one step of the composer."""
     port: Any = late
     actor = Actor(port, now=lambda: datetime.now(UTC), remember=lambda _kind, _obj: None)
-    known = Known(step.entry, live, factories.SETTINGS)
+    known = ObservedChild(step.entry, live, factories.SETTINGS)
     return await actor.act(factories.snapshot(known, of=factories.claim(deleted=leaving)), (step,))
 
 
