@@ -21,11 +21,11 @@ from composer.claim.decide import (
     Annotate,
     Apply,
     Create,
+    Delete,
     Effect,
     Keep,
-    LetGo,
-    Release,
-    Remove,
+    Orphan,
+    RemoveFinalizer,
     Step,
     not_owned,
     token_steps,
@@ -42,7 +42,7 @@ from composer.claim.field_conflicts import (
     settle,
     without,
 )
-from composer.claim.outcomes import Note, Outcome, release_note, word_note
+from composer.claim.outcomes import Note, Outcome, finalizer_note, word_note
 from composer.claim.snapshot import Snapshot, live_hash
 from composer.hashes import has_fields_of, is_sent, sent_hash
 from composer.inventory import Entry
@@ -108,7 +108,9 @@ class Actor:
 
     async def act(self, snapshot: Snapshot, steps: Sequence[Step]) -> tuple[Outcome, ...]:
         """Carry out all steps at once; what goes although the claim lives goes last, and only if nothing failed."""
-        last = {index for index, step in enumerate(steps) if isinstance(step, Remove | LetGo) and not snapshot.deleting}
+        last = {
+            index for index, step in enumerate(steps) if isinstance(step, Delete | Orphan) and not snapshot.deleting
+        }
         found = dict[int, Outcome]()
 
         async def carry_out(chosen: Collection[int]) -> None:
@@ -173,19 +175,19 @@ class Actor:
                 return await self._apply(snapshot, step)
             case Annotate():
                 return await self._annotate(snapshot, step)
-            case Remove():
+            case Delete():
                 return await self._remove(snapshot, step)
-            case Release():
+            case RemoveFinalizer():
                 operations = finalizers.removal(step.live, names.TEARDOWN_FINALIZER)
                 await self._kube.json_patch(
                     step.facts.resource, key_of(step.live), operations, manager=snapshot.manager
                 )
-                return Outcome(step.entry, notes=_recorded(step, release_note(snapshot, step)))
-            case LetGo():
+                return Outcome(step.entry, notes=_recorded(step, finalizer_note(snapshot, step)))
+            case Orphan():
                 await self._kube.json_patch(
-                    step.facts.resource, key_of(step.live), release_patch(step.live), manager=snapshot.manager
+                    step.facts.resource, key_of(step.live), finalizer_patch(step.live), manager=snapshot.manager
                 )
-                return Outcome(None, notes=_recorded(step, release_note(snapshot, step)))
+                return Outcome(None, notes=_recorded(step, finalizer_note(snapshot, step)))
             case _:
                 assert_never(step)
 
@@ -280,7 +282,7 @@ class Actor:
         made = await self._kube.json_patch(step.facts.resource, key_of(step.live), operations, manager=snapshot.manager)
         return Outcome(step.entry, written=made, facts=step.facts, notes=_recorded(step, word_note(snapshot, step)))
 
-    async def _remove(self, snapshot: Snapshot, step: Remove) -> Outcome:
+    async def _remove(self, snapshot: Snapshot, step: Delete) -> Outcome:
         """Delete and speak the word.
 
         Where the claim goes, too, the word comes first: its provider sees both at once. Where the claim lives the word
@@ -302,7 +304,7 @@ class Actor:
             return Outcome(None, notes=_recorded(step, note))
         return Outcome(step.entry, notes=_recorded(step, note))
 
-    async def _speak(self, snapshot: Snapshot, step: Remove, current: Object) -> Object:
+    async def _speak(self, snapshot: Snapshot, step: Delete, current: Object) -> Object:
         if annotations_of(current).get(names.TEARDOWN) == step.word and not step.policy:
             return current
         operations = [*annotation_patch(current, {names.TEARDOWN: step.word}), *policy_patch(step.policy)]
@@ -339,7 +341,7 @@ def applier(manager: str) -> Applier:
     )
 
 
-def _recorded(step: Annotate | Remove | Release | LetGo, note: Note | None) -> tuple[Note, ...]:
+def _recorded(step: Annotate | Delete | RemoveFinalizer | Orphan, note: Note | None) -> tuple[Note, ...]:
     """Put the end of a child on record, with its reason: an event may be lost, this line is the audit."""
     if note is None:
         return ()
@@ -385,7 +387,7 @@ def policy_patch(policy: str) -> list[dict[str, Any]]:
     return [{"op": "add", "path": "/spec/deletionPolicy", "value": policy}] if policy else []
 
 
-def release_patch(live: Object) -> list[dict[str, Any]]:
+def finalizer_patch(live: Object) -> list[dict[str, Any]]:
     """Return the JSON patch that lets go of a foreign object that lives on: our finalizer and our label go."""
     operations = finalizers.removal(live, names.TEARDOWN_FINALIZER) or patch_tests(live)
     if names.CLAIM_LABEL not in labels_of(live):

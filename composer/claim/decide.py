@@ -78,7 +78,7 @@ class Annotate:
 
 
 @dataclass(frozen=True, slots=True)
-class Remove:
+class Delete:
     """Delete an object that is not wanted any more; `word` is what its provider is told, empty for foreign kinds.
 
     `policy` is the `spec.deletionPolicy` that goes with the word in the same write; empty where it stays as it is.
@@ -93,7 +93,7 @@ class Remove:
 
 
 @dataclass(frozen=True, slots=True)
-class Release:
+class RemoveFinalizer:
     """Let go of a dying foreign object: our finalizer goes."""
 
     entry: Entry
@@ -102,7 +102,7 @@ class Release:
 
 
 @dataclass(frozen=True, slots=True)
-class LetGo:
+class Orphan:
     """Leave a foreign object to itself: it lives on without our finalizer and label."""
 
     entry: Entry
@@ -110,7 +110,7 @@ class LetGo:
     live: Object
 
 
-Effect: TypeAlias = Create | Apply | Annotate | Remove | Release | LetGo
+Effect: TypeAlias = Create | Apply | Annotate | Delete | RemoveFinalizer | Orphan
 Step: TypeAlias = Keep | Effect
 
 
@@ -256,7 +256,7 @@ def _rebirth(snapshot: Snapshot, mine: ObservedChild, facts: KindFacts, live: Ob
     if held is not None:
         return held
     if names.TEARDOWN_FINALIZER in finalizers_of(live):
-        return Release(entry, facts, live)
+        return RemoveFinalizer(entry, facts, live)
     return Keep(entry)
 
 
@@ -279,7 +279,7 @@ def speaks(plan: Plan) -> bool:
     """Tell whether a plan holds a teardown word, which may rest on live reads alone."""
     return any(
         (isinstance(step, Annotate) and step.annotations.get(names.TEARDOWN))
-        or (isinstance(step, Remove) and step.word)
+        or (isinstance(step, Delete) and step.word)
         for step in plan.steps
     )
 
@@ -321,11 +321,11 @@ def _prune(snapshot: Snapshot, each: ObservedChild, *, needed: bool) -> Iterator
         yield Keep(entry)
         return
     if not each.facts.managed and deleting(live) and names.TEARDOWN_FINALIZER in finalizers_of(live):
-        yield Release(entry, each.facts, live)
+        yield RemoveFinalizer(entry, each.facts, live)
         return
     verdict = snapshot.spec.deletion_policy if entry.stateful else "Delete"
     if not each.facts.managed and verdict != "Delete" and not deleting(live):
-        yield LetGo(entry, each.facts, live)
+        yield Orphan(entry, each.facts, live)
         return
     spoken = instruction(uid_of(live), verdict) if each.facts.managed else ""
     entry = with_word(entry, live, verdict) if spoken else entry
@@ -334,7 +334,7 @@ def _prune(snapshot: Snapshot, each: ObservedChild, *, needed: bool) -> Iterator
         lifted = copied_pause(snapshot, live) if each.facts.managed else {}
         yield Annotate(entry, each.facts, live, lifted) if lifted else Keep(entry)
         return
-    yield Remove(entry, each.facts, live, spoken, "not in the composition any more", policy)
+    yield Delete(entry, each.facts, live, spoken, "not in the composition any more", policy)
 
 
 def with_word(entry: Entry, live: Object, verdict: str) -> Entry:

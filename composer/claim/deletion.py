@@ -19,10 +19,10 @@ from composer.causes import Cause, cause
 from composer.claim.decide import (
     Annotate,
     Create,
+    Delete,
     Keep,
-    LetGo,
-    Release,
-    Remove,
+    Orphan,
+    RemoveFinalizer,
     Step,
     copied_pause,
     policy_with,
@@ -213,7 +213,7 @@ def _step(snapshot: Snapshot, each: ObservedChild, spoken: Policy) -> Step:
     policy = policy_with(live, spoken)
     if not deleting(live) and not lifted:
         why = f"the claim is being deleted ({spoken}){_what_stays(entry, live, spoken)}"
-        return Remove(entry, facts, live, word, why, policy)
+        return Delete(entry, facts, live, word, why, policy)
     if not deleting(live):
         return Annotate(entry, facts, live, lifted)
     if annotations_of(live).get(names.TEARDOWN) != word:
@@ -233,10 +233,10 @@ def _foreign_step(each: ObservedChild, live: Object, facts: KindFacts, spoken: P
     entry = each.entry
     ours = names.TEARDOWN_FINALIZER in finalizers_of(live)
     if deleting(live):
-        return Release(entry, facts, live) if ours else Keep(entry)
+        return RemoveFinalizer(entry, facts, live) if ours else Keep(entry)
     if entry.stateful and spoken is not Policy.DELETE:
-        return LetGo(entry, facts, live)
-    return Remove(entry, facts, live, "", f"the claim is being deleted ({spoken})")
+        return Orphan(entry, facts, live)
+    return Delete(entry, facts, live, "", f"the claim is being deleted ({spoken})")
 
 
 def blocker(each: ObservedChild) -> Cause | None:

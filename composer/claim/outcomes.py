@@ -11,7 +11,7 @@ import msgspec
 from apis import names
 from composer.causes import Cause, cause
 from composer.claim.compose import Prepared
-from composer.claim.decide import Annotate, Create, Keep, LetGo, Plan, Release, Step, with_word
+from composer.claim.decide import Annotate, Create, Keep, Orphan, Plan, RemoveFinalizer, Step, with_word
 from composer.claim.deletion import effective_policy
 from composer.claim.field_conflicts import at_rest
 from composer.claim.readiness import broken, child_cause, live_of, of_broken
@@ -194,10 +194,10 @@ def word_note(snapshot: Snapshot, step: Annotate) -> Note | None:
     return Note("LetGo", f"{what} was deleted by somebody else: it is let go of, untouched, and made again")
 
 
-def release_note(snapshot: Snapshot, step: Release | LetGo) -> Note | None:
+def finalizer_note(snapshot: Snapshot, step: RemoveFinalizer | Orphan) -> Note | None:
     """Say that a foreign child is let go of; its deletion by ourselves was told when it was asked for."""
     what = f"{step.entry.kind} {step.entry.name}"
-    if isinstance(step, LetGo):
+    if isinstance(step, Orphan):
         return Note("LetGo", f"{what} lives on by itself: the deletion policy is {snapshot.spec.deletion_policy}")
     if snapshot.deleting:
         return None

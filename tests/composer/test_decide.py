@@ -12,9 +12,9 @@ from composer.claim.decide import (
     Annotate,
     Apply,
     Create,
+    Delete,
     Keep,
-    LetGo,
-    Remove,
+    Orphan,
     Step,
     decide,
     mirrored_pause,
@@ -178,7 +178,7 @@ DATABASE_KNOWN = ObservedChild(_sent(WANTED, LIVE), LIVE, DATABASE)
 def test_what_holds_no_data_goes() -> None:
     plan = decide(snapshot(DATABASE_KNOWN, SETTINGS_KNOWN), rendered(child(WANTED)), now=NOW)
 
-    (removed,) = [step for step in plan.steps if isinstance(step, Remove)]
+    (removed,) = [step for step in plan.steps if isinstance(step, Delete)]
     assert (removed.entry.resource, removed.word) == ("settings", "")
     assert plan.causes == ()
 
@@ -188,7 +188,7 @@ def test_what_holds_data_is_held_and_the_consent_named() -> None:
     what = rendered(child(desired("settings", SETTINGS), "settings"))
     plan = decide(known, what, now=NOW)
 
-    assert not [step for step in plan.steps if isinstance(step, Remove)]
+    assert not [step for step in plan.steps if isinstance(step, Delete)]
     (held,) = plan.causes
     assert held.reason == "HeldDeletion"
     assert "fairlead.dev/consent=database=child-uid`" in held.message
@@ -208,7 +208,7 @@ def test_consent_is_for_one_uid(consent: str, goes: bool) -> None:  # noqa: FBT0
     owner = claim(annotations={names.CONSENT: consent}, deletionPolicy="Snapshot")
     what = rendered(child(desired("settings", SETTINGS), "settings"))
     plan = decide(snapshot(DATABASE_KNOWN, SETTINGS_KNOWN, of=owner), what, now=NOW)
-    removed = [(step.word, step.policy) for step in plan.steps if isinstance(step, Remove)]
+    removed = [(step.word, step.policy) for step in plan.steps if isinstance(step, Delete)]
 
     assert removed == ([("child-uid/Snapshot", "Snapshot")] if goes else [])
 
@@ -243,7 +243,7 @@ def test_foreign_data_is_left_alone_with_consent_under_orphan() -> None:
 
     plan = decide(known, rendered(child(WANTED)), now=NOW)
 
-    assert [type(step) for step in plan.steps] == [Keep, LetGo]
+    assert [type(step) for step in plan.steps] == [Keep, Orphan]
 
 
 def test_an_old_and_a_new_kind_in_one_place_are_told_apart() -> None:
@@ -258,7 +258,7 @@ def test_an_old_and_a_new_kind_in_one_place_are_told_apart() -> None:
     ):
         plan = decide(snapshot(*known, of=owner), rendered(child(wanted)), now=NOW)
 
-        assert [type(step) for step in plan.steps] == [Keep, Remove]
+        assert [type(step) for step in plan.steps] == [Keep, Delete]
 
 
 def test_nothing_is_told_to_a_child_whose_namespace_goes() -> None:
@@ -303,14 +303,14 @@ def test_nothing_goes_while_something_else_fails() -> None:
     plan = decide(snapshot(known, *others), rendered(child(mine), child(desired("a", SETTINGS), "a")), now=NOW)
 
     assert [each.reason for each in plan.causes] == ["NotOwned", "ResourcePending"]
-    assert not any(isinstance(step, Remove) for step in plan.steps)
+    assert not any(isinstance(step, Delete) for step in plan.steps)
 
 
 def test_nothing_goes_while_something_is_unresolved() -> None:
     what = rendered(child(WANTED), waiting=(Waiting("net", "database", "resources.database.status.x"),))
     plan = decide(snapshot(DATABASE_KNOWN, SETTINGS_KNOWN), what, now=NOW)
 
-    assert not [step for step in plan.steps if isinstance(step, Remove)]
+    assert not [step for step in plan.steps if isinstance(step, Delete)]
     assert {each.reason for each in plan.causes} == {"ResourcePending"}
 
 
@@ -330,7 +330,7 @@ def test_what_goes_goes_after_what_depends_on_it() -> None:
     what = rendered(child(WANTED), child(desired("more", SETTINGS), "more"))
     plan = decide(snapshot(DATABASE_KNOWN, more, SETTINGS_KNOWN, user), what, now=NOW)
 
-    assert [step.entry.resource for step in plan.steps if isinstance(step, Remove)] == ["user"]
+    assert [step.entry.resource for step in plan.steps if isinstance(step, Delete)] == ["user"]
 
 
 # Pause and rest
@@ -408,6 +408,6 @@ def test_no_step_lets_a_living_claims_database_go_unasked() -> None:
         for stored in (LIVE, live(WANTED, deleted=True), annotated(LIVE, teardown="child-uid/Delete")):
             plan = decide(snapshot(ObservedChild(_sent(WANTED, LIVE), stored, DATABASE)), what, now=NOW)
 
-            assert not [step for step in plan.steps if isinstance(step, Remove | LetGo)]
+            assert not [step for step in plan.steps if isinstance(step, Delete | Orphan)]
             words = [step.annotations.get(names.TEARDOWN) for step in plan.steps if isinstance(step, Annotate)]
             assert set(words) <= {None, "child-uid/Detach"}

@@ -11,9 +11,9 @@ import pytest
 from apis import names
 from apis.reasons import ReasonClass
 from composer.causes import Cause, cause
-from composer.claim.decide import Annotate, LetGo, Release
+from composer.claim.decide import Annotate, Orphan, RemoveFinalizer
 from composer.claim.deletion import blocker
-from composer.claim.outcomes import Note, gathered, release_note, word_note
+from composer.claim.outcomes import Note, finalizer_note, gathered, word_note
 from composer.claim.pause import NOBODY, Pauser, pauser
 from composer.claim.report import Findings, paused_status, report, teardown_status
 from composer.claim.snapshot import ObservedChild, Snapshot
@@ -209,15 +209,15 @@ def test_a_word_to_a_child_that_somebody_deleted_is_told(case: Spoken) -> None:
 def test_a_foreign_child_that_is_let_go_of_is_told_once() -> None:
     stored = live(desired("data", VOLUME), deleted=True)
     going, living = snapshot(of=claim(deleted=True)), snapshot()
-    kept = release_note(going, LetGo(entry("data", VOLUME), VOLUME, live(desired("data", VOLUME))))
-    reborn = release_note(living, Release(entry("data", VOLUME), VOLUME, stored))
+    kept = finalizer_note(going, Orphan(entry("data", VOLUME), VOLUME, live(desired("data", VOLUME))))
+    reborn = finalizer_note(living, RemoveFinalizer(entry("data", VOLUME), VOLUME, stored))
 
     assert kept is not None
     assert kept.reason == "LetGo"
     assert reborn is not None
     assert "made again" in reborn.message
     # Its deletion was told when it was asked for.
-    assert release_note(going, Release(entry("data", VOLUME), VOLUME, stored)) is None
+    assert finalizer_note(going, RemoveFinalizer(entry("data", VOLUME), VOLUME, stored)) is None
 
 
 def test_a_child_that_gives_no_reason_blocks_a_deletion_in_words() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from apis import names
 from apis.reasons import ReasonClass
-from composer.claim.decide import Create, Keep, Release, Remove, decide
+from composer.claim.decide import Create, Delete, Keep, RemoveFinalizer, decide
 from composer.claim.snapshot import ObservedChild, Snapshot, live_hash
 from composer.hashes import sent_hash
 from composer.kinds.catalog import KindFacts
@@ -83,7 +83,7 @@ def test_foreign_data_that_somebody_deleted_is_not_replaced(stored: Object | Non
 @pytest.mark.parametrize(
     ("stored", "does"),
     [
-        (live(VOLUME_WANTED, deleted=True, finalizers=[names.TEARDOWN_FINALIZER]), Release),
+        (live(VOLUME_WANTED, deleted=True, finalizers=[names.TEARDOWN_FINALIZER]), RemoveFinalizer),
         (live(VOLUME_WANTED, deleted=True, finalizers=["theirs"]), Keep),
         (None, Create),
     ],
@@ -142,7 +142,7 @@ def test_an_object_that_another_resource_has_does_not_go_with_its_former_name() 
     for known in (both, both[::-1]):
         plan = decide(snapshot(*known, SETTINGS_KNOWN, of=owner), _with_settings(child(WANTED)), now=NOW)
 
-        assert not [step for step in plan.steps if isinstance(step, Remove)]
+        assert not [step for step in plan.steps if isinstance(step, Delete)]
         assert [step.entry.resource for step in plan.steps] == ["database", "settings"]
 
 
@@ -155,7 +155,7 @@ def test_an_object_of_a_resource_that_waits_does_not_go_with_its_former_name() -
     what = _with_settings(waiting=(Waiting("database", "settings", "resources.settings.status.x"),))
     plan = decide(snapshot(*both, SETTINGS_KNOWN, of=owner), what, now=NOW)
 
-    assert not [step for step in plan.steps if isinstance(step, Remove)]
+    assert not [step for step in plan.steps if isinstance(step, Delete)]
 
 
 def _with_settings(*children: Child, **fields: object) -> Rendered:

@@ -12,7 +12,7 @@ import pytest
 from apis import names
 from composer.claim.act import Actor
 from composer.claim.compose import Prepared
-from composer.claim.decide import Create, Remove, Step
+from composer.claim.decide import Create, Delete, Step
 from composer.claim.gather import Gatherer
 from composer.claim.outcomes import Outcome, after
 from composer.claim.reconciler import ClaimReconciler, Tools
@@ -245,7 +245,7 @@ async def test_no_word_is_written_on_another_object_of_the_name() -> None:
 def _replaced() -> tuple[Step, ...]:
     """A replacement that is made, and what it replaces."""
     made = desired("fresh", SETTINGS)
-    goes = Remove(entry("settings", SETTINGS), SETTINGS, SETTLED, "", "not in the composition any more")
+    goes = Delete(entry("settings", SETTINGS), SETTINGS, SETTLED, "", "not in the composition any more")
     return Create(entry("fresh", SETTINGS, uid=""), SETTINGS, made), goes
 
 

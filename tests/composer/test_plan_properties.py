@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from apis import names
 from apis.teardown import DeletionPolicy
-from composer.claim.decide import Annotate, Create, Keep, LetGo, Plan, Release, Remove, decide
+from composer.claim.decide import Annotate, Create, Delete, Keep, Orphan, Plan, RemoveFinalizer, decide
 from composer.claim.deletion import tear_down
 from composer.claim.snapshot import ObservedChild, Snapshot, live_hash
 from composer.hashes import sent_hash
@@ -78,7 +78,7 @@ def _case(draw: st.DrawFn) -> tuple[Snapshot, Rendered]:
 
 def _words(plan: Plan) -> list[tuple[str, str]]:
     """Return every word of a plan: whose, and which."""
-    removed = [(step.entry.resource, step.word) for step in plan.steps if isinstance(step, Remove)]
+    removed = [(step.entry.resource, step.word) for step in plan.steps if isinstance(step, Delete)]
     annotated_ones = [step for step in plan.steps if isinstance(step, Annotate)]
     spoken = [(step.entry.resource, step.annotations.get(names.TEARDOWN) or "") for step in annotated_ones]
     return [*removed, *spoken]
@@ -89,7 +89,7 @@ def test_data_goes_by_consent_alone(case: tuple[Snapshot, Rendered]) -> None:
     seen, found = case
     consents = seen.annotations[names.CONSENT].split(",")
     for step in decide(seen, found, now=NOW).steps:
-        if isinstance(step, Remove | LetGo) and step.entry.stateful:
+        if isinstance(step, Delete | Orphan) and step.entry.stateful:
             assert f"{step.entry.resource}={uid_of(step.live)}" in consents
 
 
@@ -98,7 +98,7 @@ def test_what_is_wanted_is_never_removed(case: tuple[Snapshot, Rendered]) -> Non
     seen, found = case
     wanted = {each.place for each in found.children} | {("waiting", each.resource, "") for each in found.waiting}
     for step in decide(seen, found, now=NOW).steps:
-        if isinstance(step, Remove | LetGo):
+        if isinstance(step, Delete | Orphan):
             assert step.entry.place not in wanted
             assert ("waiting", step.entry.resource, "") not in wanted
 
@@ -145,7 +145,7 @@ def test_nothing_goes_while_anything_waits(case: tuple[Snapshot, Rendered]) -> N
         return
     consents = seen.annotations[names.CONSENT].split(",")
     for step in decide(seen, found, now=NOW).steps:
-        if isinstance(step, Remove | LetGo):
+        if isinstance(step, Delete | Orphan):
             assert f"{step.entry.resource}={step.entry.resource}-uid" in consents
 
 
@@ -163,7 +163,9 @@ def test_a_teardown_ends_and_respects_the_order(case: tuple[Snapshot, Rendered],
             if not isinstance(step, Keep):
                 dependents = [each for each in alive if step.entry.resource in each.entry.depends_on]
                 assert dependents == []
-        acted = {step.entry.place for step in plan.steps if isinstance(step, Remove | Release | LetGo | Annotate)}
+        acted = {
+            step.entry.place for step in plan.steps if isinstance(step, Delete | RemoveFinalizer | Orphan | Annotate)
+        }
         # Whoever was told, and whoever had the word already, is gone by the next pass.
         told = {each.entry.place for each in alive if _has_word(each, plan)}
         known = tuple(

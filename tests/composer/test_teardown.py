@@ -9,7 +9,7 @@ import pytest
 
 from apis import names
 from apis.teardown import DeletionPolicy
-from composer.claim.decide import Annotate, Keep, LetGo, Release, Remove, mirrored_pause
+from composer.claim.decide import Annotate, Delete, Keep, Orphan, RemoveFinalizer, mirrored_pause
 from composer.claim.deletion import effective_policy, tear_down, verdict
 from composer.claim.snapshot import ObservedChild, Snapshot
 from runtime.objects import Object
@@ -93,7 +93,7 @@ def test_a_protected_claim_is_held_whatever_else() -> None:
 def test_a_managed_child_gets_the_word_and_is_deleted() -> None:
     (step,) = tear_down(_going(ObservedChild(entry(), LIVE, DATABASE)), "Snapshot").steps
 
-    assert isinstance(step, Remove)
+    assert isinstance(step, Delete)
     assert step.word == "child-uid/Snapshot"
 
 
@@ -106,14 +106,14 @@ def test_a_child_gets_the_policy_in_force_with_the_word(stored: Object) -> None:
     """A claim that is edited and deleted at once, and a child of before children had a policy."""
     (step,) = tear_down(_going(ObservedChild(entry(), stored, DATABASE)), "Delete").steps
 
-    assert isinstance(step, Remove)
+    assert isinstance(step, Delete)
     assert step.policy == "Delete"
 
 
 def test_a_child_that_knows_its_policy_gets_the_word_alone() -> None:
     (step,) = tear_down(_going(ObservedChild(entry(), _with_policy(LIVE, "Delete"), DATABASE)), "Delete").steps
 
-    assert isinstance(step, Remove)
+    assert isinstance(step, Delete)
     assert step.policy == ""
 
 
@@ -121,7 +121,7 @@ def test_a_child_that_is_let_go_of_keeps_its_policy() -> None:
     going = snapshot(ObservedChild(entry(), LIVE, DATABASE), of=claim(deleted=True), namespace=_namespace(deleted=True))
     (step,) = tear_down(going, "Delete").steps
 
-    assert isinstance(step, Remove)
+    assert isinstance(step, Delete)
     assert (step.word, step.policy) == ("child-uid/Detach", "")
 
 
@@ -192,7 +192,7 @@ def test_waves_go_in_reverse() -> None:
     )
 
     def goes(*known: ObservedChild) -> list[str]:
-        return [step.entry.resource for step in tear_down(_going(*known), "Delete").steps if isinstance(step, Remove)]
+        return [step.entry.resource for step in tear_down(_going(*known), "Delete").steps if isinstance(step, Delete)]
 
     assert goes(base, middle, top) == ["top"]
     assert goes(base, middle, ObservedChild(top.entry, None, SETTINGS)) == ["middle"]
@@ -222,10 +222,10 @@ class Foreign(msgspec.Struct, frozen=True):
 
 
 FOREIGN = {
-    "is deleted when told": Foreign("Delete", deleted=False, expected=Remove),
-    "is left alone under Orphan": Foreign("Orphan", deleted=False, expected=LetGo),
+    "is deleted when told": Foreign("Delete", deleted=False, expected=Delete),
+    "is left alone under Orphan": Foreign("Orphan", deleted=False, expected=Orphan),
     "is kept under Snapshot, which nobody can do": Foreign("Snapshot", deleted=False, expected=Keep),
-    "is released while it goes": Foreign("Delete", deleted=True, expected=Release),
+    "is released while it goes": Foreign("Delete", deleted=True, expected=RemoveFinalizer),
     "is kept while it goes against the policy": Foreign("Orphan", deleted=True, expected=Keep),
 }
 
@@ -245,7 +245,7 @@ def test_a_foreign_child_that_was_let_go_of_holds_nothing_up() -> None:
     assert tear_down(_going(ObservedChild(entry("data", VOLUME), stored, VOLUME)), "Orphan").done
 
 
-@pytest.mark.parametrize(("policy", "expected"), [("Delete", Remove), ("Orphan", LetGo), ("Snapshot", Keep)])
+@pytest.mark.parametrize(("policy", "expected"), [("Delete", Delete), ("Orphan", Orphan), ("Snapshot", Keep)])
 def test_a_foreign_child_whose_label_alone_was_taken_off_is_not_gone(policy: DeletionPolicy, expected: type) -> None:
     stored = live(desired("data", VOLUME), finalizers=[names.TEARDOWN_FINALIZER])
     stored["metadata"]["labels"] = {}
@@ -267,7 +267,7 @@ def test_a_deletion_says_what_stays_in_the_cloud(policy: DeletionPolicy, end: st
     stored = annotated(LIVE, **{"external-name": "orders_x7"})
     (step,) = tear_down(_going(ObservedChild(entry(), stored, DATABASE)), policy).steps
 
-    assert isinstance(step, Remove)
+    assert isinstance(step, Delete)
     assert step.why == f"the claim is being deleted {end}"
 
 
@@ -303,14 +303,14 @@ def test_foreign_data_that_goes_against_the_policy_is_let_go_by_consent() -> Non
 
     assert [each.reason for each in held.causes] == ["HeldDeletion"]
     assert "data=data-uid" in held.causes[0].message
-    assert [type(step) for step in freed.steps] == [Release]
+    assert [type(step) for step in freed.steps] == [RemoveFinalizer]
 
 
 def test_what_goes_with_its_namespace_is_not_held() -> None:
     data = ObservedChild(entry("data", VOLUME, uid="data-uid"), _VOLUME_DYING, VOLUME)
     plan = tear_down(snapshot(data, of=claim(deleted=True), namespace=_namespace(deleted=True)), "Orphan")
 
-    assert [type(step) for step in plan.steps] == [Release]
+    assert [type(step) for step in plan.steps] == [RemoveFinalizer]
 
 
 @pytest.mark.parametrize("policy", ["Orphan", "Snapshot", "Delete"])

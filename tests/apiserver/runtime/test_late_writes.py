@@ -19,7 +19,7 @@ import pytest
 
 from apis import names
 from composer.claim.act import Actor
-from composer.claim.decide import Annotate, Apply, LetGo, Release, Remove, Step
+from composer.claim.decide import Annotate, Apply, Delete, Orphan, RemoveFinalizer, Step
 from composer.claim.snapshot import ObservedChild
 from composer.connection.publisher import Publisher
 from devcloud.controlplane.plane import Plane
@@ -166,7 +166,7 @@ async def test_a_late_word_of_a_removal_is_refused_after_the_successors_word(
 ) -> None:
     body = child(namespace, metadata={"finalizers": ["example.dev/provider"]})
     live = await kube.create(CONFIG_MAPS, body, manager=MANAGER)
-    step = Remove(applied(live), factories.SETTINGS, live, "child/Delete", "it leaves the composition")
+    step = Delete(applied(live), factories.SETTINGS, live, "child/Delete", "it leaves the composition")
 
     async def successor() -> None:
         await annotate(kube, live, WORD)
@@ -179,7 +179,7 @@ async def test_a_late_word_of_a_removal_is_refused_after_the_successors_word(
 
 async def test_a_late_deletion_of_a_child_is_refused(kube: KubeClient, late: LateKube, namespace: str) -> None:
     live = await kube.apply(CONFIG_MAPS, child(namespace, data={"x": "1"}), manager=MANAGER)
-    step = Remove(applied(live), factories.SETTINGS, live, "", "it leaves the composition")
+    step = Delete(applied(live), factories.SETTINGS, live, "", "it leaves the composition")
 
     async def successor() -> None:
         await kube.apply(CONFIG_MAPS, child(namespace, data={"x": "wanted again"}), manager=MANAGER, force=True)
@@ -192,7 +192,7 @@ async def test_a_late_deletion_of_a_child_is_refused(kube: KubeClient, late: Lat
 
 async def test_a_late_release_of_a_foreign_child_is_refused(kube: KubeClient, late: LateKube, namespace: str) -> None:
     live = await kube.create(CONFIG_MAPS, child(namespace), manager=MANAGER)
-    step = LetGo(applied(live), factories.SETTINGS, live)
+    step = Orphan(applied(live), factories.SETTINGS, live)
 
     async def successor() -> None:
         await annotate(kube, live, WORD)
@@ -206,7 +206,7 @@ async def test_a_late_release_of_a_foreign_child_is_refused(kube: KubeClient, la
 async def test_a_late_removal_of_a_finalizer_is_refused(kube: KubeClient, late: LateKube, namespace: str) -> None:
     body = child(namespace, metadata={"finalizers": [names.TEARDOWN_FINALIZER]})
     live = await kube.create(CONFIG_MAPS, body, manager=MANAGER)
-    step = Release(applied(live), factories.SETTINGS, live)
+    step = RemoveFinalizer(applied(live), factories.SETTINGS, live)
 
     async def successor() -> None:
         await annotate(kube, live, WORD)
