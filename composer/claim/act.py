@@ -42,7 +42,7 @@ from composer.claim.field_conflicts import (
     settle,
     without,
 )
-from composer.claim.outcomes import Note, Outcome, finalizer_note, word_note
+from composer.claim.outcomes import Note, Outcome, finalizer_note, instruction_note
 from composer.claim.snapshot import Snapshot, live_hash
 from composer.hashes import has_fields_of, is_sent, sent_hash
 from composer.inventory import Entry
@@ -280,34 +280,36 @@ class Actor:
     async def _annotate(self, snapshot: Snapshot, step: Annotate) -> Outcome:
         operations = [*annotation_patch(step.live, step.annotations), *policy_patch(step.policy)]
         made = await self._kube.json_patch(step.facts.resource, key_of(step.live), operations, manager=snapshot.manager)
-        return Outcome(step.entry, written=made, facts=step.facts, notes=_recorded(step, word_note(snapshot, step)))
+        return Outcome(
+            step.entry, written=made, facts=step.facts, notes=_recorded(step, instruction_note(snapshot, step))
+        )
 
     async def _remove(self, snapshot: Snapshot, step: Delete) -> Outcome:
-        """Delete and speak the word.
+        """Delete an object and give it its teardown instruction.
 
-        Where the claim goes, too, the word comes first: its provider sees both at once. Where the claim lives the word
-        comes last, since a word on an object that lives on, because we were stopped in between, would be a trap.
+        Where the claim goes, too, the instruction comes first: its provider sees both at once. Where the claim lives it
+        comes last: on an object that lives on, because we were stopped in between, it would be a trap.
         """
         key, uid = key_of(step.live), uid_of(step.live)
         note = Note("ChildDeleted", f"deleted {step.entry.kind} {step.entry.name}: {step.why}")
         try:
-            # The word is for this very object, as the API server has it now.
+            # The instruction is for this very object, as the API server has it now.
             current = await self._kube.get(step.facts.resource, key)
             if uid_of(current) != uid:
                 raise WriteConflict(f"{step.entry.kind} {key} is another object now")
-            if step.word and snapshot.deleting:
+            if step.instruction and snapshot.deleting:
                 current = await self._speak(snapshot, step, current)
             left = await self._kube.delete(step.facts.resource, key, uid=uid, resource_version=version_of(current))
-            if step.word and left and not snapshot.deleting:
+            if step.instruction and left and not snapshot.deleting:
                 await self._speak(snapshot, step, left)
         except NotFound:
             return Outcome(None, notes=_recorded(step, note))
         return Outcome(step.entry, notes=_recorded(step, note))
 
     async def _speak(self, snapshot: Snapshot, step: Delete, current: Object) -> Object:
-        if annotations_of(current).get(names.TEARDOWN) == step.word and not step.policy:
+        if annotations_of(current).get(names.TEARDOWN) == step.instruction and not step.policy:
             return current
-        operations = [*annotation_patch(current, {names.TEARDOWN: step.word}), *policy_patch(step.policy)]
+        operations = [*annotation_patch(current, {names.TEARDOWN: step.instruction}), *policy_patch(step.policy)]
         return await self._kube.json_patch(step.facts.resource, key_of(current), operations, manager=snapshot.manager)
 
     def _taken_back(self, uid: str, entry: Entry, taken: Sequence[Conflict]) -> tuple[Note, ...]:

@@ -67,7 +67,7 @@ class Keep:
 class Annotate:
     """Set (or with None remove) annotations of a live object, whatever else it holds.
 
-    `policy` is the `spec.deletionPolicy` that goes with a word in the same write; empty where it stays as it is.
+    `policy` is the `spec.deletionPolicy` that goes with an instruction in the same write, if any.
     """
 
     entry: Entry
@@ -79,15 +79,15 @@ class Annotate:
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """Delete an object that is not wanted any more; `word` is what its provider is told, empty for foreign kinds.
+    """Delete an object that is not wanted any more; `instruction` is for its provider, empty for foreign kinds.
 
-    `policy` is the `spec.deletionPolicy` that goes with the word in the same write; empty where it stays as it is.
+    `policy` is the `spec.deletionPolicy` that goes with the instruction in the same write, if any.
     """
 
     entry: Entry
     facts: KindFacts
     live: Object
-    word: str
+    instruction: str
     why: str
     policy: str = ""
 
@@ -238,7 +238,7 @@ def not_owned(resource: str, live: Object) -> Cause:
 def _rebirth(snapshot: Snapshot, mine: ObservedChild, facts: KindFacts, live: Object) -> Step | Cause:
     """Let go of a wanted child that somebody deleted; it is made anew when it is gone. Foreign data waits for consent.
 
-    Its marks must be in the stored inventory before the word is given: they are all that leads back to the database.
+    Its marks must be in the stored inventory before the instruction is given: nothing else leads to the database.
     Where the namespace or the kind goes, the claim goes too, and its own deletion decides.
     """
     entry, marks = mine.entry, marks_of(live)
@@ -261,7 +261,7 @@ def _rebirth(snapshot: Snapshot, mine: ObservedChild, facts: KindFacts, live: Ob
 
 
 def _corrections(snapshot: Snapshot, live: Object) -> dict[str, str | None]:
-    """Copy the claim's pause down, and take back a word that a crash left on a living child."""
+    """Copy the claim's pause down, and take back an instruction that a crash left on a living child."""
     theirs = annotations_of(live)
     found = copied_pause(snapshot, live)
     if theirs.get(names.TEARDOWN, "").startswith(f"{uid_of(live)}/"):
@@ -275,11 +275,11 @@ def copied_pause(snapshot: Snapshot, live: Object) -> dict[str, str | None]:
     return {name: mine.get(name) for name in (names.PAUSED, names.PAUSED_REASON) if mine.get(name) != theirs.get(name)}
 
 
-def speaks(plan: Plan) -> bool:
-    """Tell whether a plan holds a teardown word, which may rest on live reads alone."""
+def has_instruction(plan: Plan) -> bool:
+    """Tell whether a plan holds a teardown instruction, which may rest on live reads alone."""
     return any(
         (isinstance(step, Annotate) and step.annotations.get(names.TEARDOWN))
-        or (isinstance(step, Delete) and step.word)
+        or (isinstance(step, Delete) and step.instruction)
         for step in plan.steps
     )
 
@@ -323,28 +323,28 @@ def _prune(snapshot: Snapshot, each: ObservedChild, *, needed: bool) -> Iterator
     if not each.facts.managed and deleting(live) and names.TEARDOWN_FINALIZER in finalizers_of(live):
         yield RemoveFinalizer(entry, each.facts, live)
         return
-    verdict = snapshot.spec.deletion_policy if entry.stateful else "Delete"
-    if not each.facts.managed and verdict != "Delete" and not deleting(live):
+    teardown = snapshot.spec.deletion_policy if entry.stateful else "Delete"
+    if not each.facts.managed and teardown != "Delete" and not deleting(live):
         yield Orphan(entry, each.facts, live)
         return
-    spoken = instruction(uid_of(live), verdict) if each.facts.managed else ""
-    entry = with_word(entry, live, verdict) if spoken else entry
-    policy = policy_with(live, verdict) if each.facts.managed and entry.stateful else ""
-    if deleting(live) and annotations_of(live).get(names.TEARDOWN, "") == spoken and not policy:
+    annotation = instruction(uid_of(live), teardown) if each.facts.managed else ""
+    entry = with_instruction(entry, live, teardown) if annotation else entry
+    policy = policy_with(live, teardown) if each.facts.managed and entry.stateful else ""
+    if deleting(live) and annotations_of(live).get(names.TEARDOWN, "") == annotation and not policy:
         lifted = copied_pause(snapshot, live) if each.facts.managed else {}
         yield Annotate(entry, each.facts, live, lifted) if lifted else Keep(entry)
         return
-    yield Delete(entry, each.facts, live, spoken, "not in the composition any more", policy)
+    yield Delete(entry, each.facts, live, annotation, "not in the composition any more", policy)
 
 
-def with_word(entry: Entry, live: Object, verdict: str) -> Entry:
-    """Note in an entry the word by which its provider ends what the object stands for; other words are not noted."""
-    if verdict not in ENDING:
+def with_instruction(entry: Entry, live: Object, teardown: str) -> Entry:
+    """Note in an entry the instruction by which its provider ends what the object stands for; others are not noted."""
+    if teardown not in ENDING:
         return entry
-    return msgspec.structs.replace(entry, uid=uid_of(live), outcome=instruction(uid_of(live), verdict))
+    return msgspec.structs.replace(entry, uid=uid_of(live), outcome=instruction(uid_of(live), teardown))
 
 
-def policy_with(live: Object, verdict: str) -> str:
-    """Return the `spec.deletionPolicy` that must go with a word, empty where the object has it or needs none."""
+def policy_with(live: Object, teardown: str) -> str:
+    """Return the `spec.deletionPolicy` that must go with an instruction, empty where none must."""
     held = (live.get("spec") or {}).get("deletionPolicy", "")
-    return verdict if verdict in ("Delete", "Snapshot", "Orphan") and verdict != held else ""
+    return teardown if teardown in ("Delete", "Snapshot", "Orphan") and teardown != held else ""

@@ -1,4 +1,4 @@
-"""How a claim goes: which word its children are told, and in which waves. Pure; every row is a test case.
+"""How a claim goes: which instruction its children are given, and in which waves. Pure; every row is a test case.
 
 Children go in reverse order of their dependencies, each wave after the last is proven gone. A deletion that the claim's
 owner did not ask for (its namespace's, its CRD's) destroys nothing. A child that is not there although its provider was
@@ -27,7 +27,7 @@ from composer.claim.decide import (
     copied_pause,
     policy_with,
     reborn,
-    with_word,
+    with_instruction,
 )
 from composer.claim.prune_guard import consent_command, consents_of, no_backup, unseen
 from composer.claim.snapshot import ObservedChild, Snapshot
@@ -39,7 +39,7 @@ from runtime.objects import Key, Object, annotations_of, deleting, finalizers_of
 
 # Providers look at what is refused every five minutes, at what is out of reach every minute.
 _TRIED_AGAIN = "tried again within 5 minutes"
-# What a child that goes says of itself while all is well, and before it has seen the word.
+# What a child that goes says of itself while all is well, and before it has seen the instruction.
 _ON_ITS_WAY = frozenset({"AwaitingTeardown", "Creating", "Deleting", "InSync", "Updating"})
 _COLLECTORS = frozenset({"foregroundDeletion", "orphan"})
 
@@ -65,8 +65,8 @@ def effective_policy(snapshot: Snapshot, supported: tuple[DeletionPolicy, ...] |
     return wanted if wanted == snapshot.status.get("deletionPolicy") else "Orphan"
 
 
-def verdict(snapshot: Snapshot, policy: DeletionPolicy) -> Policy:
-    """Return the word for the children of a claim that is being deleted."""
+def teardown_policy(snapshot: Snapshot, policy: DeletionPolicy) -> Policy:
+    """Return what a deletion of the claim means for its children."""
     if snapshot.kind_deleting:
         return Policy.DETACH
     ephemeral = snapshot.namespace_labels.get(names.EPHEMERAL_LABEL) == "true"
@@ -84,9 +84,9 @@ def tear_down(snapshot: Snapshot, policy: DeletionPolicy, rendered: Sequence[Chi
         text = "the deletion is held by spec.deletionProtection; set it to false to let the claim go"
         kept = tuple(Keep(each.entry) for each in snapshot.known)
         return Teardown(kept, (cause("DeletionProtected", text),), done=False, keeps_secret=True)
-    spoken = verdict(snapshot, policy)
-    remaining = [each for each in snapshot.known if not _is_gone(snapshot, each, spoken)]
-    held = tuple(why for each in remaining if (why := _held(snapshot, each, spoken)) is not None)
+    teardown = teardown_policy(snapshot, policy)
+    remaining = [each for each in snapshot.known if not _is_gone(snapshot, each, teardown)]
+    held = tuple(why for each in remaining if (why := _held(snapshot, each, teardown)) is not None)
     if held:
         return Teardown(tuple(Keep(each.entry) for each in remaining), held, done=False, keeps_secret=True)
     steps: list[Step] = []
@@ -95,7 +95,7 @@ def tear_down(snapshot: Snapshot, policy: DeletionPolicy, rendered: Sequence[Chi
         if _is_needed(each, remaining):
             steps.append(Keep(each.entry))
             continue
-        step = _again(each, spoken, rendered) if each.live is None else _step(snapshot, each, spoken)
+        step = _again(each, teardown, rendered) if each.live is None else _step(snapshot, each, teardown)
         if isinstance(step, Cause):
             causes.append(step)
             step = Keep(each.entry)
@@ -105,19 +105,19 @@ def tear_down(snapshot: Snapshot, policy: DeletionPolicy, rendered: Sequence[Chi
             causes.append(blocked)
     if remaining:
         left = ", ".join(f"{each.entry.kind} {each.entry.name}" for each in remaining)
-        causes.append(cause("Deleting", f"waits for {left} to go ({spoken})"))
+        causes.append(cause("Deleting", f"waits for {left} to go ({teardown})"))
     return Teardown(
-        tuple(steps), tuple(causes), done=not remaining, keeps_secret=spoken in (Policy.ORPHAN, Policy.DETACH)
+        tuple(steps), tuple(causes), done=not remaining, keeps_secret=teardown in (Policy.ORPHAN, Policy.DETACH)
     )
 
 
-def _held(snapshot: Snapshot, each: ObservedChild, spoken: Policy) -> Cause | None:
+def _held(snapshot: Snapshot, each: ObservedChild, teardown: Policy) -> Cause | None:
     """Say why nothing goes yet: a child that nobody can see, or data that would be lost against the claim's policy."""
     if each.unseen:
         return unseen(each)
-    if not each.is_foreign_data or each.live is None or spoken not in (Policy.ORPHAN, Policy.SNAPSHOT):
+    if not each.is_foreign_data or each.live is None or teardown not in (Policy.ORPHAN, Policy.SNAPSHOT):
         return None
-    if spoken is Policy.SNAPSHOT:
+    if teardown is Policy.SNAPSHOT:
         return no_backup(each)
     ours = names.TEARDOWN_FINALIZER in finalizers_of(each.live)
     uid = uid_of(each.live)
@@ -139,11 +139,11 @@ def _is_needed(each: ObservedChild, remaining: list[ObservedChild]) -> bool:
 
 def has_vanished(snapshot: Snapshot, policy: DeletionPolicy) -> bool:
     """Tell whether a child of a claim that is being deleted must be made again, so that its provider can end it."""
-    spoken = verdict(snapshot, policy)
-    return any(_vanished(snapshot, child, spoken) for child in snapshot.known)
+    teardown = teardown_policy(snapshot, policy)
+    return any(_vanished(snapshot, child, teardown) for child in snapshot.known)
 
 
-def _vanished(snapshot: Snapshot, child: ObservedChild, spoken: Policy) -> bool:
+def _vanished(snapshot: Snapshot, child: ObservedChild, teardown: Policy) -> bool:
     """Tell whether a child is not there, and what it stands for in the cloud is: nobody told its provider to end it.
 
     Its CRD was deleted, or its finalizer taken off by force. Nothing can be made in a namespace that goes.
@@ -152,20 +152,20 @@ def _vanished(snapshot: Snapshot, child: ObservedChild, spoken: Policy) -> bool:
     if (
         child.live is not None
         or child.unseen
-        or spoken in (Policy.ORPHAN, Policy.DETACH)
+        or teardown in (Policy.ORPHAN, Policy.DETACH)
         or snapshot.namespace_deleting
     ):
         return False
-    was_told = entry.outcome in {instruction(entry.uid, word) for word in ENDING}
-    return names.is_managed(entry.group) and bool(entry.marks) and not was_told
+    was_instructed = entry.outcome in {instruction(entry.uid, policy) for policy in ENDING}
+    return names.is_managed(entry.group) and bool(entry.marks) and not was_instructed
 
 
-def _again(child: ObservedChild, spoken: Policy, rendered: Sequence[Child]) -> Step | Cause:
+def _again(child: ObservedChild, teardown: Policy, rendered: Sequence[Child]) -> Step | Cause:
     """Make a vanished child again with its marks; say why where that is impossible."""
     entry, facts = child.entry, child.facts
     if child.unseen:
         return Keep(entry)
-    what = f"{entry.kind} {entry.name} vanished, and what it stands for in the cloud was not ended ({spoken})"
+    what = f"{entry.kind} {entry.name} vanished, and what it stands for in the cloud was not ended ({teardown})"
     way_out = "or set spec.deletionPolicy to Orphan, which leaves it as it is"
     if facts is None:
         text = f"{what}: install {entry.group_kind} again, {way_out}"
@@ -188,9 +188,9 @@ def recorded(snapshot: Snapshot, entries: Iterable[Entry]) -> Snapshot:
     return replace(snapshot, known=known)
 
 
-def _is_gone(snapshot: Snapshot, each: ObservedChild, spoken: Policy) -> bool:
+def _is_gone(snapshot: Snapshot, each: ObservedChild, teardown: Policy) -> bool:
     if each.live is None:
-        return not each.unseen and not _vanished(snapshot, each, spoken)
+        return not each.unseen and not _vanished(snapshot, each, teardown)
     if each.facts is None or each.facts.managed:
         return False
     label, identity = labels_of(each.live).get(names.CLAIM_LABEL), snapshot.identity.uid
@@ -198,45 +198,45 @@ def _is_gone(snapshot: Snapshot, each: ObservedChild, spoken: Policy) -> bool:
     return label != identity and (bool(label) or names.TEARDOWN_FINALIZER not in finalizers_of(each.live))
 
 
-def _step(snapshot: Snapshot, each: ObservedChild, spoken: Policy) -> Step:
+def _step(snapshot: Snapshot, each: ObservedChild, teardown: Policy) -> Step:
     entry, live, facts = each.entry, each.live, each.facts
     if live is None or facts is None:
         return Keep(entry)
     if not facts.managed:
-        return _foreign_step(each, live, facts, spoken)
-    word = instruction(uid_of(live), spoken)
-    # A child that goes by another word already may be gone before it hears this one.
-    if not deleting(live) or annotations_of(live).get(names.TEARDOWN, "") in ("", word):
-        entry = with_word(entry, live, spoken)
+        return _foreign_step(each, live, facts, teardown)
+    annotation = instruction(uid_of(live), teardown)
+    # A child that goes by another instruction already may be gone before it hears this one.
+    if not deleting(live) or annotations_of(live).get(names.TEARDOWN, "") in ("", annotation):
+        entry = with_instruction(entry, live, teardown)
     # A pause that has ended for the claim has ended for its child, too.
     lifted = copied_pause(snapshot, live)
-    policy = policy_with(live, spoken)
+    policy = policy_with(live, teardown)
     if not deleting(live) and not lifted:
-        why = f"the claim is being deleted ({spoken}){_what_stays(entry, live, spoken)}"
-        return Delete(entry, facts, live, word, why, policy)
+        why = f"the claim is being deleted ({teardown}){_what_stays(entry, live, teardown)}"
+        return Delete(entry, facts, live, annotation, why, policy)
     if not deleting(live):
         return Annotate(entry, facts, live, lifted)
-    if annotations_of(live).get(names.TEARDOWN) != word:
-        lifted[names.TEARDOWN] = word
+    if annotations_of(live).get(names.TEARDOWN) != annotation:
+        lifted[names.TEARDOWN] = annotation
     return Annotate(entry, facts, live, lifted, policy) if lifted or policy else Keep(entry)
 
 
-def _what_stays(entry: Entry, live: Object, spoken: Policy) -> str:
+def _what_stays(entry: Entry, live: Object, teardown: Policy) -> str:
     """Say what a deletion under Orphan leaves in the cloud, by the name that it has there."""
     name = marks_of(live).get("external-name", "")
-    if spoken not in (Policy.ORPHAN, Policy.DETACH) or not entry.stateful or not name:
+    if teardown not in (Policy.ORPHAN, Policy.DETACH) or not entry.stateful or not name:
         return ""
     return f"; {name} and its Secrets stay"
 
 
-def _foreign_step(each: ObservedChild, live: Object, facts: KindFacts, spoken: Policy) -> Step:
+def _foreign_step(each: ObservedChild, live: Object, facts: KindFacts, teardown: Policy) -> Step:
     entry = each.entry
     ours = names.TEARDOWN_FINALIZER in finalizers_of(live)
     if deleting(live):
         return RemoveFinalizer(entry, facts, live) if ours else Keep(entry)
-    if entry.stateful and spoken is not Policy.DELETE:
+    if entry.stateful and teardown is not Policy.DELETE:
         return Orphan(entry, facts, live)
-    return Delete(entry, facts, live, "", f"the claim is being deleted ({spoken})")
+    return Delete(entry, facts, live, "", f"the claim is being deleted ({teardown})")
 
 
 def blocker(each: ObservedChild) -> Cause | None:
@@ -273,21 +273,21 @@ def _told(live: Object) -> Object | None:
     return None
 
 
-class NotedWords:
-    """The words that the providers of a claim's children were told, by claim."""
+class UnwrittenInstructions:
+    """The instructions that the providers of a claim's children were told, by claim."""
 
     def __init__(self) -> None:
         self._entries: dict[Key, tuple[Entry, ...]] = {}
 
     def note(self, key: Key, entries: Iterable[Entry]) -> None:
-        """Note the entries of a claim that is being deleted, with the words that they carry."""
+        """Note the entries of a claim that is being deleted, with the instructions that they carry."""
         self._entries[key] = tuple(entry for entry in entries if entry.outcome)
 
     def over(self, snapshot: Snapshot) -> Snapshot:
-        """Return the snapshot with the noted words of the same objects, told by uid."""
-        words = {entry.uid: entry for entry in self._entries.get(snapshot.key, ()) if entry.uid}
-        known = (replace(child, entry=words.get(child.entry.uid, child.entry)) for child in snapshot.known)
-        return replace(snapshot, known=tuple(known)) if words else snapshot
+        """Return the snapshot with the noted instructions of the same objects, told by uid."""
+        noted = {entry.uid: entry for entry in self._entries.get(snapshot.key, ()) if entry.uid}
+        known = (replace(child, entry=noted.get(child.entry.uid, child.entry)) for child in snapshot.known)
+        return replace(snapshot, known=tuple(known)) if noted else snapshot
 
     def forget(self, key: Key) -> None:
         """Drop what is noted of a claim that is gone."""

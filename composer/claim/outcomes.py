@@ -11,7 +11,7 @@ import msgspec
 from apis import names
 from composer.causes import Cause, cause
 from composer.claim.compose import Prepared
-from composer.claim.decide import Annotate, Create, Keep, Orphan, Plan, RemoveFinalizer, Step, with_word
+from composer.claim.decide import Annotate, Create, Keep, Orphan, Plan, RemoveFinalizer, Step, with_instruction
 from composer.claim.deletion import effective_policy
 from composer.claim.field_conflicts import at_rest
 from composer.claim.readiness import broken, child_cause, live_of, of_broken
@@ -182,15 +182,15 @@ def notes_of(outcomes: tuple[Outcome, ...]) -> tuple[Note, ...]:
     return tuple(note for outcome in outcomes for note in outcome.notes)
 
 
-def word_note(snapshot: Snapshot, step: Annotate) -> Note | None:
+def instruction_note(snapshot: Snapshot, step: Annotate) -> Note | None:
     """Say what a child that somebody deleted is told; None for annotations that tell it nothing."""
-    verdict = (step.annotations.get(names.TEARDOWN) or "").partition("/")[2]
+    teardown = (step.annotations.get(names.TEARDOWN) or "").partition("/")[2]
     what = f"{step.entry.kind} {step.entry.name}"
-    if not verdict:
+    if not teardown:
         return None
     if snapshot.deleting:
-        how = "let go of, untouched" if verdict == "Detach" else f"told {verdict}"
-        return Note("LetGo" if verdict == "Detach" else "ChildDeleted", f"{what} is {how}: the claim is being deleted")
+        how = "let go of, untouched" if teardown == "Detach" else f"told {teardown}"
+        return Note("LetGo" if teardown == "Detach" else "ChildDeleted", f"{what} is {how}: the claim is being deleted")
     return Note("LetGo", f"{what} was deleted by somebody else: it is let go of, untouched, and made again")
 
 
@@ -219,10 +219,12 @@ def entries_of(rendered: Rendered, outcomes: tuple[Outcome, ...]) -> tuple[Entry
     return tuple(sorted(entries, key=lambda each: (position.get(each.slot, len(position)), each.name)))
 
 
-def heard_words(outcomes: tuple[Outcome, ...]) -> tuple[Entry, ...]:
-    """Return the entries of the objects that now carry a teardown word, with the word."""
+def instructed_entries(outcomes: tuple[Outcome, ...]) -> tuple[Entry, ...]:
+    """Return the entries of the objects that now carry a teardown instruction, with the instruction."""
     return tuple(
-        with_word(outcome.entry, outcome.written, annotations_of(outcome.written)[names.TEARDOWN].rpartition("/")[2])
+        with_instruction(
+            outcome.entry, outcome.written, annotations_of(outcome.written)[names.TEARDOWN].rpartition("/")[2]
+        )
         for outcome in outcomes
         if outcome.entry and outcome.written and names.TEARDOWN in annotations_of(outcome.written)
     )

@@ -19,8 +19,8 @@ from composer.claim.act import Actor, annotation_patch
 from composer.claim.compose import Prepared, Preparer, untouched
 from composer.claim.connection import connect, denied, lost_secret, with_unusable
 from composer.claim.debounce import Pace
-from composer.claim.decide import Plan, decide, mirrored_pause, speaks
-from composer.claim.deletion import NotedWords, effective_policy, has_vanished, recorded, tear_down
+from composer.claim.decide import Plan, decide, has_instruction, mirrored_pause
+from composer.claim.deletion import UnwrittenInstructions, effective_policy, has_vanished, recorded, tear_down
 from composer.claim.events import Teller
 from composer.claim.failures import Failures, cause_of
 from composer.claim.field_conflicts import next_try
@@ -33,7 +33,7 @@ from composer.claim.outcomes import (
     causes_of,
     causes_of_errors,
     findings_of,
-    heard_words,
+    instructed_entries,
     marks_moved,
     notes_of,
     raise_first,
@@ -98,7 +98,7 @@ class ClaimReconciler:
         self._teller = Teller(tools.events)
         self._pace = Pace()
         self._failures = Failures()
-        self._noted = NotedWords()
+        self._unwritten = UnwrittenInstructions()
 
     async def reconcile(self, key: Key) -> Result:
         """Bring a claim one pass nearer to what it says. Raises ApiError or Failure to be called again."""
@@ -120,7 +120,7 @@ class ClaimReconciler:
         await self._release_abandoned(key)
         snapshot = await self._tools.gatherer.gather(key, more_kinds=self._tools.preparer.kinds)
         if snapshot is None:
-            for memory in (self._pace, self._teller, self._failures, self._noted):
+            for memory in (self._pace, self._teller, self._failures, self._unwritten):
                 memory.forget(key)
             self._tools.publisher.forget_claim(key)
             return SETTLED
@@ -230,7 +230,7 @@ class ClaimReconciler:
     async def _decide(self, prepared: Prepared) -> tuple[Prepared, Plan] | None:
         """Decide the steps, those with a teardown instruction from live reads; None while these say another thing."""
         plan = decide(prepared.snapshot, prepared.rendered, now=timestamp(self._tools.now()))
-        if not speaks(plan):
+        if not has_instruction(plan):
             return prepared, plan
         live = await self._tools.gatherer.gather_live(prepared.snapshot)
         if live is None or live.deleting or await self._tools.gatherer.unseen(live):
@@ -296,7 +296,7 @@ class ClaimReconciler:
         unseen = await self._tools.gatherer.unseen(live)
         if unseen:
             return await self._blind(live, unseen)
-        live = self._noted.over(live)
+        live = self._unwritten.over(live)
         policy = effective_policy(live, self._tools.preparer.supported_policies(live))
         plan = tear_down(live, policy, await self._rendered(live) if has_vanished(live, policy) else ())
         if plan.done:
@@ -308,13 +308,13 @@ class ClaimReconciler:
         repeats = self._failures.repeats(snapshot.key)
         is_recorded = status.get("inventory") == live.status.get("inventory")
         live = live if is_recorded and (pause or repeats) else await self._tell_end(live, status)
-        self._noted.note(snapshot.key, (child.entry for child in live.known))
+        self._unwritten.note(snapshot.key, (child.entry for child in live.known))
         outcomes = await self._tools.actor.act(live, plan.steps)
         causes = (*plan.causes, *causes_of(outcomes), *causes_of_errors(outcomes, repeats=repeats))
-        heard = recorded(live, heard_words(outcomes))
-        if repeats or len(causes) > len(plan.causes) or heard != live:
-            live = heard
-            self._noted.note(snapshot.key, (child.entry for child in live.known))
+        instructed = recorded(live, instructed_entries(outcomes))
+        if repeats or len(causes) > len(plan.causes) or instructed != live:
+            live = instructed
+            self._unwritten.note(snapshot.key, (child.entry for child in live.known))
             await self._tell_end(live, teardown_status(live, causes, self._tools.now()))
         self._teller.tell(live, causes, notes_of(outcomes))
         return _End(Result(requeue_after=pause), outcomes)

@@ -179,7 +179,7 @@ def test_what_holds_no_data_goes() -> None:
     plan = decide(snapshot(DATABASE_KNOWN, SETTINGS_KNOWN), rendered(child(WANTED)), now=NOW)
 
     (removed,) = [step for step in plan.steps if isinstance(step, Delete)]
-    assert (removed.entry.resource, removed.word) == ("settings", "")
+    assert (removed.entry.resource, removed.instruction) == ("settings", "")
     assert plan.causes == ()
 
 
@@ -208,7 +208,7 @@ def test_consent_is_for_one_uid(consent: str, goes: bool) -> None:  # noqa: FBT0
     owner = claim(annotations={names.CONSENT: consent}, deletionPolicy="Snapshot")
     what = rendered(child(desired("settings", SETTINGS), "settings"))
     plan = decide(snapshot(DATABASE_KNOWN, SETTINGS_KNOWN, of=owner), what, now=NOW)
-    removed = [(step.word, step.policy) for step in plan.steps if isinstance(step, Delete)]
+    removed = [(step.instruction, step.policy) for step in plan.steps if isinstance(step, Delete)]
 
     assert removed == ([("child-uid/Snapshot", "Snapshot")] if goes else [])
 

@@ -13,7 +13,7 @@ from apis.reasons import ReasonClass
 from composer.causes import Cause, cause
 from composer.claim.decide import Annotate, Orphan, RemoveFinalizer
 from composer.claim.deletion import blocker
-from composer.claim.outcomes import Note, finalizer_note, gathered, word_note
+from composer.claim.outcomes import Note, finalizer_note, gathered, instruction_note
 from composer.claim.pause import NOBODY, Pauser, pauser
 from composer.claim.report import Findings, paused_status, report, teardown_status
 from composer.claim.snapshot import ObservedChild, Snapshot
@@ -201,7 +201,7 @@ SPOKEN = {
 @pytest.mark.parametrize("case", SPOKEN.values(), ids=SPOKEN)
 def test_a_word_to_a_child_that_somebody_deleted_is_told(case: Spoken) -> None:
     step = Annotate(entry(), DATABASE, live(desired(), deleted=True), {names.TEARDOWN: case.word})
-    note = word_note(snapshot(of=claim(deleted=case.going)), step)
+    note = instruction_note(snapshot(of=claim(deleted=case.going)), step)
 
     assert (note and note.reason) == case.says
 

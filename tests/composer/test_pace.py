@@ -1,4 +1,4 @@
-"""The same in other words is told every two seconds at most; news is told at once."""
+"""The same in other instructions is told every two seconds at most; news is told at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whole passes over a claim: on which reads its words rest, and in which order it writes."""
+"""Whole passes over a claim: on which reads its instructions rest, and in which order it writes."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ class _Kube(FakeKube):
         return self.objects.get((resource, key))
 
     def words(self) -> list[str]:
-        """Return the teardown words that were written."""
+        """Return the teardown instructions that were written."""
         path = "/metadata/annotations/fairlead.dev~1teardown"
         patches = (operations for verb, _, operations in self.written if verb == "patch")
         return [each["value"] for operations in patches for each in operations if each["path"] == path]

@@ -78,7 +78,7 @@ def _case(draw: st.DrawFn) -> tuple[Snapshot, Rendered]:
 
 def _words(plan: Plan) -> list[tuple[str, str]]:
     """Return every word of a plan: whose, and which."""
-    removed = [(step.entry.resource, step.word) for step in plan.steps if isinstance(step, Delete)]
+    removed = [(step.entry.resource, step.instruction) for step in plan.steps if isinstance(step, Delete)]
     annotated_ones = [step for step in plan.steps if isinstance(step, Annotate)]
     spoken = [(step.entry.resource, step.annotations.get(names.TEARDOWN) or "") for step in annotated_ones]
     return [*removed, *spoken]
@@ -166,7 +166,7 @@ def test_a_teardown_ends_and_respects_the_order(case: tuple[Snapshot, Rendered],
         acted = {
             step.entry.place for step in plan.steps if isinstance(step, Delete | RemoveFinalizer | Orphan | Annotate)
         }
-        # Whoever was told, and whoever had the word already, is gone by the next pass.
+        # Whoever was told, and whoever had the instruction already, is gone by the next pass.
         told = {each.entry.place for each in alive if _has_word(each, plan)}
         known = tuple(
             ObservedChild(each.entry, None, each.facts) if each.entry.place in acted | told else each for each in known

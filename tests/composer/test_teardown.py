@@ -1,4 +1,4 @@
-"""How a claim goes: the word, the waves, what is held."""
+"""How a claim goes: the instruction, the waves, what is held."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from apis import names
 from apis.teardown import DeletionPolicy
 from composer.claim.decide import Annotate, Delete, Keep, Orphan, RemoveFinalizer, mirrored_pause
-from composer.claim.deletion import effective_policy, tear_down, verdict
+from composer.claim.deletion import effective_policy, tear_down, teardown_policy
 from composer.claim.snapshot import ObservedChild, Snapshot
 from runtime.objects import Object
 from tests.composer.factories import DATABASE, NOW, SETTINGS, VOLUME, annotated, claim, desired, entry, live, snapshot
@@ -53,7 +53,7 @@ WORDS = {
 def test_the_word(case: Word) -> None:
     space = _namespace(deleted=case.namespace, ephemeral=case.ephemeral)
 
-    assert verdict(snapshot(namespace=space, kind_deleting=case.kind), case.policy) == case.gives
+    assert teardown_policy(snapshot(namespace=space, kind_deleting=case.kind), case.policy) == case.gives
 
 
 class Policy(msgspec.Struct, frozen=True):
@@ -94,7 +94,7 @@ def test_a_managed_child_gets_the_word_and_is_deleted() -> None:
     (step,) = tear_down(_going(ObservedChild(entry(), LIVE, DATABASE)), "Snapshot").steps
 
     assert isinstance(step, Delete)
-    assert step.word == "child-uid/Snapshot"
+    assert step.instruction == "child-uid/Snapshot"
 
 
 def _with_policy(obj: Object, policy: str) -> Object:
@@ -122,7 +122,7 @@ def test_a_child_that_is_let_go_of_keeps_its_policy() -> None:
     (step,) = tear_down(going, "Delete").steps
 
     assert isinstance(step, Delete)
-    assert (step.word, step.policy) == ("child-uid/Detach", "")
+    assert (step.instruction, step.policy) == ("child-uid/Detach", "")
 
 
 def test_a_child_that_has_the_word_without_the_policy_gets_it() -> None:

@@ -9,8 +9,8 @@ import pytest
 
 from apis import names
 from composer.claim.decide import Create, Keep
-from composer.claim.deletion import NotedWords, Teardown, has_vanished, recorded, tear_down
-from composer.claim.outcomes import Outcome, heard_words
+from composer.claim.deletion import Teardown, UnwrittenInstructions, has_vanished, recorded, tear_down
+from composer.claim.outcomes import Outcome, instructed_entries
 from composer.claim.snapshot import ObservedChild, Snapshot
 from composer.inventory import Entry
 from composer.kinds.catalog import KindFacts
@@ -135,11 +135,11 @@ def test_a_word_that_took_the_place_of_another_is_written_down_once_it_stands_on
     stands = annotated(DYING, teardown="child-uid/Snapshot")
     outcomes = (Outcome(entry(marks=MARKS), written=stands), Outcome(None), Outcome(entry("settings", SETTINGS)))
 
-    assert [heard.outcome for heard in heard_words(outcomes)] == ["child-uid/Snapshot"]
+    assert [instructed.outcome for instructed in instructed_entries(outcomes)] == ["child-uid/Snapshot"]
 
 
 def test_a_word_that_cannot_be_written_down_is_remembered_until_the_claim_is_gone() -> None:
-    noted, told = NotedWords(), entry(marks=MARKS, outcome="child-uid/Delete")
+    noted, told = UnwrittenInstructions(), entry(marks=MARKS, outcome="child-uid/Delete")
     going = _going(ObservedChild(entry(marks=MARKS), None, DATABASE))
     another = _going(ObservedChild(entry(marks=MARKS, uid="another-uid"), None, DATABASE))
     noted.note(going.key, (told, entry("settings", SETTINGS)))

@@ -218,7 +218,7 @@ async def test_a_late_removal_of_a_finalizer_is_refused(kube: KubeClient, late: 
 
 
 async def annotate(kube: KubeClient, live: Object, word: str) -> Object:
-    """Speak a word as the successor."""
+    """Speak an instruction as the successor."""
     body = config_map(key_of(live).namespace, key_of(live).name, metadata={"annotations": {names.TEARDOWN: word}})
     return await kube.apply(CONFIG_MAPS, body, manager="successor", force=True)
 
