@@ -15,7 +15,7 @@ from composer.claim.deletion import effective_policy
 from composer.claim.prune_guard import foreign_stateful, stateful_places
 from composer.claim.renames import moved, origins
 from composer.claim.report import Findings
-from composer.claim.selection import Standing, admitted, choose, choose_revision, is_way_back, not_allowed
+from composer.claim.selection import Standing, admitted, choose, choose_revision, is_rollback, not_allowed
 from composer.claim.snapshot import Snapshot, without_rests
 from composer.composition.revision import Candidate, Revision, kinds_of, readable
 from composer.composition.rollout_claims import NOT_YET, is_well, lacks_revision, stands_since
@@ -54,7 +54,7 @@ class Library(Protocol):
 class Prepared:
     """A claim that can be composed: its revision and what it renders to.
 
-    `snapshot` calls the resources as that revision does; `is_way_back`: the claim leaves a revision that failed;
+    `snapshot` calls the resources as that revision does; `is_rollback`: the claim leaves a revision that failed;
     `is_new_intent`: claim or revision is another than before, so that fights over fields begin anew; `remarks`: what is
     to be said of the choice itself.
     """
@@ -64,7 +64,7 @@ class Prepared:
     spec: CompositionSpec
     rendered: Rendered
     snapshot: Snapshot
-    is_way_back: bool = False
+    is_rollback: bool = False
     is_new_intent: bool = False
     remarks: tuple[Cause, ...] = ()
 
@@ -74,7 +74,7 @@ class _Chosen:
     composition: str
     revision: Revision
     spec: CompositionSpec
-    is_way_back: bool
+    is_rollback: bool
     outside: Cause | None
 
 
@@ -104,7 +104,7 @@ class Preparer:
             composition=chosen.composition,
             deletion_policy=effective_policy(snapshot, chosen.spec.deletion_policies),
         )
-        if chosen.composition == snapshot.chosen and not chosen.is_way_back:
+        if chosen.composition == snapshot.chosen and not chosen.is_rollback:
             # What goes wrong from here on is this revision's doing.
             base = replace(base, revision=chosen.revision.name, has_rollout=chosen.revision.has_rollout)
         causes = list(_refusals(snapshot, chosen))
@@ -122,7 +122,7 @@ class Preparer:
             chosen.spec,
             rendered,
             snapshot,
-            is_way_back=chosen.is_way_back,
+            is_rollback=chosen.is_rollback,
             is_new_intent=is_new,
             remarks=(chosen.outside,) if chosen.outside else (),
         )
@@ -178,7 +178,7 @@ class Preparer:
         composition = readable(revision.composition)
         if composition is None:
             return cause("SchemaMismatch", f"revision {revision.name} cannot be read")
-        return _Chosen(chosen, revision, composition, is_way_back(revision, revisions, standing), outside)
+        return _Chosen(chosen, revision, composition, is_rollback(revision, revisions, standing), outside)
 
     def _environments(self, spec: CompositionSpec) -> dict[str, dict[str, str]] | Cause:
         found = {name: self._library.environment(name) for name in spec.environments}

@@ -1,4 +1,4 @@
-"""Which claims stay as they are because something that holds data would not, on the way back above all. Pure."""
+"""Which claims stay as they are because something that holds data would not, on the rollback above all. Pure."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from composer.render.render import Rendered
 from runtime.objects import uid_of
 
 
-def held_on_way_back(snapshot: Snapshot, rendered: Rendered, revision: str) -> tuple[Cause, ...]:
-    """Return what forbids the way back to `revision`: something that holds data would go, or be made anew and empty.
+def held_on_rollback(snapshot: Snapshot, rendered: Rendered, revision: str) -> tuple[Cause, ...]:
+    """Return what forbids the rollback to `revision`: something that holds data would go, or be made anew and empty.
 
     The claim then stays, whole, on the revision that failed.
     """
@@ -42,8 +42,8 @@ def held_on_way_back(snapshot: Snapshot, rendered: Rendered, revision: str) -> t
 
 def held_back(snapshot: Snapshot, prepared: Prepared) -> Findings | None:
     """Return the findings of a claim that stays as it is, since something that holds data would not."""
-    if prepared.is_way_back:
-        causes = held_on_way_back(snapshot, prepared.rendered, prepared.revision.name)
+    if prepared.is_rollback:
+        causes = held_on_rollback(snapshot, prepared.rendered, prepared.revision.name)
         return untouched(snapshot, *causes) if causes else None
     held = replacing_data(snapshot, prepared.rendered)
     if not held:

@@ -212,7 +212,7 @@ def _lost_revision(newest: Revision, own: Mapping[str, Revision], standing: Stan
     return cause("RevisionNotFound", text)
 
 
-def is_way_back(chosen: Revision, known: Iterable[Revision], standing: Standing) -> bool:
+def is_rollback(chosen: Revision, known: Iterable[Revision], standing: Standing) -> bool:
     """Tell whether a claim leaves a revision since its rollout was rolled back, and not for a newer one."""
     left = next((each for each in known if each.name == standing.revision), None)
     if left is None or not left.is_reverted or chosen.name == left.name:

@@ -248,8 +248,8 @@ def _held_by(claim: Object, finished: AbstractSet[str]) -> set[str]:
     """Return the revisions whose deletion a claim holds: where it is, is pinned, or may still go back to."""
     in_use = (claim.get("status") or {}).get("composition") or {}
     pin = (claim.get("spec") or {}).get("compositionRevisionRef") or {}
-    way_back = None if in_use.get("revision") in finished else in_use.get("previous")
-    return {str(each) for each in (in_use.get("revision"), way_back, pin.get("name")) if each}
+    rollback_target = None if in_use.get("revision") in finished else in_use.get("previous")
+    return {str(each) for each in (in_use.get("revision"), rollback_target, pin.get("name")) if each}
 
 
 def _revisions_of(claim: Object) -> set[str]:

@@ -1,4 +1,4 @@
-"""Resources under a new name keep what they have; a way back that would cost data is held."""
+"""Resources under a new name keep what they have; a rollback that would cost data is held."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from apis import names
 from apis.identity import child_name
 from composer.claim import renames
-from composer.claim.rollback import held_on_way_back
+from composer.claim.rollback import held_on_rollback
 from composer.claim.snapshot import ObservedChild
 from composer.inventory import Entry
 from composer.models import CompositionSpec
@@ -173,24 +173,24 @@ _HELD = ObservedChild(entry(), _DATABASE, DATABASE)
 
 
 def test_the_way_back_in_place_is_free() -> None:
-    assert held_on_way_back(snapshot(_HELD), rendered(child(desired())), "c-old") == ()
+    assert held_on_rollback(snapshot(_HELD), rendered(child(desired())), "c-old") == ()
 
 
 def test_a_way_back_that_takes_data_away_is_held_until_consent() -> None:
     back = rendered(child(desired("settings", SETTINGS), "settings"))
 
-    (why,) = held_on_way_back(snapshot(_HELD), back, "c-old")
+    (why,) = held_on_rollback(snapshot(_HELD), back, "c-old")
 
     assert why.reason == "HeldDeletion"
     assert "fairlead.dev/consent=database=child-uid`" in why.message
     consented = claim(annotations={names.CONSENT: "database=child-uid"})
-    assert held_on_way_back(snapshot(_HELD, of=consented), back, "c-old") == ()
+    assert held_on_rollback(snapshot(_HELD, of=consented), back, "c-old") == ()
 
 
 def test_a_way_back_that_makes_an_empty_database_is_held() -> None:
     assert DATABASE.resource.group_kind in CATALOG
 
-    (why,) = held_on_way_back(snapshot(), rendered(child(desired())), "c-old")
+    (why,) = held_on_rollback(snapshot(), rendered(child(desired())), "c-old")
 
     assert why.reason == "RolloutHalted"
     assert "compositionRevisionRef" in why.message

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from composer.causes import Cause
-from composer.claim.selection import Standing, choose_revision, is_way_back
+from composer.claim.selection import Standing, choose_revision, is_rollback
 from composer.composition.revision import Revision
 from composer.composition.rollout_claims import place_of
 from composer.models import RolloutStatus
@@ -187,12 +187,12 @@ def test_a_claim_whose_revision_is_gone_says_which_and_names_the_ways_out() -> N
 def test_the_way_back_to_content_that_was_published_again_is_known_as_one() -> None:
     again, bad = _revision(OLD, 3, "Progressing"), _revision("c-bad", 2, "Reverted")
 
-    assert is_way_back(again, (again, bad), Standing(_IDENTITY, "c-bad", OLD))
+    assert is_rollback(again, (again, bad), Standing(_IDENTITY, "c-bad", OLD))
 
 
 def test_the_way_back_is_known_as_one() -> None:
     rolled, standing = _revision(NEW, 2, "Reverted"), Standing(_IDENTITY, NEW, OLD)
 
-    assert is_way_back(FINISHED, (FINISHED, rolled), standing)
-    assert not is_way_back(FINISHED, (FINISHED, _revision(NEW, 2, "Halted")), standing)
-    assert not is_way_back(rolled, (FINISHED, rolled), Standing(_IDENTITY, OLD))
+    assert is_rollback(FINISHED, (FINISHED, rolled), standing)
+    assert not is_rollback(FINISHED, (FINISHED, _revision(NEW, 2, "Halted")), standing)
+    assert not is_rollback(rolled, (FINISHED, rolled), Standing(_IDENTITY, OLD))
