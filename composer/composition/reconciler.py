@@ -16,7 +16,7 @@ from apis.reasons import MISSING_PATIENCE, ReasonClass, class_of_claim
 from composer.composition.revision import Revision, kinds_of, readable, reused_names
 from composer.composition.revision_writer import Clock, Revisions
 from composer.composition.rollout import Course, advance, conditions_of, sentence
-from composer.composition.rollout_claims import Member
+from composer.composition.rollout_claims import RolloutClaim
 from composer.composition.store import Library, claim_kind
 from composer.kinds.catalog import Catalog
 from composer.kinds.cluster import Cluster
@@ -147,20 +147,22 @@ class CompositionReconciler:
             await self._revisions.tell(revision.name, [accepted, past], None)
             return None, [], SETTLED
         before, is_asked = revision.state, _is_asked(composition)
-        members: tuple[Member, ...] = ()
+        rollout_claims: tuple[RolloutClaim, ...] = ()
         if before is not None and (before.phase == "Finished" or (before.phase == "Halted" and not is_asked)):
             state = before
         else:
-            found = await self._revisions.members(revision)
+            found = await self._revisions.rollout_claims(revision)
             if found is None:
                 told = self._conditions(composition, before) if before else []
                 return before, told, Result(requeue_after=_PACE)
-            members = found
-            state = advance(Course(revision.name, revision.number, rules, is_asked), before, members, self._now())
+            rollout_claims = found
+            state = advance(
+                Course(revision.name, revision.number, rules, is_asked), before, rollout_claims, self._now()
+            )
         conditions = self._conditions(composition, state)
         await self._revisions.tell(revision.name, [accepted, *(conditions or [past])], state)
         self._tell_phase(composition, before, state)
-        return state, conditions, Result(requeue_after=_pace(state, len(members)))
+        return state, conditions, Result(requeue_after=_pace(state, len(rollout_claims)))
 
     def _tell_phase(self, composition: Object, before: RolloutStatus | None, state: RolloutStatus) -> None:
         if before is None or before.phase == state.phase:
@@ -281,15 +283,15 @@ def _sooner(result: Result, pause: timedelta) -> Result:
     return Result(requeue_after=pause if result.requeue_after is None else min(pause, result.requeue_after))
 
 
-def _pace(state: RolloutStatus, members: int) -> timedelta | None:
+def _pace(state: RolloutStatus, rollout_claims: int) -> timedelta | None:
     """Return when to look at the claims again: the more there are, the later."""
     match state.phase:
         case "Progressing" if state.paused and not (state.through or state.everyone):
-            return max(_BACK_PACE, _PACE_OF_ONE * members)
+            return max(_BACK_PACE, _PACE_OF_ONE * rollout_claims)
         case "Progressing" | "Soaking":
-            return max(_PACE, _PACE_OF_ONE * members)
+            return max(_PACE, _PACE_OF_ONE * rollout_claims)
         case "Reverted" if state.updated:
-            return max(_BACK_PACE, _PACE_OF_ONE * members)
+            return max(_BACK_PACE, _PACE_OF_ONE * rollout_claims)
         case _:
             return None
 

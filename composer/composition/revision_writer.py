@@ -15,7 +15,7 @@ import msgspec
 from apis import names
 from composer.composition.revision import Revision
 from composer.composition.rollout import superseded
-from composer.composition.rollout_claims import Member, member_of
+from composer.composition.rollout_claims import RolloutClaim, rollout_claim_of
 from composer.composition.store import Library, claim_kind
 from composer.hashes import content_hash
 from composer.kinds.catalog import KindFacts
@@ -206,15 +206,15 @@ class Revisions:
             except NotFound:
                 continue
 
-    async def members(self, revision: Revision) -> tuple[Member, ...] | None:
+    async def rollout_claims(self, revision: Revision) -> tuple[RolloutClaim, ...] | None:
         """Read the claims that a rollout is about; None while not all are known."""
         if not self.knows_claims(revision.composition):
             return None
-        now, found = self._clock.now(), list[Member]()
+        now, found = self._clock.now(), list[RolloutClaim]()
         async for claim in self._claims(revision.composition_name, with_undecided=False):
-            member = member_of(claim, revision.name, now)
-            if member is not None:
-                found.append(member)
+            rollout_claim = rollout_claim_of(claim, revision.name, now)
+            if rollout_claim is not None:
+                found.append(rollout_claim)
         return tuple(found)
 
     def knows_claims(self, composition: Mapping[str, Any]) -> bool:

@@ -22,7 +22,7 @@ _NO_INPUT = (names.PREFIX, "kubectl.kubernetes.io/")
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class RolloutClaim:
     """One claim as a rollout sees it.
 
     `place` is its position in the order, `revision` the one it uses, empty when that is not known; `trouble` why it is
@@ -90,7 +90,7 @@ def input_of(claim: Object) -> str:
     return f"{generation_of(claim)}/{digest([dict(labels_of(claim)), annotations])[:10]}"
 
 
-def member_of(claim: Object, revision: str, now: datetime) -> Member | None:
+def rollout_claim_of(claim: Object, revision: str, now: datetime) -> RolloutClaim | None:
     """Read a claim; None for one that a rollout passes over: nothing is composed for it yet, it is pinned, or goes."""
     found = (claim.get("status") or {}).get("composition") or {}
     choice = msgspec.convert(found, CompositionChoice, strict=False)
@@ -100,7 +100,7 @@ def member_of(claim: Object, revision: str, now: datetime) -> Member | None:
     lacks = lacks_revision(claim)
     stalled = find(claim, "Stalled")
     is_stalled = stalled is not None and stalled.get("status") == "True" and not lacks
-    return Member(
+    return RolloutClaim(
         name=str(key_of(claim)),
         place=place_of(str(identity_of(claim)), revision),
         revision=choice.revision,

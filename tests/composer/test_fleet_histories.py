@@ -16,7 +16,14 @@ from apis.pause import is_paused
 from composer.claim.selection import Standing, choose_revision
 from composer.composition.revision import Revision
 from composer.composition.rollout import Course, advance, choice_after, superseded
-from composer.composition.rollout_claims import NOT_YET, Member, is_well, lacks_revision, member_of, stands_since
+from composer.composition.rollout_claims import (
+    NOT_YET,
+    RolloutClaim,
+    is_well,
+    lacks_revision,
+    rollout_claim_of,
+    stands_since,
+)
 from composer.models import CompositionChoice, Rollout, RolloutStatus
 from runtime.conditions import Condition, merge, timestamp
 from runtime.objects import Object
@@ -89,10 +96,10 @@ class Fleet:
             if each.number < newest.number:
                 self.revisions[name] = _told(each, superseded(each.rollout, self.now))
         course = Course(newest.name, newest.number, msgspec.convert(newest.composition["rollout"], Rollout))
-        self.revisions[newest.name] = _told(newest, advance(course, newest.state, self.members(), self.now))
+        self.revisions[newest.name] = _told(newest, advance(course, newest.state, self.rollout_claims(), self.now))
 
-    def members(self) -> list[Member]:
-        found = (member_of(claim, self.newest.name, self.now) for claim in self.claims.values())
+    def rollout_claims(self) -> list[RolloutClaim]:
+        found = (rollout_claim_of(claim, self.newest.name, self.now) for claim in self.claims.values())
         return [each for each in found if each is not None]
 
     def follow(self, name: str) -> Revision | None:
