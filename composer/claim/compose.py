@@ -15,7 +15,7 @@ from composer.claim.deletion import effective_policy
 from composer.claim.prune_guard import foreign_stateful, stateful_places
 from composer.claim.renames import moved, origins
 from composer.claim.report import Findings
-from composer.claim.selection import Standing, admitted, choose, choose_revision, is_rollback, not_allowed
+from composer.claim.selection import ClaimState, admitted, choose, choose_revision, is_rollback, not_allowed
 from composer.claim.snapshot import Snapshot, without_rests
 from composer.composition.revision import Candidate, Revision, kinds_of, readable
 from composer.composition.rollout_claims import NOT_YET, is_well, lacks_revision, stands_since
@@ -171,14 +171,14 @@ class Preparer:
         if outside and pin not in ("", (snapshot.status.get("composition") or {}).get("revision")):
             text = f"{outside.message}; spec.compositionRevisionRef may not name another revision of it"
             return cause("NotAllowed", text)
-        revisions, standing = self._library.revisions(chosen), _standing(snapshot)
-        revision = choose_revision(chosen, pin, revisions, standing=standing, refusal=candidate.refusal)
+        revisions, state = self._library.revisions(chosen), _claim_state(snapshot)
+        revision = choose_revision(chosen, pin, revisions, state=state, refusal=candidate.refusal)
         if isinstance(revision, Cause):
             return revision if candidate.is_checked else _Unchecked(revision)
         composition = readable(revision.composition)
         if composition is None:
             return cause("SchemaMismatch", f"revision {revision.name} cannot be read")
-        return _Chosen(chosen, revision, composition, is_rollback(revision, revisions, standing), outside)
+        return _Chosen(chosen, revision, composition, is_rollback(revision, revisions, state), outside)
 
     def _environments(self, spec: CompositionSpec) -> dict[str, dict[str, str]] | Cause:
         found = {name: self._library.environment(name) for name in spec.environments}
@@ -189,10 +189,10 @@ class Preparer:
         return {name: data for name, data in found.items() if data is not None}
 
 
-def _standing(snapshot: Snapshot) -> Standing:
+def _claim_state(snapshot: Snapshot) -> ClaimState:
     found = snapshot.status.get("composition") or {}
     revision, previous = str(found.get("revision") or ""), str(found.get("previous") or "")
-    return Standing(
+    return ClaimState(
         str(snapshot.identity),
         revision,
         previous,

@@ -1,7 +1,7 @@
 """How a new revision reaches the claims: wave after wave, and no further once too many of them fail. Pure.
 
 The state is in the revision's status and has one writer. A claim needs no list of names to know whether it is in a
-wave: its place in the order is a hash, and the state says up to which place the revision has come.
+wave: its rank is a hash, and the state says up to which rank the revision has come.
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ def superseded(state: RolloutStatus | None, now: datetime) -> RolloutStatus | No
     return _in_phase(state, "Superseded", now) if state is not None and is_under_way(state) else state
 
 
-def is_included(state: RolloutStatus, place: str, *, well: bool, since: datetime = EVER) -> bool:
-    """Tell whether the open wave is also for the claim at this place that stands as it does `since` then.
+def is_included(state: RolloutStatus, rank: str, *, well: bool, since: datetime = EVER) -> bool:
+    """Tell whether the open wave is also for the claim of this rank that stands as it does `since` then.
 
     One that is not well goes with the last wave alone, which is for everyone who stood so when it was opened.
     """
     if not is_under_way(state) or since > (instant(state.opened) or NOT_YET):
         return False
-    return state.everyone or (well and place <= state.through)
+    return state.everyone or (well and rank <= state.through)
 
 
 def advance(
@@ -189,7 +189,7 @@ def _fails(each: RolloutClaim, course: Course, now: datetime) -> bool:
 
 
 def _is_reached(state: RolloutStatus, each: RolloutClaim) -> bool:
-    return not each.is_paused and is_included(state, each.place, well=each.is_well, since=each.stands_since)
+    return not each.is_paused and is_included(state, each.rank, well=each.is_well, since=each.stands_since)
 
 
 def _is_awaited(each: RolloutClaim, course: Course, state: RolloutStatus) -> bool:
@@ -261,13 +261,13 @@ def _size_of_opened(state: RolloutStatus, course: Course, claims: Sequence[Rollo
 
 
 def _through(course: Course, claims: Sequence[RolloutClaim], size: int, judging: int, now: datetime) -> str:
-    """Return the place up to which a wave of that size goes."""
+    """Return the rank up to which a wave of that size goes."""
     able = [each for each in claims if each.is_well and each.stands_since <= now and not each.is_paused]
     if size > judging:
-        waiting = sorted(each.place for each in able if each.revision != course.revision)[: size - judging]
+        waiting = sorted(each.rank for each in able if each.revision != course.revision)[: size - judging]
         return waiting[-1] if waiting else ""
     # Content that came back: so many have it already that only the order says who is first.
-    order = sorted({each.place for each in claims if each.revision == course.revision} | {each.place for each in able})
+    order = sorted({each.rank for each in claims if each.revision == course.revision} | {each.rank for each in able})
     return order[size - 1]
 
 

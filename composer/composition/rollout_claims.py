@@ -1,4 +1,4 @@
-"""Claims as a rollout sees them: their place in the order, how they fare, and since when. Pure."""
+"""Claims as a rollout sees them: their rank, how they fare, and since when. Pure."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _NO_INPUT = (names.PREFIX, "kubectl.kubernetes.io/")
 class RolloutClaim:
     """One claim as a rollout sees it.
 
-    `place` is its position in the order, `revision` the one it uses, empty when that is not known; `trouble` why it is
+    `rank` is its position in the order, `revision` the one it uses, empty when that is not known; `trouble` why it is
     stalled, `hindrance` the reason why it is not usable or not in sync; `since`: when it took its present revision or,
     if that is later, when it was last at rest; `was_ready`: how it was just before it took the revision; `stands_since`
     as `stands_since()` says. `has_changed`: its owner asks for something else than when it took the revision.
     """
 
     name: str
-    place: str
+    rank: str
     revision: str
     is_ready: bool = True
     is_working: bool = False
@@ -60,8 +60,8 @@ class RolloutClaim:
         return self.is_ready and not self.is_working
 
 
-def place_of(identity: str, revision: str) -> str:
-    """Return a claim's place in the order of one revision: 16 hexadecimal digits, another order for each revision."""
+def rank_of(identity: str, revision: str) -> str:
+    """Return a claim's rank of one revision: 16 hexadecimal digits, another order for each revision."""
     return hashlib.sha256(f"{identity}\0{revision}".encode()).hexdigest()[:16]
 
 
@@ -102,7 +102,7 @@ def rollout_claim_of(claim: Object, revision: str, now: datetime) -> RolloutClai
     is_stalled = stalled is not None and stalled.get("status") == "True" and not lacks
     return RolloutClaim(
         name=str(key_of(claim)),
-        place=place_of(str(identity_of(claim)), revision),
+        rank=rank_of(str(identity_of(claim)), revision),
         revision=choice.revision,
         is_ready=lacks or is_true(claim, "Ready"),
         is_working=is_true(claim, "Reconciling") and not lacks,

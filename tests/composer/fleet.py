@@ -33,7 +33,7 @@ def moved(claims: list[RolloutClaim], state: RolloutStatus, **fields: Any) -> li
     """Let every claim follow as a claim does."""
     return [
         replace(each, revision=NEW, since=NOW, was_ready=each.is_well, **fields)
-        if each.revision != NEW and is_included(state, each.place, well=each.is_well, since=each.stands_since)
+        if each.revision != NEW and is_included(state, each.rank, well=each.is_well, since=each.stands_since)
         else each
         for each in claims
     ]

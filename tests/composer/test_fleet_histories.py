@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from apis.identity import identity_of
 from apis.pause import is_paused
-from composer.claim.selection import Standing, choose_revision
+from composer.claim.selection import ClaimState, choose_revision
 from composer.composition.revision import Revision
 from composer.composition.rollout import Course, advance, choice_after, superseded
 from composer.composition.rollout_claims import (
@@ -110,7 +110,7 @@ class Fleet:
             return None
         before = dict((claim["status"].get("composition")) or {})
         is_known = bool(before.get("revision")) or lacks_revision(claim)
-        standing = Standing(
+        state = ClaimState(
             str(identity_of(claim)),
             before.get("revision", ""),
             before.get("previous", ""),
@@ -118,7 +118,7 @@ class Fleet:
             stands_since(claim) if is_known else NOT_YET,
             has_children=name in self.composed,
         )
-        chosen = choose_revision("c", "", self.revisions.values(), standing=standing)
+        chosen = choose_revision("c", "", self.revisions.values(), state=state)
         if not isinstance(chosen, Revision):
             self._say(claim, ("Synced", "False", chosen.reason), ("Stalled", "True", chosen.reason))
             return None

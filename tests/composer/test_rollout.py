@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from composer.composition.rollout import advance, choice_after, conditions_of, is_included, sentence, superseded
-from composer.composition.rollout_claims import RolloutClaim, place_of, rollout_claim_of, stands_since
+from composer.composition.rollout_claims import RolloutClaim, rank_of, rollout_claim_of, stands_since
 from composer.models import CompositionChoice, RolloutStatus
 from composer.validation.rollout import faults
 from tests.composer import fleet
@@ -138,7 +138,7 @@ def test_who_comes_while_a_wave_is_open_goes_with_the_next(case: Late) -> None:
     late = replace(first, **case.fields)
     claims = [late, *(each for each in fleet.moved(claims, wave) if each.name != late.name)]
 
-    assert not is_included(wave, late.place, well=late.is_well, since=late.stands_since)
+    assert not is_included(wave, late.rank, well=late.is_well, since=late.stands_since)
     assert len(fleet.on_new(fleet.moved(claims, wave))) == 3
     # It holds up nobody, either, and says by its next pass since when it stands so.
     claims[0] = replace(late, stands_since=NOW + MINUTE)
@@ -272,7 +272,7 @@ def test_no_more_than_its_wave_has_it_and_failure_moves_nobody(
 def test_the_order_is_another_for_each_revision() -> None:
     names = [f"uid-{number}@shop/{number}" for number in range(20)]
 
-    orders = {tuple(sorted(names, key=lambda each: place_of(each, revision))) for revision in (OLD, NEW)}
+    orders = {tuple(sorted(names, key=lambda each: rank_of(each, revision))) for revision in (OLD, NEW)}
 
     assert len(orders) == 2
 

@@ -46,7 +46,7 @@ def test_a_revision_that_is_published_while_all_claims_are_paused_is_not_finishe
 
     assert (state.phase, state.paused, state.everyone, state.through) == ("Progressing", 8, False, "")
     assert sentence(state) == "revision 2, wave 0 of 3: 0 of 8 claims have it; 8 paused claims have not got it"
-    assert not any(is_included(state, each.place, well=True, since=each.stands_since) for each in claims)
+    assert not any(is_included(state, each.rank, well=True, since=each.stands_since) for each in claims)
 
 
 @pytest.mark.parametrize("working", [0, 1, 2, 7])
