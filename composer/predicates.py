@@ -45,8 +45,8 @@ def _of_crd(obj: Object) -> tuple[Any, ...]:
 
 def _of_composition(obj: Object) -> tuple[Any, ...]:
     ready = find(obj, "Ready") or {}
-    told = tuple(ready.get(each) for each in ("status", "reason", "message", "observedGeneration"))
-    return generation_of(obj), deleting(obj), dict(labels_of(obj)), told
+    readiness = tuple(ready.get(each) for each in ("status", "reason", "message", "observedGeneration"))
+    return generation_of(obj), deleting(obj), dict(labels_of(obj)), readiness
 
 
 def _of_revision(obj: Object) -> tuple[Any, ...]:

@@ -89,7 +89,7 @@ def kinds_controller(demand: Demand, cluster: Cluster, library: Library, setting
     kinds = Controller("kind", demand.reconcile, settings=settings)
     kinds.source(Source(cluster.crds, keys=lambda change: (Key("", kind_of(change)),)))
     kinds.source(Source(library.compositions, keys=_claim_kinds))
-    cluster.watches.tell(lambda kind: kinds.enqueue(Key("", kind)))
+    cluster.watches.on_begin(lambda kind: kinds.enqueue(Key("", kind)))
     return kinds
 
 

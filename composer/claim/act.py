@@ -124,7 +124,7 @@ class Actor:
             await carry_out(sorted(last))
         return tuple(found[index] for index in range(len(steps)))
 
-    async def pass_on(self, snapshot: Snapshot) -> Snapshot:
+    async def propagate_request(self, snapshot: Snapshot) -> Snapshot:
         """Tell the children that a person asked for a pass, before the claim says that it was seen to.
 
         A child that is gone or cannot be told is passed over. Raises ApiError, and the claim has not answered.
@@ -149,7 +149,9 @@ class Actor:
         if isinstance(step, Keep):
             return Outcome(step.entry)
         refused = (
-            self.refusals.of(step, self._now()) if isinstance(step, Create | Apply) and not snapshot.is_asked else None
+            self.refusals.of(step, self._now())
+            if isinstance(step, Create | Apply) and not snapshot.is_requested
+            else None
         )
         if refused:
             return Outcome(step.entry, cause=refused)
@@ -217,7 +219,7 @@ class Actor:
     async def _apply(self, snapshot: Snapshot, step: Apply) -> Outcome:
         entry, uid = step.entry, uid_of(step.live)
         was_sent = entry.applied and is_sent(step.object, entry.desired)
-        if was_sent and not snapshot.is_asked and is_endless(self.memory.offences(uid), self._now()):
+        if was_sent and not snapshot.is_requested and is_endless(self.memory.offences(uid), self._now()):
             text = (
                 f"{entry.kind} {entry.name}: somebody keeps removing fields that are set here; they are set again later"
             )

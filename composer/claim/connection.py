@@ -49,7 +49,9 @@ async def lost_secret(publisher: Publisher, snapshot: Snapshot) -> Cause | None:
     if not is_name(name):
         return None
     try:
-        return await publisher.look(Key(snapshot.key.namespace, name), snapshot.identity.uid, asked=snapshot.is_asked)
+        return await publisher.look(
+            Key(snapshot.key.namespace, name), snapshot.identity.uid, is_requested=snapshot.is_requested
+        )
     except Forbidden:
         return None
 
@@ -103,7 +105,9 @@ async def _connected(  # noqa: PLR0911 - one return for each thing that may be m
 async def _publish(publisher: Publisher, snapshot: Snapshot, want: Wanted, bound: Connected) -> Connected:
     """Write the Secret; the one of a former name goes once this one is there, since nothing would keep it true."""
     known_hash = bound.hash if bound.secret == want.key.name else ""
-    publication = await publisher.publish(want, known_hash=known_hash, asked=snapshot.is_asked, told=_is_told(snapshot))
+    publication = await publisher.publish(
+        want, known_hash=known_hash, is_requested=snapshot.is_requested, was_not_owned=_was_not_owned(snapshot)
+    )
     if publication.problem:
         return Connected(bound.secret, bound.hash, causes=(publication.problem,), again=publication.again)
     note = Note("ConnectionPublished", f"Secret {want.key.name} holds the credentials")
@@ -140,5 +144,5 @@ def _origin(declared: Mapping[str, Any], live: Object) -> Origin | Cause:
     return found if isinstance(found, Cause) else of_contract(found)
 
 
-def _is_told(snapshot: Snapshot) -> bool:
+def _was_not_owned(snapshot: Snapshot) -> bool:
     return any(each.get("reason") == "SecretNotOwned" for each in snapshot.status.get("conditions") or ())

@@ -303,7 +303,7 @@ def token_steps(snapshot: Snapshot) -> tuple[Annotate, ...]:
     Only a request that the claim has not answered yet: a token that somebody gives a child itself stays.
     """
     token = snapshot.annotations.get(names.RECONCILE_REQUESTED_AT)
-    if not token or not snapshot.is_asked:
+    if not token or not snapshot.is_requested:
         return ()
     return tuple(
         Annotate(each.entry, each.facts, each.live, {names.RECONCILE_REQUESTED_AT: token})

@@ -244,16 +244,16 @@ def blocker(each: ObservedChild) -> Cause | None:
     live = each.live
     if live is None or not deleting(live):
         return None
-    told = _told(live)
+    condition = _trouble(live)
     what = f"{live['kind']} {key_of(live).name}"
-    if told is not None:
-        text = f"{what}: {told['message']}; since {told['lastTransitionTime']}, {_TRIED_AGAIN}"
+    if condition is not None:
+        text = f"{what}: {condition['message']}; since {condition['lastTransitionTime']}, {_TRIED_AGAIN}"
         weight = (
             ReasonClass.STALLED
-            if told["type"] == "Stalled"
-            else min(class_of_claim(str(told["reason"])), ReasonClass.WAITING)
+            if condition["type"] == "Stalled"
+            else min(class_of_claim(str(condition["reason"])), ReasonClass.WAITING)
         )
-        return cause(str(told["reason"]), text, resource=each.entry.resource, shown_as=weight)
+        return cause(str(condition["reason"]), text, resource=each.entry.resource, shown_as=weight)
     managed = each.facts is not None and each.facts.managed
     holders = sorted(set(finalizers_of(live)) - _COLLECTORS - {names.TEARDOWN_FINALIZER})
     if holders and not managed:
@@ -263,7 +263,7 @@ def blocker(each: ObservedChild) -> Cause | None:
     return None
 
 
-def _told(live: Object) -> Object | None:
+def _trouble(live: Object) -> Object | None:
     """Return the child's condition that tells of trouble, the gravest first."""
     for type_ in ("Stalled", "Reconciling", "Synced"):
         found = find(live, type_)

@@ -104,7 +104,7 @@ def _has_seen(live: Object | None) -> bool:
     return observed is None or observed == generation_of(live)
 
 
-def told_by(snapshot: Snapshot, rendered: Rendered, plan: Plan) -> tuple[Cause, ...]:
+def causes_of_children(snapshot: Snapshot, rendered: Rendered, plan: Plan) -> tuple[Cause, ...]:
     """Return what the children say of themselves, those apart of which the plan has spoken."""
     silent = {each.resource for each in plan.causes}
     found = (
@@ -135,7 +135,7 @@ def findings_of(acted: Acted, now: datetime, *, repeats: bool) -> Findings:
         *causes_of(outcomes),
         *causes_of_errors(outcomes, repeats=repeats),
         *fights_of(entries, timestamp(now)),
-        *told_by(snapshot, rendered, plan),
+        *causes_of_children(snapshot, rendered, plan),
         *larger_of(rendered),
         *connected.causes,
         *prepared.remarks,

@@ -129,9 +129,9 @@ def child_cause(  # noqa: PLR0911 - one return for each thing that a child can s
     if working and working["status"] == "True":
         progress = ReasonClass.WAITING if is_true(live, "Ready") else ReasonClass.PROGRESS
         return _retold(resource, working, progress)
-    told = find(live, "Ready")
-    if told and told["status"] == "False":
-        return _retold(resource, told, ReasonClass.PROGRESS)
+    unready = find(live, "Ready")
+    if unready and unready["status"] == "False":
+        return _retold(resource, unready, ReasonClass.PROGRESS)
     synced = find(live, "Synced")
     if synced and synced["status"] == "False":
         return _retold(resource, synced, ReasonClass.HELD)

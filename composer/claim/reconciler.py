@@ -18,10 +18,10 @@ from composer.causes import Cause, cause, gravest
 from composer.claim.act import Actor, annotation_patch
 from composer.claim.compose import Prepared, Preparer, untouched
 from composer.claim.connection import connect, denied, lost_secret, with_unusable
-from composer.claim.debounce import Pace
+from composer.claim.debounce import Debounce
 from composer.claim.decide import Plan, decide, has_instruction, mirrored_pause
 from composer.claim.deletion import UnwrittenInstructions, effective_policy, has_vanished, recorded, tear_down
-from composer.claim.events import Teller
+from composer.claim.events import EventEmitter
 from composer.claim.failures import Failures, cause_of
 from composer.claim.field_conflicts import next_try
 from composer.claim.gather import Gatherer
@@ -95,8 +95,8 @@ class ClaimReconciler:
 
     def __init__(self, tools: Tools) -> None:
         self._tools = tools
-        self._teller = Teller(tools.events)
-        self._pace = Pace()
+        self._events = EventEmitter(tools.events)
+        self._debounce = Debounce()
         self._failures = Failures()
         self._unwritten = UnwrittenInstructions()
 
@@ -105,7 +105,7 @@ class ClaimReconciler:
         try:
             end = await in_time(self._pass(key), self._tools.pass_limit)
         except Exception as error:  # whatever ends a pass is said on its claim, and goes on
-            await self._tell_failure(key, error)
+            await self._report_failure(key, error)
             self._failures.add(key)
             raise
         result, outcomes = (end.result, end.outcomes) if isinstance(end, _End) else (end, ())
@@ -120,7 +120,7 @@ class ClaimReconciler:
         await self._release_abandoned(key)
         snapshot = await self._tools.gatherer.gather(key, more_kinds=self._tools.preparer.kinds)
         if snapshot is None:
-            for memory in (self._pace, self._teller, self._failures, self._unwritten):
+            for memory in (self._debounce, self._events, self._failures, self._unwritten):
                 memory.forget(key)
             self._tools.publisher.forget_claim(key)
             return SETTLED
@@ -129,12 +129,12 @@ class ClaimReconciler:
         unseen = await self._tools.gatherer.unseen(snapshot) if snapshot.unlisted or snapshot.deleting else ()
         if unseen:
             return await self._blind(snapshot, unseen)
-        snapshot = await self._tools.actor.pass_on(snapshot)
+        snapshot = await self._tools.actor.propagate_request(snapshot)
         if snapshot.deleting:
             return await self._tear_down(snapshot)
         return await self._compose(snapshot)
 
-    async def _tell_failure(self, key: Key, error: Exception) -> None:
+    async def _report_failure(self, key: Key, error: Exception) -> None:
         """Say on the claim that its passes fail, as far as it can be read and written."""
         why = cause_of(error, repeats=self._failures.repeats(key))
         claim = self._tools.gatherer.claims.store.get(key)
@@ -143,7 +143,7 @@ class ClaimReconciler:
         try:
             snapshot = await self._seen(key, claim)
             if snapshot.deleting:
-                await self._tell_end(snapshot, teardown_status(snapshot, (why,), self._tools.now()))
+                await self._write_deletion(snapshot, teardown_status(snapshot, (why,), self._tools.now()))
             else:
                 await self._publish(snapshot, untouched(snapshot, why), ())
         except Exception as second:  # noqa: BLE001 - the first error goes on, and says more
@@ -173,7 +173,7 @@ class ClaimReconciler:
         text = f"{', '.join(kinds)} cannot be listed: is it served, and may the composer read it?"
         why = cause("KindNotAllowed", text, shown_as=ReasonClass.WAITING)
         if snapshot.deleting:
-            await self._tell_end(snapshot, teardown_status(snapshot, (why,), self._tools.now()))
+            await self._write_deletion(snapshot, teardown_status(snapshot, (why,), self._tools.now()))
         else:
             await self._publish(snapshot, untouched(snapshot, why), ())
         return Result(requeue_after=_BLIND_PACE)
@@ -303,11 +303,11 @@ class ClaimReconciler:
             return await self._let_go(live, keep_secret=plan.keeps_secret)
         live = recorded(live, (step.entry for step in plan.steps))
         status = teardown_status(live, plan.causes, self._tools.now())
-        pause = self._pace.words_wait(live.key, live.status, status, self._tools.monotonic())
+        pause = self._debounce.delay(live.key, live.status, status, self._tools.monotonic())
         # What is about to be done is written down first; that it is the same in other words, or tried again, is not.
         repeats = self._failures.repeats(snapshot.key)
         is_recorded = status.get("inventory") == live.status.get("inventory")
-        live = live if is_recorded and (pause or repeats) else await self._tell_end(live, status)
+        live = live if is_recorded and (pause or repeats) else await self._write_deletion(live, status)
         self._unwritten.note(snapshot.key, (child.entry for child in live.known))
         outcomes = await self._tools.actor.act(live, plan.steps)
         causes = (*plan.causes, *causes_of(outcomes), *causes_of_errors(outcomes, repeats=repeats))
@@ -315,8 +315,8 @@ class ClaimReconciler:
         if repeats or len(causes) > len(plan.causes) or instructed != live:
             live = instructed
             self._unwritten.note(snapshot.key, (child.entry for child in live.known))
-            await self._tell_end(live, teardown_status(live, causes, self._tools.now()))
-        self._teller.tell(live, causes, notes_of(outcomes))
+            await self._write_deletion(live, teardown_status(live, causes, self._tools.now()))
+        self._events.emit(live, causes, notes_of(outcomes))
         return _End(Result(requeue_after=pause), outcomes)
 
     async def _rendered(self, snapshot: Snapshot) -> tuple[Child, ...]:
@@ -339,7 +339,7 @@ class ClaimReconciler:
                 # A namespace that ends takes its RoleBindings before us, and its Secrets as well.
                 if snapshot.namespace and not snapshot.namespace_deleting:
                     now = self._tools.now()
-                    snapshot = await self._tell_end(
+                    snapshot = await self._write_deletion(
                         snapshot, teardown_status(snapshot, (denied(snapshot, error),), now)
                     )
                     return Result(look_again(snapshot.claim, now))
@@ -352,14 +352,14 @@ class ClaimReconciler:
         """Write the status when it differs, say what happened, and tell when to look again."""
         findings = await with_unusable(self._tools.publisher, snapshot, findings)
         first = gravest(findings.causes)
-        waited = self._pace.held(snapshot.key, first.reason if first else "", self._tools.monotonic())
+        waited = self._debounce.held(snapshot.key, first.reason if first else "", self._tools.monotonic())
         findings = replace(findings, waited=waited)
         if findings.is_early and findings.waited < _EARLY:
             return Result(requeue_after=_EARLY)
         status = report(snapshot, findings, self._tools.now())
         whole = findings.rendered is None or not findings.rendered.waiting
-        self._teller.tell(snapshot, findings.causes, notes, is_whole=whole)
-        pause = self._pace.words_wait(snapshot.key, snapshot.status, status, self._tools.monotonic())
+        self._events.emit(snapshot, findings.causes, notes, is_whole=whole)
+        pause = self._debounce.delay(snapshot.key, snapshot.status, status, self._tools.monotonic())
         if pause is not None:
             return Result(requeue_after=pause)
         try:
@@ -373,7 +373,7 @@ class ClaimReconciler:
         pause = next_try(findings.entries, self._tools.now())
         return Result(requeue_after=pause) if pause else SETTLED
 
-    async def _tell_end(self, snapshot: Snapshot, status: Object) -> Snapshot:
+    async def _write_deletion(self, snapshot: Snapshot, status: Object) -> Snapshot:
         """Write the status of a claim that goes; a schema that refuses it, changed since, must not keep the claim."""
         try:
             return await self._write(snapshot, status)
@@ -393,7 +393,7 @@ class ClaimReconciler:
             raise Conflict(f"claim {snapshot.key} is gone") from error
         if made is None:
             return snapshot
-        self._pace.wrote(snapshot.key, self._tools.monotonic())
+        self._debounce.wrote(snapshot.key, self._tools.monotonic())
         self._tools.gatherer.claims.store.remember(made, is_status=True)
         return replace(snapshot, claim=made)
 

@@ -115,8 +115,8 @@ def is_overdue(claim: Object, now: datetime) -> bool:
 def _was_told(claim: Object, first: Cause) -> bool:
     """Tell whether the same cause stalled this generation before: it does not begin anew with every process."""
     before = find(claim, "Stalled") or {}
-    told = before.get("status"), before.get("reason"), before.get("observedGeneration")
-    return told == ("True", first.reason, generation_of(claim))
+    stalled = before.get("status"), before.get("reason"), before.get("observedGeneration")
+    return stalled == ("True", first.reason, generation_of(claim))
 
 
 def _reconciling_since(claim: Object, now: datetime) -> datetime:

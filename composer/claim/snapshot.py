@@ -114,7 +114,7 @@ class Snapshot:
         return names.TEARDOWN_FINALIZER in finalizers_of(self.claim)
 
     @property
-    def is_asked(self) -> bool:
+    def is_requested(self) -> bool:
         """Whether a person asked for this pass by a token that the status does not repeat yet."""
         token = self.annotations.get(names.RECONCILE_REQUESTED_AT, "")
         return token[:256] != str(self.status.get("lastHandledReconcileAt") or "")

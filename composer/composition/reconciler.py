@@ -95,7 +95,7 @@ class CompositionReconciler:
         if problems:
             return await self._refuse(composition, problems)
         resources, catalog = spec.get("resources") or (), self._cluster.catalog
-        denied = await self._rights.problems(resources, catalog, is_asked=_is_asked(composition))
+        denied = await self._rights.problems(resources, catalog, is_requested=_is_requested(composition))
         if denied:
             result = await self._refuse(composition, denied)
             return Result(requeue_after=min(DENIED_PACE, result.requeue_after or DENIED_PACE))
@@ -144,23 +144,23 @@ class CompositionReconciler:
         past = self._condition(composition, "Synced", "True", "InSync", "a copy of the past")
         await self._revisions.retire(revision, [accepted, past])
         if rules is None:
-            await self._revisions.tell(revision.name, [accepted, past], None)
+            await self._revisions.report(revision.name, [accepted, past], None)
             return None, [], SETTLED
-        before, is_asked = revision.state, _is_asked(composition)
+        before, is_requested = revision.state, _is_requested(composition)
         rollout_claims: tuple[RolloutClaim, ...] = ()
-        if before is not None and (before.phase == "Finished" or (before.phase == "Halted" and not is_asked)):
+        if before is not None and (before.phase == "Finished" or (before.phase == "Halted" and not is_requested)):
             state = before
         else:
             found = await self._revisions.rollout_claims(revision)
             if found is None:
-                told = self._conditions(composition, before) if before else []
-                return before, told, Result(requeue_after=_PACE)
+                unchanged = self._conditions(composition, before) if before else []
+                return before, unchanged, Result(requeue_after=_PACE)
             rollout_claims = found
             state = advance(
-                Course(revision.name, revision.number, rules, is_asked), before, rollout_claims, self._now()
+                Course(revision.name, revision.number, rules, is_requested), before, rollout_claims, self._now()
             )
         conditions = self._conditions(composition, state)
-        await self._revisions.tell(revision.name, [accepted, *(conditions or [past])], state)
+        await self._revisions.report(revision.name, [accepted, *(conditions or [past])], state)
         self._tell_phase(composition, before, state)
         return state, conditions, Result(requeue_after=_pace(state, len(rollout_claims)))
 
@@ -205,8 +205,8 @@ class CompositionReconciler:
         now = self._now()
         waited = now - self._missing_since.setdefault(key, now)
         missing = class_of_claim(first.reason) is ReasonClass.MISSING
-        told = find(composition, "Stalled")
-        abnormal = "Reconciling" if missing and waited < MISSING_PATIENCE and told is None else "Stalled"
+        stalled = find(composition, "Stalled")
+        abnormal = "Reconciling" if missing and waited < MISSING_PATIENCE and stalled is None else "Stalled"
         conditions = [
             self._condition(composition, "Ready", "False", first.reason, text),
             self._condition(composition, "Synced", "False", first.reason, text),
@@ -218,7 +218,7 @@ class CompositionReconciler:
         await self._write(composition, conditions, str((composition.get("status") or {}).get("revision") or ""))
         if abnormal != "Stalled":
             return Result(requeue_after=min(MISSING_PATIENCE - waited, result.requeue_after or MISSING_PATIENCE))
-        if told is None or (told["reason"], told["message"]) != (first.reason, text):
+        if stalled is None or (stalled["reason"], stalled["message"]) != (first.reason, text):
             self._events.emit(composition, type_="Warning", reason=first.reason, message=text)
         return result
 
@@ -274,7 +274,7 @@ def _rules(revision: Revision) -> Rollout | None:
     return None if spec is None or isinstance(spec.rollout, UnsetType) else spec.rollout
 
 
-def _is_asked(composition: Object) -> bool:
+def _is_requested(composition: Object) -> bool:
     token = annotations_of(composition).get(names.RECONCILE_REQUESTED_AT, "")[:256]
     return bool(token) and token != (composition.get("status") or {}).get("lastHandledReconcileAt")
 

@@ -94,7 +94,7 @@ class Revisions:
         self._library.revision_informer.store.remember(made)
         return revision
 
-    async def tell(self, name: str, conditions: list[Condition], state: RolloutStatus | None) -> None:
+    async def report(self, name: str, conditions: list[Condition], state: RolloutStatus | None) -> None:
         """Write the status of a revision when it differs. `conditions` are of the Composition's generation."""
         revision = self._library.revision_informer.store.get(Key("", name))
         if revision is None:
@@ -120,7 +120,7 @@ class Revisions:
         """Say of all revisions before the newest that nothing moves to them any more."""
         for each in self._library.revisions(newest.composition_name):
             if each.number < newest.number:
-                await self.tell(each.name, conditions, superseded(each.rollout, self._clock.now()))
+                await self.report(each.name, conditions, superseded(each.rollout, self._clock.now()))
 
     async def hold(self, composition: str) -> None:
         """Add the finalizer that holds the deletion of a revision in use where an earlier version left it out."""

@@ -22,7 +22,7 @@ from runtime.objects import Object
 
 DEFAULT_WAVES = ("100%",)
 _LAST_PLACE = "f" * 16
-_TOLD_FAILURES = 10
+_MOST_FAILURES = 10
 _MESSAGE_LIMIT = 300
 
 
@@ -206,9 +206,9 @@ def _says_nothing(each: RolloutClaim) -> bool:
 
 
 def _stopped(state: RolloutStatus, course: Course, failing: Sequence[RolloutClaim], now: datetime) -> RolloutStatus:
-    told = tuple(_failure(each) for each in sorted(failing, key=lambda each: each.name)[:_TOLD_FAILURES])
+    failures = tuple(_failure(each) for each in sorted(failing, key=lambda each: each.name)[:_MOST_FAILURES])
     phase = "Reverted" if course.rules.on_failure == "Rollback" else "Halted"
-    return msgspec.structs.replace(_in_phase(state, phase, now), failures=told)
+    return msgspec.structs.replace(_in_phase(state, phase, now), failures=failures)
 
 
 def _failure(each: RolloutClaim) -> RolloutFailure:

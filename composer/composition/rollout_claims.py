@@ -119,9 +119,9 @@ def rollout_claim_of(claim: Object, revision: str, now: datetime) -> RolloutClai
 
 def _hindrance(claim: Object) -> str:
     for type_, unrest in (("Stalled", "True"), ("Reconciling", "True"), ("Ready", "False")):
-        told = find(claim, type_)
-        if told is not None and told.get("status") == unrest:
-            return str(told.get("reason", ""))
+        condition = find(claim, type_)
+        if condition is not None and condition.get("status") == unrest:
+            return str(condition.get("reason", ""))
     return ""
 
 
@@ -134,9 +134,9 @@ def stands_since(claim: Object) -> datetime:
     if synced.get("reason") == "Paused":
         return NOT_YET
     taken = str(((claim.get("status") or {}).get("composition") or {}).get("since") or "")
-    told = (each for each in (find(claim, "Ready"), synced) if each and each.get("status") == "True")
+    fulfilled = (each for each in (find(claim, "Ready"), synced) if each and each.get("status") == "True")
     texts = [taken or str(metadata(claim).get("creationTimestamp") or "")]
-    texts += [str(each.get("lastTransitionTime") or "") for each in told]
+    texts += [str(each.get("lastTransitionTime") or "") for each in fulfilled]
     return max((found for text in texts if (found := instant(text)) is not None), default=EVER)
 
 

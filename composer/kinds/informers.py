@@ -62,7 +62,7 @@ class Watches:
     def __iter__(self) -> Iterator[Informer]:
         return iter(tuple(watch.informer for watch in self._watches.values()))
 
-    def tell(self, begun: Callable[[str], None]) -> None:
+    def on_begin(self, begun: Callable[[str], None]) -> None:
         """Name who is told the kind (`Kind.group`) of each watch that begins."""
         self._begun = begun
 

@@ -48,13 +48,13 @@ def _actor(refusal: Callable[[str], ApiError]) -> Actor:
 
 async def test_a_request_is_not_answered_while_a_child_that_changed_meanwhile_has_not_got_it() -> None:
     with pytest.raises(WriteConflict):
-        await _actor(WriteConflict).pass_on(_asked())
+        await _actor(WriteConflict).propagate_request(_asked())
 
 
 async def test_a_request_passes_over_a_child_that_is_gone() -> None:
     snapshot = _asked()
 
-    assert await _actor(NotFound).pass_on(snapshot) is snapshot
+    assert await _actor(NotFound).propagate_request(snapshot) is snapshot
 
 
 async def test_a_first_apply_means_the_child_that_was_seen_and_not_another_of_its_name() -> None:

@@ -138,10 +138,10 @@ def test_every_kind_of_pass_repeats_the_token() -> None:
 
 
 def test_a_token_asks_until_it_is_repeated() -> None:
-    assert _asked().is_asked
-    assert not _asked(status={"lastHandledReconcileAt": "monday"}).is_asked
-    assert _asked(status={"lastHandledReconcileAt": "sunday"}).is_asked
-    assert not snapshot().is_asked
+    assert _asked().is_requested
+    assert not _asked(status={"lastHandledReconcileAt": "monday"}).is_requested
+    assert _asked(status={"lastHandledReconcileAt": "sunday"}).is_requested
+    assert not snapshot().is_requested
 
 
 # A pause

@@ -129,13 +129,13 @@ class _Reads:
 
     claims: Any
     cached: Snapshot
-    asked: Snapshot | None
+    is_requested: Snapshot | None
 
     async def gather(self, _key: Key, *, more_kinds: Any) -> Snapshot:  # noqa: ARG002 - the port has it
         return self.cached
 
     async def gather_live(self, _view: Snapshot) -> Snapshot | None:
-        return self.asked
+        return self.is_requested
 
     async def abandoned(self, _key: Key) -> tuple[ObservedChild, ...]:
         return ()
@@ -169,7 +169,7 @@ class _Prepares:
         return Prepared("c", Revision("c-1", 1, "c", spec, None), read, self.what, seen)
 
 
-async def _pass(cached: Snapshot, asked: Snapshot | None, what: Rendered, kube: _Kube) -> None:
+async def _pass(cached: Snapshot, is_requested: Snapshot | None, what: Rendered, kube: _Kube) -> None:
     claims = Cache(kube).informer(CLAIMS)
     kube.objects[CLAIMS, cached.key] = cached.claim
 
@@ -178,7 +178,7 @@ async def _pass(cached: Snapshot, asked: Snapshot | None, what: Rendered, kube: 
 
     tools: dict[str, Any] = {
         "kube": kube,
-        "gatherer": _Reads(claims, cached, asked),
+        "gatherer": _Reads(claims, cached, is_requested),
         "preparer": _Prepares(what),
         "actor": Actor(kube, now=now, remember=lambda _facts, _obj: None),
         "publisher": None,

@@ -59,8 +59,8 @@ class _Scene:
     def login(self, password: str) -> None:
         self.kube.put(SECRETS, "app-login", namespace="shop", data=_encoded(password=password))
 
-    async def publish(self, want: Wanted, *, known: bool = True, asked: bool = False) -> Publication:
-        return await self.publisher.publish(want, known_hash=want.hash if known else "", asked=asked)
+    async def publish(self, want: Wanted, *, known: bool = True, is_requested: bool = False) -> Publication:
+        return await self.publisher.publish(want, known_hash=want.hash if known else "", is_requested=is_requested)
 
     def stored(self) -> str:
         data = self.kube.objects[SECRETS, SECRET]["data"]
@@ -85,7 +85,7 @@ def test_it_is_written_once_and_looked_at_again_after_ten_minutes_or_when_asked(
         at.now += TEN_MINUTES
         found.append((await at.publish(_wanted())).changed)
         at.login("third")
-        found.append((await at.publish(_wanted(), asked=True)).changed)
+        found.append((await at.publish(_wanted(), is_requested=True)).changed)
         assert at.stored() == "third"
         return found
 
@@ -203,7 +203,7 @@ def test_a_source_that_was_made_anew_is_looked_at_at_once() -> None:
         before = foreign("first-uid")
         await at.publish(before, known=False)
         at.login("second")
-        await at.publisher.publish(foreign("second-uid"), known_hash=before.hash, asked=False)
+        await at.publisher.publish(foreign("second-uid"), known_hash=before.hash, is_requested=False)
         return at.stored()
 
     assert run(scene()) == "second"
@@ -289,16 +289,16 @@ def test_a_connection_secret_that_keeps_its_name_is_not_deleted() -> None:
 
 def test_a_published_secret_is_looked_for_once_a_resync_and_its_loss_is_told() -> None:
     async def scene() -> tuple[list[str], int]:
-        at, told = _Scene(resync=timedelta(seconds=60)), list[str]()
+        at, reasons = _Scene(resync=timedelta(seconds=60)), list[str]()
 
-        async def look(*, asked: bool = False) -> None:
-            problem = await at.publisher.look(SECRET, "claim-uid", asked=asked)
-            told.append(problem.reason if problem else "")
+        async def look(*, is_requested: bool = False) -> None:
+            problem = await at.publisher.look(SECRET, "claim-uid", is_requested=is_requested)
+            reasons.append(problem.reason if problem else "")
 
         await at.publish(_wanted(), known=False)
         del at.kube.objects[SECRETS, SECRET]
         await look()
-        await look(asked=True)
+        await look(is_requested=True)
         await look()
         at.now += 60
         await look()
@@ -309,11 +309,11 @@ def test_a_published_secret_is_looked_for_once_a_resync_and_its_loss_is_told() -
         await look()
         at.now += 60
         await look()
-        return told, len(at.kube.objects)
+        return reasons, len(at.kube.objects)
 
-    told, _ = run(scene())
+    reasons, _ = run(scene())
 
-    assert told == ["", "SecretNotFound", "SecretNotFound", "SecretNotFound", "", "", "SecretNotOwned"]
+    assert reasons == ["", "SecretNotFound", "SecretNotFound", "SecretNotFound", "", "", "SecretNotOwned"]
 
 
 def test_a_watched_secret_that_is_deleted_is_looked_for_at_once() -> None:
@@ -322,7 +322,7 @@ def test_a_watched_secret_that_is_deleted_is_looked_for_at_once() -> None:
         await at.publish(_wanted(), known=False)
         del at.kube.objects[SECRETS, SECRET]
         assert at.publisher.concerned(_change(SECRET, None)) == (CLAIM,)
-        problem = await at.publisher.look(SECRET, "claim-uid", asked=False)
+        problem = await at.publisher.look(SECRET, "claim-uid", is_requested=False)
         return problem.reason if problem else ""
 
     assert run(scene()) == "SecretNotFound"
