@@ -61,16 +61,16 @@ class CompositionReconciler:
         self._now = now
         self._revisions = Revisions(cluster, library, Clock(now, events))
         # Whether the claims of a kind (`Kind.group`) cannot be listed.
-        self.silent: Callable[[str], bool] = lambda _: False
+        self.is_unlistable: Callable[[str], bool] = lambda _: False
         self._rights = Rights(cluster.kube, monotonic=time.monotonic)
         self._checked: dict[Key, tuple[Catalog, CheckRequest]] = {}
         self._missing_since: dict[Key, datetime] = {}
 
-    def count_in(self, claims: Informer) -> None:
+    def add(self, claims: Informer) -> None:
         """Count the claims of one kind among the users of Compositions; the informer has the index `composition`."""
         self._revisions.claims.append(claims)
 
-    def count_out(self, claims: Informer) -> None:
+    def remove(self, claims: Informer) -> None:
         """Forget the claims of a kind that is served no longer."""
         self._revisions.claims.remove(claims)
 
@@ -130,7 +130,7 @@ class CompositionReconciler:
     def _silence(self, composition: Object) -> tuple[Problem, ...]:
         """Say that nobody hears of the claims; when they can be listed the Composition is looked at again."""
         kind = claim_kind(composition.get("spec") or {})
-        if not self.silent(kind):
+        if not self.is_unlistable(kind):
             return ()
         text = f"claims of {kind} cannot be listed: may the composer read them? (label {names.AGGREGATE_LABEL})"
         return (Problem("KindNotAllowed", text, "spec.compositeTypeRef"),)
