@@ -32,7 +32,7 @@ _SYNC_SECONDS = 30.0
 _IDLE = timedelta(minutes=3)
 
 
-class Workshop(Renderer, Checker, Protocol):
+class RenderPool(Renderer, Checker, Protocol):
     """Where templates are rendered and checked."""
 
 
@@ -56,7 +56,7 @@ _CLAIM_INDEXES = {"composition": composition_index, "namespace": namespace_index
 
 async def build(
     context: ProcessContext,
-    workshop: Workshop,
+    pool: RenderPool,
     *,
     resync: timedelta = timedelta(minutes=10),
     claim_namespaces: Sequence[str] = (),
@@ -69,14 +69,14 @@ async def build(
     library = Library(cluster, context.settings.namespace)
     await context.cache.wait_synced(timedelta(seconds=_SYNC_SECONDS))
     settings = ControllerSettings(resync=resync)
-    reconciler = CompositionReconciler(cluster, library, workshop, context.events, _now)
+    reconciler = CompositionReconciler(cluster, library, pool, context.events, _now)
     compositions = Controller("composition", reconciler.reconcile, settings=settings)
     compositions.source(Source(library.compositions, primary=True))
     compositions.source(Source(cluster.crds, keys=lambda change: library.concerned(kind_of(change))))
     compositions.source(Source(library.environments, keys=lambda change: settled_by(library, change)))
     compositions.source(Source(library.revision_informer, keys=ended_revision))
     secrets = tuple(cluster.secrets(each) for each in claim_namespaces)
-    service = _Service(context, cluster, library, workshop, reconciler, settings, secrets)
+    service = _Service(context, cluster, library, pool, reconciler, settings, secrets)
     kind_reconciler = KindReconciler(cluster, library, service, idle=min(resync, _IDLE), requeue=compositions.enqueue)
     reconciler.is_unlistable = kind_reconciler.is_unlistable
     kinds = kinds_controller(kind_reconciler, cluster, library, settings)
@@ -127,7 +127,7 @@ class _Service:
     context: ProcessContext
     cluster: Cluster
     library: Library
-    workshop: Workshop
+    pool: RenderPool
     compositions: CompositionReconciler
     settings: ControllerSettings
     secrets: tuple[Informer, ...]
@@ -157,7 +157,7 @@ class _Service:
         tools = Tools(
             kube=kube,
             gatherer=Gatherer(self.cluster, claims),
-            preparer=Preparer(library, self.workshop),
+            preparer=Preparer(library, self.pool),
             actor=actor,
             publisher=publisher,
             events=self.context.events,

@@ -168,14 +168,14 @@ def _wanted(  # noqa: PLR0911 - one return for each row of the table
     entry = _entry(child, facts, mine)
     if mine is None or mine.live is None:
         lost = taken_away(snapshot, replace(mine, entry=entry)) if mine else predecessor(snapshot, entry)
-        obj = reborn(child.object, entry) if entry.marks else child.object
+        obj = recreated(child.object, entry) if entry.marks else child.object
         return lost or Create(entry, facts, obj, child.floors)
     live, mine = mine.live, replace(mine, entry=entry)
     stranger = _not_ours(snapshot, child, entry, live)
     if stranger:
         return stranger
     if deleting(live):
-        return _rebirth(snapshot, mine, facts, live)
+        return _recreate(snapshot, mine, facts, live)
     entry = msgspec.structs.replace(entry, marks=marks_of(live) or entry.marks)
     corrections = _corrections(snapshot, live)
     if corrections:
@@ -207,7 +207,7 @@ def _entry(child: Child, facts: KindFacts, mine: ObservedChild | None) -> Entry:
     )
 
 
-def reborn(obj: Object, entry: Entry) -> Object:
+def recreated(obj: Object, entry: Entry) -> Object:
     """Give an object that existed before its old marks and finalizer: its provider finds the same database by them."""
     meta = obj["metadata"]
     marks = {names.PREFIX + mark: value for mark, value in entry.marks.items()}
@@ -235,7 +235,7 @@ def not_owned(resource: str, live: Object) -> Cause:
     return cause("NotOwned", what, resource=resource)
 
 
-def _rebirth(snapshot: Snapshot, mine: ObservedChild, facts: KindFacts, live: Object) -> Step | Cause:
+def _recreate(snapshot: Snapshot, mine: ObservedChild, facts: KindFacts, live: Object) -> Step | Cause:
     """Let go of a wanted child that somebody deleted; it is made anew when it is gone. Foreign data waits for consent.
 
     Its marks must be in the stored inventory before the instruction is given: nothing else leads to the database.

@@ -26,7 +26,7 @@ from composer.claim.decide import (
     Step,
     copied_pause,
     policy_with,
-    reborn,
+    recreated,
     with_instruction,
 )
 from composer.claim.prune_guard import consent_command, consents_of, no_backup, unseen
@@ -175,7 +175,7 @@ def _again(child: ObservedChild, teardown: Policy, rendered: Sequence[Child]) ->
         text = f"{what}: the claim's Composition cannot make it again; mend the Composition, {way_out}"
         return cause("RevisionNotFound", text, resource=entry.resource)
     forgotten = msgspec.structs.replace(entry, outcome="")
-    return Create(forgotten, facts, reborn(wanted.object, entry), wanted.floors)
+    return Create(forgotten, facts, recreated(wanted.object, entry), wanted.floors)
 
 
 def recorded(snapshot: Snapshot, entries: Iterable[Entry]) -> Snapshot:

@@ -125,7 +125,7 @@ def child_cause(  # noqa: PLR0911 - one return for each thing that a child can s
         return _retold(resource, stalled, ReasonClass.STALLED)
     observed = observed_generation_of(live)
     if observed is not None and observed != generation_of(live):
-        return _not_seen(resource, what, live, newborn=observed < 1)
+        return _not_seen(resource, what, live, is_new=observed < 1)
     if working and working["status"] == "True":
         progress = ReasonClass.WAITING if is_true(live, "Ready") else ReasonClass.PROGRESS
         return _retold(resource, working, progress)
@@ -144,8 +144,8 @@ def child_cause(  # noqa: PLR0911 - one return for each thing that a child can s
     return cause("ChildNotReady", f"{what} is not ready yet{said}", resource=resource)
 
 
-def _not_seen(resource: str, what: str, live: Object, *, newborn: bool) -> Cause:
-    if newborn:
+def _not_seen(resource: str, what: str, live: Object, *, is_new: bool) -> Cause:
+    if is_new:
         return cause("Creating", f"{what} is being created", resource=resource)
     usable = is_true(live, "Ready")
     text = f"{what} is being updated"

@@ -210,12 +210,12 @@ def test_a_foreign_child_that_is_let_go_of_is_told_once() -> None:
     stored = live(desired("data", VOLUME), deleted=True)
     going, living = snapshot(of=claim(deleted=True)), snapshot()
     kept = finalizer_note(going, Orphan(entry("data", VOLUME), VOLUME, live(desired("data", VOLUME))))
-    reborn = finalizer_note(living, RemoveFinalizer(entry("data", VOLUME), VOLUME, stored))
+    recreated = finalizer_note(living, RemoveFinalizer(entry("data", VOLUME), VOLUME, stored))
 
     assert kept is not None
     assert kept.reason == "LetGo"
-    assert reborn is not None
-    assert "made again" in reborn.message
+    assert recreated is not None
+    assert "made again" in recreated.message
     # Its deletion was told when it was asked for.
     assert finalizer_note(going, RemoveFinalizer(entry("data", VOLUME), VOLUME, stored)) is None
 
