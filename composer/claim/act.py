@@ -70,28 +70,28 @@ _log = structlog.get_logger("composer.claim.act")
 class Memory:
     """What one process remembers of its writes: the fields that it took back."""
 
-    _fights: OrderedDict[str, dict[tuple[str, str], list[datetime]]] = field(default_factory=OrderedDict)
+    _conflicts: OrderedDict[str, dict[tuple[str, str], list[datetime]]] = field(default_factory=OrderedDict)
 
-    def offences(self, uid: str) -> Mapping[tuple[str, str], Sequence[datetime]]:
+    def conflicts_before(self, uid: str) -> Mapping[tuple[str, str], Sequence[datetime]]:
         """Return when fields of an object were taken back of late, per (field, manager)."""
-        return self._fights.get(uid, {})
+        return self._conflicts.get(uid, {})
 
     def took_back(self, uid: str, taken: Sequence[Conflict], now: datetime) -> None:
-        """Count fields of an object that were taken back; objects without a recent offence are forgotten."""
-        fights = self._fights.setdefault(uid, {})
+        """Count fields of an object that were taken back; objects without a recent conflict are forgotten."""
+        taken_at = self._conflicts.setdefault(uid, {})
         for each in taken:
             place = (each.field, each.manager)
-            fights[place] = [*(when for when in fights.get(place, ()) if now - when < WINDOW), now]
-        self._fights.move_to_end(uid)
-        while all(now - when >= WINDOW for times in next(iter(self._fights.values())).values() for when in times):
-            self._fights.popitem(last=False)
-            if not self._fights:
+            taken_at[place] = [*(when for when in taken_at.get(place, ()) if now - when < WINDOW), now]
+        self._conflicts.move_to_end(uid)
+        while all(now - when >= WINDOW for times in next(iter(self._conflicts.values())).values() for when in times):
+            self._conflicts.popitem(last=False)
+            if not self._conflicts:
                 return
 
-    def forget_fights(self, uids: Collection[str]) -> None:
-        """Begin anew with the fights over fields of these objects."""
+    def forget_conflicts(self, uids: Collection[str]) -> None:
+        """Begin anew with the conflicts over fields of these objects."""
         for uid in uids:
-            self._fights.pop(uid, None)
+            self._conflicts.pop(uid, None)
 
 
 class Actor:
@@ -211,7 +211,7 @@ class Actor:
             desired=sent_hash(_unmarked(step)),
             live=live_hash(made, _unmarked(step), step.facts.schema),
             applied=False,
-            resting=(),
+            yielded=(),
             floors=step.floors,
         )
         return Outcome(entry, written=made, facts=step.facts, notes=(Note("ChildCreated", f"created {what}"),))
@@ -219,7 +219,7 @@ class Actor:
     async def _apply(self, snapshot: Snapshot, step: Apply) -> Outcome:
         entry, uid = step.entry, uid_of(step.live)
         was_sent = entry.applied and is_sent(step.object, entry.desired)
-        if was_sent and not snapshot.is_requested and is_endless(self.memory.offences(uid), self._now()):
+        if was_sent and not snapshot.is_requested and is_endless(self.memory.conflicts_before(uid), self._now()):
             text = (
                 f"{entry.kind} {entry.name}: somebody keeps removing fields that are set here; they are set again later"
             )
@@ -228,19 +228,19 @@ class Actor:
         is_whole = not entry.applied and has_fields_of(step.object, entry.desired)
         if not entry.applied and not is_whole:
             step = replace(step, live=await self._take_over(snapshot, step))
-        body, resting = step.object, remembered(entry.resting, self._now())
+        body, yielded = step.object, remembered(entry.yielded, self._now())
         notes: tuple[Note, ...] = ()
         try:
             made = await self._send(snapshot, step, body, force=False)
             if was_sent:
                 self.memory.took_back(uid, (REMOVED,), self._now())
         except ApplyConflict as error:
-            offences = self.memory.offences(uid)
-            # What the birth left to ourselves by an Update is no fight.
+            conflicts_before = self.memory.conflicts_before(uid)
+            # What the birth left to ourselves by an Update is no conflict.
             rivals = [each for each in conflicts(error.causes) if each.manager != snapshot.manager]
-            settled = settle(rivals, offences, self._now(), rested=resting)
-            resting = joined(resting, settled.resting)
-            body = without(step.object, settled.resting)
+            settled = settle(rivals, conflicts_before, self._now(), yielded_before=yielded)
+            yielded = joined(yielded, settled.yielded)
+            body = without(step.object, settled.yielded)
             made = await self._send(snapshot, step, body, force=True)
             notes = self._taken_back(uid, entry, settled.taken_back)
         if not entry.applied and not is_whole:
@@ -251,7 +251,7 @@ class Actor:
             desired=sent_hash(body),
             live=live_hash(made, body, step.facts.schema),
             applied=not is_whole,
-            resting=resting,
+            yielded=yielded,
             floors=step.floors,
         )
         return Outcome(entry, written=made, facts=step.facts, notes=notes)

@@ -16,7 +16,7 @@ from composer.claim.prune_guard import foreign_stateful, stateful_places
 from composer.claim.renames import moved, origins
 from composer.claim.report import Findings
 from composer.claim.selection import ClaimState, admitted, choose, choose_revision, is_rollback, not_allowed
-from composer.claim.snapshot import Snapshot, without_rests
+from composer.claim.snapshot import Snapshot, without_yielded
 from composer.composition.revision import Candidate, Revision, kinds_of, readable
 from composer.composition.rollout_claims import NOT_YET, is_well, lacks_revision, stands_since
 from composer.inventory import load as load_inventory
@@ -55,8 +55,8 @@ class Prepared:
     """A claim that can be composed: its revision and what it renders to.
 
     `snapshot` calls the resources as that revision does; `is_rollback`: the claim leaves a revision that failed;
-    `is_new_intent`: claim or revision is another than before, so that fights over fields begin anew; `remarks`: what is
-    to be said of the choice itself.
+    `is_new_intent`: claim or revision is another than before, so that conflicts over fields begin anew; `remarks`: what
+    is to be said of the choice itself.
     """
 
     composition: str
@@ -110,7 +110,7 @@ class Preparer:
         causes = list(_refusals(snapshot, chosen))
         snapshot = moved(snapshot, chosen.spec)
         is_new = snapshot.is_new_intent(chosen.revision.name)
-        snapshot = without_rests(snapshot) if is_new else snapshot
+        snapshot = without_yielded(snapshot) if is_new else snapshot
         rendered = await self._render(snapshot, chosen)
         if isinstance(rendered, tuple):
             causes += rendered

@@ -15,7 +15,7 @@ import msgspec
 from apis import names
 from apis.teardown import ENDING, Policy, instruction
 from composer.causes import Cause, cause
-from composer.claim.field_conflicts import at_rest, without
+from composer.claim.field_conflicts import still_yielded, without
 from composer.claim.prune_guard import predecessor, still_needed, taken_away, unwanted, waits
 from composer.claim.snapshot import ObservedChild, Snapshot, live_hash
 from composer.hashes import is_sent
@@ -123,7 +123,7 @@ class Plan:
 
 
 def decide(snapshot: Snapshot, rendered: Rendered, *, now: str) -> Plan:
-    """Decide every step of a pass. `now` is RFC 3339 in UTC, for fields that rest until an instant."""
+    """Decide every step of a pass. `now` is RFC 3339 in UTC, for fields that are yielded until an instant."""
     known = {(each.entry.place, each.entry.name): each for each in snapshot.known}
     steps: list[Step] = []
     causes: list[Cause] = []
@@ -180,7 +180,7 @@ def _wanted(  # noqa: PLR0911 - one return for each row of the table
     corrections = _corrections(snapshot, live)
     if corrections:
         return Annotate(entry, facts, live, corrections)
-    sent = without(child.object, at_rest(entry.resting, now))
+    sent = without(child.object, still_yielded(entry.yielded, now))
     if is_sent(sent, entry.desired) and entry.live == live_hash(live, sent, facts.schema):
         return Keep(msgspec.structs.replace(entry, floors=child.floors))
     return Apply(entry, facts, sent, live, child.floors)

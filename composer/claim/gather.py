@@ -207,7 +207,7 @@ class Gatherer:
             # A stranger has the name by now: ours is gone.
             live = None
         if live is not None and uid_of(live) != entry.uid:
-            entry = msgspec.structs.replace(entry, uid=uid_of(live), applied=False, desired="", live="", resting=())
+            entry = msgspec.structs.replace(entry, uid=uid_of(live), applied=False, desired="", live="", yielded=())
         if live is not None and not entry.stateful and says_stateful(live):
             entry = msgspec.structs.replace(entry, stateful=True)
         return ObservedChild(entry, live, facts)

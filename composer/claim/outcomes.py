@@ -13,7 +13,7 @@ from composer.causes import Cause, cause
 from composer.claim.compose import Prepared
 from composer.claim.decide import Annotate, Create, Keep, Orphan, Plan, RemoveFinalizer, Step, with_instruction
 from composer.claim.deletion import effective_policy
-from composer.claim.field_conflicts import at_rest
+from composer.claim.field_conflicts import still_yielded
 from composer.claim.readiness import broken, child_cause, live_of, of_broken
 from composer.claim.report import Findings
 from composer.claim.snapshot import Snapshot
@@ -134,7 +134,7 @@ def findings_of(acted: Acted, now: datetime, *, repeats: bool) -> Findings:
         *plan.causes,
         *causes_of(outcomes),
         *causes_of_errors(outcomes, repeats=repeats),
-        *fights_of(entries, timestamp(now)),
+        *causes_of_conflicts(entries, timestamp(now)),
         *causes_of_children(snapshot, rendered, plan),
         *larger_of(rendered),
         *connected.causes,
@@ -267,13 +267,13 @@ def larger_of(rendered: Rendered) -> tuple[Cause, ...]:
     return tuple(found)
 
 
-def fights_of(entries: tuple[Entry, ...], now: str) -> tuple[Cause, ...]:
-    """Say which fields rest at `now` (RFC 3339 in UTC) because another manager keeps taking them."""
+def causes_of_conflicts(entries: tuple[Entry, ...], now: str) -> tuple[Cause, ...]:
+    """Say which fields are yielded at `now` (RFC 3339 in UTC) because another manager keeps taking them."""
     found: list[Cause] = []
     for entry in entries:
-        resting = at_rest(entry.resting, now)
-        if resting:
-            fields = ", ".join(f"{each.field} ({each.manager}; tried again at {each.until})" for each in resting)
+        yielded = still_yielded(entry.yielded, now)
+        if yielded:
+            fields = ", ".join(f"{each.field} ({each.manager}; tried again at {each.until})" for each in yielded)
             text = f"{entry.kind} {entry.name}: another manager keeps changing fields, which are left alone: {fields}"
             found.append(cause("FieldConflict", text, resource=entry.resource))
     return tuple(found)

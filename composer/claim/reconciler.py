@@ -217,7 +217,7 @@ class ClaimReconciler:
         if unseen:
             return await self._blind(snapshot, sorted(unseen))
         if prepared.is_new_intent:
-            self._tools.actor.memory.forget_fights({uid_of(each.live) for each in snapshot.known if each.live})
+            self._tools.actor.memory.forget_conflicts({uid_of(each.live) for each in snapshot.known if each.live})
         held = held_back(snapshot, prepared)
         if held is not None:
             return await self._publish(snapshot, held, ())

@@ -150,9 +150,9 @@ def kept_kinds(snapshot: Snapshot) -> frozenset[str]:
     return known | unseen
 
 
-def without_rests(snapshot: Snapshot) -> Snapshot:
-    """Return the snapshot with no field at rest: a new intent tries each again."""
-    known = tuple(replace(each, entry=msgspec.structs.replace(each.entry, resting=())) for each in snapshot.known)
+def without_yielded(snapshot: Snapshot) -> Snapshot:
+    """Return the snapshot with no field yielded: a new intent tries each again."""
+    known = tuple(replace(each, entry=msgspec.structs.replace(each.entry, yielded=())) for each in snapshot.known)
     return replace(snapshot, known=known)
 
 

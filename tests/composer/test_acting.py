@@ -12,7 +12,7 @@ import pytest
 from apis import names
 from composer.claim.act import Actor
 from composer.claim.decide import Apply, Create
-from composer.claim.field_conflicts import WINDOW, at_rest, without
+from composer.claim.field_conflicts import WINDOW, still_yielded, without
 from composer.claim.snapshot import ObservedChild, Snapshot
 from composer.hashes import sent_hash
 from runtime.conditions import timestamp
@@ -115,9 +115,9 @@ async def test_what_the_birth_of_a_child_left_to_ourselves_is_taken_without_a_wo
 
         assert outcome.notes == ()
         assert outcome.entry is not None
-        assert outcome.entry.resting == ()
+        assert outcome.entry.yielded == ()
     assert [force for force, _ in kube.applied] == [False, True] * 20
-    assert actor.memory.offences("child-uid") == {}
+    assert actor.memory.conflicts_before("child-uid") == {}
 
 
 async def test_a_rival_is_told_beside_what_we_left_to_ourselves() -> None:
@@ -140,11 +140,11 @@ async def test_a_field_is_left_to_a_rival_that_goes_on_taking_it(using: str, tak
         (outcome,) = await actor.act(snapshot, (step,))
         assert outcome.entry is not None
         warned += len(outcome.notes)
-        sent = without(EDITED, at_rest(outcome.entry.resting, timestamp(NOON)))
+        sent = without(EDITED, still_yielded(outcome.entry.yielded, timestamp(NOON)))
         step = replace(step, entry=outcome.entry, object=sent)
 
     assert warned == taken
-    assert [each.manager for each in step.entry.resting] == ["gadget-operator"]
+    assert [each.manager for each in step.entry.yielded] == ["gadget-operator"]
     forced = [obj for force, obj in kube.applied if force]
     assert sum("limit" in obj["spec"] for obj in forced) == taken
 

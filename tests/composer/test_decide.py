@@ -22,7 +22,7 @@ from composer.claim.decide import (
 )
 from composer.claim.snapshot import ObservedChild, Snapshot, live_hash
 from composer.hashes import sent_hash
-from composer.inventory import Entry, Resting, marks_of
+from composer.inventory import Entry, YieldedField, marks_of
 from composer.render.render import Rendered, Waiting
 from runtime.objects import Object
 from tests.composer.factories import (
@@ -390,11 +390,11 @@ def test_a_request_for_a_pass_is_passed_on(token: str, answered: str, on_child: 
     ids=["rests until its time", "is tried again after it"],
 )
 def test_a_field_that_rests(until: str, left_out: bool) -> None:  # noqa: FBT001 - a column
-    resting = (Resting(".spec.limit", "rival", until),)
+    yielded = (YieldedField(".spec.limit", "rival", until),)
     stored = {**LIVE, "spec": {"limit": 3, "other": 1}}
     wanted = desired(spec={"limit": 20, "other": 2})
     step = _one(
-        snapshot(ObservedChild(entry(resting=resting, applied=True), stored, DATABASE)), rendered(child(wanted))
+        snapshot(ObservedChild(entry(yielded=yielded, applied=True), stored, DATABASE)), rendered(child(wanted))
     )
 
     assert isinstance(step, Apply)

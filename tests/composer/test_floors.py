@@ -181,8 +181,8 @@ def test_a_floor_holds_once_it_is_applied() -> None:
     (changed,) = decide(
         snapshot(ObservedChild(entry(floors={PATH: 50}), STORED, DATABASE)), _rendered(100), now=NOW
     ).steps
-    at_rest = entry(desired=sent_hash(_sized(50)), live=live_hash(STORED, _sized(50), None), applied=True)
-    (kept,) = decide(snapshot(ObservedChild(at_rest, STORED, DATABASE)), _rendered(50), now=NOW).steps
+    still_yielded = entry(desired=sent_hash(_sized(50)), live=live_hash(STORED, _sized(50), None), applied=True)
+    (kept,) = decide(snapshot(ObservedChild(still_yielded, STORED, DATABASE)), _rendered(50), now=NOW).steps
 
     assert isinstance(born, Create)
     assert (born.entry.floors, born.floors) == ({}, {PATH: 100})
