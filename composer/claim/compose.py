@@ -11,7 +11,7 @@ from msgspec import UnsetType
 from composer import names
 from composer.claim.deletion import effective_policy
 from composer.claim.prune_guard import foreign_stateful, stateful_places
-from composer.claim.renames import moved, origins
+from composer.claim.renames import element_origins, moved, origins
 from composer.claim.report import Findings
 from composer.claim.selection import (
     Candidate,
@@ -241,6 +241,7 @@ def _request(view: View, chosen: _Chosen, environments: dict[str, dict[str, str]
         observed=observed,
         stateful_foreign=foreign_stateful(view),
         origins=origins(view),
+        element_origins=element_origins(view),
         floors=floors_of(view, chosen.spec),
         stateful_places=stateful_places(view),
     )

@@ -15,6 +15,7 @@ from composer.names import Identity, is_reserved
 from composer.quantities import measured
 from composer.render.errors import Problem
 from composer.render.floors import reached
+from composer.render.operators import is_current
 from composer.render.render import (
     CHILDREN_LIMIT,
     OUTPUT_LIMIT_BYTES,
@@ -22,7 +23,6 @@ from composer.render.render import (
     Dresser,
     Rendered,
     Request,
-    is_current,
 )
 from composer.render.values import VALUES_LIMIT, has_too_many_values
 from runtime.objects import deleting
