@@ -18,6 +18,7 @@ from composer.render.errors import CompositionError, Problem, near
 from composer.render.render import Child, Observed, Rendered, Request, render
 from composer.render.schema_limits import absences
 from composer.validation.samples import all_ready
+from composer.validation.validate import unknown_claim_paths
 from fairlead.assets import assets
 from fairlead.cel import broken
 from fairlead.exits import CommandError, Exit
@@ -130,6 +131,7 @@ def _render(claim_file: Document, beside: Beside, options: Options, given: Catal
         rendered = all_ready(request) if options.ready == "all" else render(request)
     except CompositionError as error:
         raise located(composition_file, error.problems) from error
+    check_claim_paths(composition_file, claim, given)
     check_children(composition_file, rendered, given)
     text = (
         _lines(rendered.children) if options.output == "json" else yaml_of(request.composition_name, rendered.children)
@@ -284,6 +286,14 @@ def _observed(folder: Path, given: Catalog) -> Iterable[Observed]:
         if resource:
             silent = is_silent(_facts(_group_kind(each.content), given), each.content)
             yield Observed(resource, annotations.get(names.FOR_EACH_KEY, ""), each.content, is_silent=silent)
+
+
+def check_claim_paths(file: Document, claim: Object, given: Catalog = NONE_GIVEN) -> None:
+    """Refuse paths that the claim's schema does not have, which a default would hide. Raises CommandError."""
+    facts = _facts(_group_kind(claim), given)
+    problems = unknown_claim_paths(file.content["spec"], facts.schema or {}) if facts else ()
+    if problems:
+        raise located(file, problems)
 
 
 def check_children(file: Document, rendered: Rendered, given: Catalog = NONE_GIVEN) -> None:

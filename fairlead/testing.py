@@ -19,7 +19,16 @@ from composer.render.errors import CompositionError
 from composer.render.render import Observed, Rendered, Request, render
 from composer.validation.samples import all_ready
 from fairlead.exits import CommandError, Exit
-from fairlead.rendering import NO_UID, Beside, check_children, checked_claim, compositions_in, kinds_in, yaml_of
+from fairlead.rendering import (
+    NO_UID,
+    Beside,
+    check_children,
+    check_claim_paths,
+    checked_claim,
+    compositions_in,
+    kinds_in,
+    yaml_of,
+)
 from fairlead.yaml_files import Document, documents_in, invalid
 from runtime.objects import Object, metadata
 
@@ -180,6 +189,7 @@ def _render(spec: Case, composition: Document, library: _Library) -> Rendered:
         seen = Observed(live.resource, live.key, _reporting(desired, live.status))
         request = msgspec.structs.replace(request, observed=(*request.observed, seen))
     rendered = all_ready(request) if spec.ready == "all" else render(request)
+    check_claim_paths(composition, claim, library.given)
     check_children(composition, rendered, library.given)
     return rendered
 

@@ -12,7 +12,7 @@ from apis import names
 from apis.teardown import DeletionPolicy
 from composer.claim.deletion import effective_policy
 from composer.claim.prune_guard import foreign_stateful, stateful_places
-from composer.claim.renames import moved, origins
+from composer.claim.renames import element_origins, moved, origins
 from composer.claim.report import Findings
 from composer.claim.selection import (
     Candidate,
@@ -242,6 +242,7 @@ def _request(view: View, chosen: _Chosen, environments: dict[str, dict[str, str]
         observed=observed,
         stateful_foreign=foreign_stateful(view),
         origins=origins(view),
+        element_origins=element_origins(view),
         floors=floors_of(view, chosen.spec),
         stateful_places=stateful_places(view),
     )
