@@ -88,8 +88,8 @@ class ElementMove(msgspec.Struct, frozen=True):
 
 
 _MANY = {"name": "groups", "forEach": "{{ [claim.spec.version] }}", "movedFrom": ["group{{ each.key }}"]}
-_ELEMENT = _entry("groups", key="16", origin="group16", name=names.child_name(IDENTITY, "group16"))
-_OWN_ELEMENT = _entry("groups", key="17", name=names.child_name(IDENTITY, "groups", "17"))
+_ELEMENT = _entry("groups", key="16", origin="group16", name=child_name(IDENTITY, "group16"))
+_OWN_ELEMENT = _entry("groups", key="17", name=child_name(IDENTITY, "groups", "17"))
 ELEMENT_MOVES = {
     "a resource without a key becomes an element": ElementMove(
         (_entry("group16"), _entry("other")),
@@ -180,8 +180,8 @@ def test_an_element_that_was_moved_renders_as_it_was_made() -> None:
     kept, made, reader = render(request).children
 
     assert (kept.resource, kept.key, kept.object) == ("groups", "16", old.object)
-    assert made.object["metadata"]["name"] == names.child_name(IDENTITY, "groups", "17")
-    assert made.object["metadata"]["annotations"][names.KEY] == "17"
+    assert made.object["metadata"]["name"] == child_name(IDENTITY, "groups", "17")
+    assert made.object["metadata"]["annotations"][names.FOR_EACH_KEY] == "17"
     assert reader.object["data"] == {"of": old.object["metadata"]["name"]}
     # By all names that its objects were made under: without a status they are found by these.
     assert reader.object["metadata"]["annotations"][names.DEPENDS_ON] == "groups,group16"
