@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
-from composer import names
+from apis import names
 from composer.claim.act import Actor
 from composer.claim.compose import Preparer, Renderer
 from composer.claim.gather import Cluster, Gatherer
@@ -60,7 +60,7 @@ async def build(
     resync: timedelta = timedelta(minutes=10),
     claim_namespaces: Sequence[str] = (),
 ) -> Sequence[Controller]:
-    """Build the controllers of Compositions and of kinds; those of claims join the crew. Raises TimeoutError.
+    """Build the controllers of Compositions and of kinds; those of claims join the manager. Raises TimeoutError.
 
     `claim_namespaces`: where Secrets may be watched, by their metadata alone.
     """
@@ -119,7 +119,7 @@ def _claim_kinds(change: Change) -> Iterable[Key]:
 
 @dataclass(frozen=True, slots=True)
 class _Service:
-    """Takes up kinds of claims: a watch, a controller in the crew, a place among the users of Compositions."""
+    """Takes up kinds of claims: a watch, a controller in the manager, a place among the users of Compositions."""
 
     context: ProcessContext
     cluster: Cluster
@@ -136,11 +136,11 @@ class _Service:
         controller = self._controller(facts, claims)
         self.cluster.watches.wake(controller)
         self.compositions.count_in(claims)
-        self.context.crew.join(controller)
+        self.context.manager.add(controller)
         return Served(facts, claims, controller, asyncio.get_running_loop().time())
 
     async def end(self, served: Served) -> None:
-        await self.context.crew.leave(served.controller)
+        await self.context.manager.remove(served.controller)
         self.cluster.watches.let_sleep(served.controller)
         self.compositions.count_out(served.claims)
         self.cluster.drop(served.facts.resource)
@@ -148,7 +148,9 @@ class _Service:
     def _controller(self, facts: KindFacts, claims: Informer) -> Controller:
         kube, library = self.context.kube, self.library
         actor = Actor(kube, now=_now, remember=self._remember)
-        publisher = Publisher(kube, monotonic=time.monotonic, manager=names.OWN_MANAGER, resync=self.settings.resync)
+        publisher = Publisher(
+            kube, monotonic=time.monotonic, manager=names.COMPOSER_MANAGER, resync=self.settings.resync
+        )
         tools = Tools(
             kube=kube,
             gatherer=Gatherer(self.cluster, claims),

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from apis import names
 from fairlead.exits import Exit
 from fairlead.moves import is_a_persons, next_move
 from runtime.conditions import conditions_of
@@ -64,7 +65,7 @@ class Node:
 
     @property
     def is_healthy(self) -> bool:
-        """Whether there is nothing to tell about this node itself."""
+        """Whether there is nothing to report of this node itself."""
         return self.ready in {"True", "-"} and self.synced and not self.stalled and self.is_current
 
 
@@ -117,7 +118,7 @@ def _node(kind: str, name: str, obj: Object | None, now: datetime, *, is_claim: 
     if obj is None:
         return Node(kind, name, "False", "missing", "the object is gone; Fairlead makes it anew or says why not", None)
     status = status_of(obj)
-    conditions = {each["type"]: each for each in conditions_of(obj)}
+    conditions = {condition["type"]: condition for condition in conditions_of(obj)}
     if "Ready" not in conditions and not _is_ours(obj) and not is_claim:
         return _foreign_node(kind, name, obj, now)
     speaking = _speaking(conditions)
@@ -129,17 +130,16 @@ def _node(kind: str, name: str, obj: Object | None, now: datetime, *, is_claim: 
         reason=str(speaking.get("reason", "")) or ("deleting" if deleting(obj) else "not seen yet"),
         message=str(speaking.get("message", "")) if conditions else _UNSEEN,
         age=_age(obj, now),
-        external=str(status.get("externalName") or annotations_of(obj).get("fairlead.dev/external-name", "")),
+        external=str(status.get("externalName") or annotations_of(obj).get(names.EXTERNAL_NAME, "")),
         synced=(conditions.get("Synced") or {}).get("status", "True") == "True",
         stalled=(conditions.get("Stalled") or {}).get("status") == "True",
         is_current=_speaks_of_newest(obj, ready),
-        drift=tuple(_drift(each, now) for each in status.get("drift") or ()),
+        drift=tuple(_drift(entry, now) for entry in status.get("drift") or ()),
     )
 
 
 def _is_ours(obj: Object) -> bool:
-    group = str(obj["apiVersion"]).rpartition("/")[0]
-    return group == "fairlead.dev" or group.endswith(".fairlead.dev")
+    return names.is_own_group(str(obj["apiVersion"]).rpartition("/")[0])
 
 
 def _is_claim(root: Object) -> bool:
@@ -227,9 +227,9 @@ def _joined(cells: Sequence[str], widths: Sequence[int]) -> str:
 def _explanation(node: Node) -> Iterator[str]:
     if node.is_cause:
         yield from _cause(node)
-    for each in node.drift:
-        text = f"drift: {each.path} should be {each.desired or '-'}, was {each.observed or '-'}: {each.action}"
-        yield text if each.age is None else f"{text} {age_text(each.age)} ago"
+    for drift in node.drift:
+        text = f"drift: {drift.path} should be {drift.desired or '-'}, was {drift.observed or '-'}: {drift.action}"
+        yield text if drift.age is None else f"{text} {age_text(drift.age)} ago"
 
 
 def _cause(node: Node) -> Iterator[str]:
@@ -279,13 +279,13 @@ def _json(node: Node) -> Object:
         "external": node.external,
         "drift": [
             {
-                "path": each.path,
-                "desired": each.desired,
-                "observed": each.observed,
-                "action": each.action,
-                "ageSeconds": None if each.age is None else int(each.age.total_seconds()),
+                "path": drift.path,
+                "desired": drift.desired,
+                "observed": drift.observed,
+                "action": drift.action,
+                "ageSeconds": None if drift.age is None else int(drift.age.total_seconds()),
             }
-            for each in node.drift
+            for drift in node.drift
         ],
         "children": [_json(child) for child in node.children],
     }

@@ -109,13 +109,13 @@ def _made_whole(condition: Object) -> Object:
 
 
 def is_true(obj: Object, type_: str) -> bool:
-    """Tell whether the condition is there with status True, whatever generation it speaks of."""
+    """Return whether the condition is there with status True, whatever generation it speaks of."""
     condition = find(obj, type_)
     return condition is not None and condition.get("status") == "True"
 
 
 def current(obj: Object, type_: str) -> bool:
-    """Tell whether the condition is there and speaks of the object's present generation."""
+    """Return whether the condition is there and speaks of the object's present generation."""
     condition = find(obj, type_)
     return condition is not None and condition.get("observedGeneration") == generation_of(obj)
 
@@ -123,6 +123,15 @@ def current(obj: Object, type_: str) -> bool:
 def timestamp(now: datetime) -> str:
     """Write an instant as the API server does: RFC 3339, UTC, whole seconds."""
     return now.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def instant(text: str) -> datetime | None:
+    """Return the instant that a text spells (RFC 3339 with its zone); None for any other text."""
+    try:
+        read = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return read if read.tzinfo is not None else None
 
 
 def _position(condition: Condition) -> tuple[int, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from composer import names
+from apis import names
 from composer.claim.snapshot import Known, View
 from composer.inventory import NEVER_READY
 from composer.kinds.catalog import is_silent

@@ -15,7 +15,7 @@ from typing import Any, assert_never
 import msgspec
 import structlog
 
-from composer import names
+from apis import names
 from composer.child import managed_fields
 from composer.child.field_conflicts import (
     REMOVED,
@@ -44,7 +44,7 @@ from composer.claim.decide import (
 )
 from composer.claim.outcomes import Note, Outcome, release_note, word_note
 from composer.claim.snapshot import View
-from composer.hashes import has_fields_of, is_sent, live_hash, sent_hash
+from composer.hashes import has_fields_of, holds_fields, is_sent, sent_hash, stored_hash
 from composer.inventory import Entry
 from composer.kinds.catalog import KindFacts
 from composer.reasons import cause
@@ -203,7 +203,7 @@ class Actor:
             step.entry,
             uid=uid_of(made),
             desired=sent_hash(_unmarked(step)),
-            live=live_hash(made, _unmarked(step), step.facts.schema),
+            live=stored_hash(made, _unmarked(step), step.facts.schema),
             applied=False,
             resting=(),
             floors=step.floors,
@@ -212,7 +212,12 @@ class Actor:
 
     async def _apply(self, view: View, step: Apply) -> Outcome:
         entry, uid = step.entry, uid_of(step.live)
-        was_sent = entry.applied and is_sent(step.object, entry.desired)
+        # Who removed a field of ours is a rival; who changed something else is none.
+        was_sent = (
+            entry.applied
+            and is_sent(step.object, entry.desired)
+            and not holds_fields(step.live, step.object, step.facts.schema, entry.live)
+        )
         if was_sent and not view.is_asked and is_endless(self.memory.offences(uid), self._now()):
             text = (
                 f"{entry.kind} {entry.name}: somebody keeps removing fields that are set here; they are set again later"
@@ -243,7 +248,7 @@ class Actor:
             entry,
             uid=uid_of(made),
             desired=sent_hash(body),
-            live=live_hash(made, body, step.facts.schema),
+            live=stored_hash(made, body, step.facts.schema),
             applied=not is_whole,
             resting=resting,
             floors=step.floors,

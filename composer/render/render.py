@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from composer import names
+from apis.identity import Identity
 from composer.models import Expressions
 from composer.quantities import Amount
 from composer.render import environments
@@ -146,7 +146,7 @@ class _Rendering:
         self._request = request
         self._presume = presume
         self._compiled = compiled
-        identity = names.Identity.parse(request.identity)
+        identity = Identity.parse(request.identity)
         if identity is None:
             raise CompositionError(
                 Problem("RenderFailed", f"identity {request.identity!r} is not <uid>@<namespace>/<name>")
@@ -336,7 +336,7 @@ class Dresser:
     """Gives children what follows from the claim. `offered`: the deletion policies of the Composition."""
 
     request: Request
-    identity: names.Identity
+    identity: Identity
     offered: Collection[str]
 
     def dress(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from apis import names
 from composer.render.errors import PendingError
 from composer.render.template import Tree, fill
 from composer.render.values import Nowhere, Pending, Status, ordered
@@ -107,7 +108,6 @@ def claim_view(claim: Object) -> Object:
     """Return what templates see of a claim: what people wrote, nothing that Fairlead wrote."""
     meta = metadata(claim)
     annotations = ordered(annotations_of(claim)).items()
-    ours = "fairlead.dev/"
     return {
         "apiVersion": claim["apiVersion"],
         "kind": claim["kind"],
@@ -115,7 +115,7 @@ def claim_view(claim: Object) -> Object:
             "name": meta["name"],
             "namespace": meta.get("namespace", ""),
             "labels": ordered(labels_of(claim)),
-            "annotations": {name: text for name, text in annotations if not name.startswith(ours)},
+            "annotations": {name: text for name, text in annotations if not name.startswith(names.PREFIX)},
         },
         "spec": ordered(claim.get("spec") or {}),
     }

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 from msgspec import UnsetType
 
-from composer import names
+from apis import names
 from composer.claim import renames
 from composer.composition.rollout import faults
 from composer.kinds.catalog import Catalog, KindFacts, may_come

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from composer import names
+from apis import names
 from composer.child.field_conflicts import WINDOW, at_rest, without
 from composer.claim.act import Actor
 from composer.claim.decide import Apply, Create
 from composer.claim.snapshot import Known, View
-from composer.hashes import sent_hash
+from composer.hashes import sent_hash, stored_hash
 from runtime.conditions import timestamp
 from runtime.errors import ApiError, ApplyConflict, Cause, Invalid, NotFound, WriteConflict
 from runtime.objects import Object
@@ -222,6 +222,20 @@ async def test_a_rival_that_removes_a_field_without_a_conflict_is_not_fought_for
     now[0] += WINDOW
     (outcome,) = await actor.act(view, (step,))
     assert outcome.cause is None
+
+
+async def test_who_changes_another_field_than_ours_is_no_rival() -> None:
+    view = factories.view()
+    kube: Any = _Taking([])
+    actor = Actor(kube, now=lambda: NOON, remember=lambda _kind, _obj: None)
+    stored = factories.live(EDITED)
+    entry = factories.entry(desired=sent_hash(EDITED), live=stored_hash(stored, EDITED, None), applied=True)
+    step = Apply(entry, factories.DATABASE, EDITED, factories.live(EDITED, generation=2))
+    for _ in range(30):
+        (outcome,) = await actor.act(view, (step,))
+        assert outcome.cause is None
+
+    assert len(kube.applied) == 30
 
 
 async def test_an_edit_of_the_claim_is_sent_also_while_somebody_removes_its_fields() -> None:

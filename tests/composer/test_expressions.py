@@ -206,7 +206,7 @@ def test_what_an_expression_may_not_do(case: Refusal) -> None:
 
 
 def test_the_filters_of_the_page_are_those_of_the_language() -> None:
-    page = (Path(__file__).resolve().parents[2] / "docs" / "compositions.md").read_text(encoding="utf-8")
+    page = (Path(__file__).resolve().parents[2] / "docs" / "compositions-reference.md").read_text(encoding="utf-8")
     section = page.partition("## Filters")[2].partition("##")[0]
 
     assert sorted(re.findall(r"`(\w+)", section)) == sorted(SANDBOX.filters)

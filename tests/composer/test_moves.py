@@ -7,7 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from composer import names
+from apis import names
+from apis.identity import child_name
 from composer.claim import renames
 from composer.claim.rollback import held_on_way_back
 from composer.claim.snapshot import Known
@@ -87,8 +88,8 @@ class ElementMove(msgspec.Struct, frozen=True):
 
 
 _MANY = {"name": "groups", "forEach": "{{ [claim.spec.version] }}", "movedFrom": ["group{{ each.key }}"]}
-_ELEMENT = _entry("groups", key="16", origin="group16", name=names.child_name(IDENTITY, "group16"))
-_OWN_ELEMENT = _entry("groups", key="17", name=names.child_name(IDENTITY, "groups", "17"))
+_ELEMENT = _entry("groups", key="16", origin="group16", name=child_name(IDENTITY, "group16"))
+_OWN_ELEMENT = _entry("groups", key="17", name=child_name(IDENTITY, "groups", "17"))
 ELEMENT_MOVES = {
     "a resource without a key becomes an element": ElementMove(
         (_entry("group16"), _entry("other")),
@@ -179,8 +180,8 @@ def test_an_element_that_was_moved_renders_as_it_was_made() -> None:
     kept, made, reader = render(request).children
 
     assert (kept.resource, kept.key, kept.object) == ("groups", "16", old.object)
-    assert made.object["metadata"]["name"] == names.child_name(IDENTITY, "groups", "17")
-    assert made.object["metadata"]["annotations"][names.KEY] == "17"
+    assert made.object["metadata"]["name"] == child_name(IDENTITY, "groups", "17")
+    assert made.object["metadata"]["annotations"][names.FOR_EACH_KEY] == "17"
     assert reader.object["data"] == {"of": old.object["metadata"]["name"]}
     # By all names that its objects were made under: without a status they are found by these.
     assert reader.object["metadata"]["annotations"][names.DEPENDS_ON] == "groups,group16"
@@ -212,9 +213,9 @@ def test_a_moved_resource_renders_under_the_names_of_its_origin() -> None:
     (made,) = render(Request("c", composition, claim(), str(IDENTITY))).children
 
     assert kept.resource == made.resource == "fresh"
-    assert kept.object["metadata"]["name"] == names.child_name(IDENTITY, "old")
+    assert kept.object["metadata"]["name"] == child_name(IDENTITY, "old")
     assert kept.object["metadata"]["annotations"][names.RESOURCE] == "old"
-    assert made.object["metadata"]["name"] == names.child_name(IDENTITY, "fresh")
+    assert made.object["metadata"]["name"] == child_name(IDENTITY, "fresh")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,58 @@
+"""`fairlead explain` and its page: every reason that a condition can have is explained once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fairlead.cli import run
+from fairlead.explanations import explanations
+from fairlead.moves import next_move
+from tests.architecture import tree
+from tests.fairlead.test_moves import rows
+
+_PAGE = (Path(__file__).resolve().parents[2] / "docs" / "troubleshooting.md").read_text(encoding="utf-8")
+
+
+def _events() -> set[str]:
+    """Return the events of the page of names that are no conditions' reasons."""
+    section = (tree.ROOT / "docs" / "names.md").read_text(encoding="utf-8").split("\n## 7. ", 1)[1].split("\n## ", 1)[0]
+    return {name for name in tree.words(section) if name.isalpha()}
+
+
+def test_an_event_is_explained_as_its_reason_is(capsys: pytest.CaptureFixture[str]) -> None:
+    assert len(_events()) > 10
+    assert [run(["explain", event]) for event in sorted(_events())] == [0] * len(_events())
+    assert "ConnectionMoved\n  means: " in capsys.readouterr().out
+
+
+def test_every_reason_of_the_contract_is_explained_once_and_no_other() -> None:
+    told = [line.split("`")[1] for line in _PAGE.splitlines() if line.startswith("| `")]
+
+    assert sorted(told) == sorted((*(reason for _, reason in rows()), *_events()))
+    assert sorted(explanations(_PAGE)) == sorted(told), "a row of the page is not of three columns"
+
+
+@pytest.mark.parametrize("reason", [reason for _, reason in rows() if "developer" in next_move(reason)])
+def test_what_a_developer_must_do_is_said(reason: str) -> None:
+    assert explanations(_PAGE)[reason].cure not in {"Nothing.", "Wait."}
+
+
+def test_a_reason_is_explained_in_any_letter_case(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["explain", "databaselost"]) == 0
+
+    told = capsys.readouterr().out
+    assert told.startswith("DatabaseLost\n  means: ")
+    assert "next move: the platform team" in told
+    assert max(map(len, told.splitlines())) <= 100
+
+
+def test_without_a_reason_all_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["explain"]) == 0
+    assert capsys.readouterr().out.count("  means: ") == len(rows()) + len(_events())
+
+
+def test_a_reason_that_is_none_gets_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["explain", "DatabaseLots"]) == 64
+    assert "did you mean 'DatabaseLost'?" in capsys.readouterr().err
