@@ -8,8 +8,9 @@ from typing import Any
 
 import msgspec
 
+from apis import names
 from composer.quantities import Amount
-from runtime.objects import Object
+from runtime.objects import Object, annotations_of
 
 NEVER_READY = "Creating"
 """Outcome of an object that was not ready yet since it was composed."""
@@ -107,3 +108,11 @@ def proven(entries: Iterable[Entry]) -> tuple[Entry, ...]:
 def kinds(entries: Iterable[Entry]) -> frozenset[str]:
     """Return the kinds of all entries, as `Kind.group`."""
     return frozenset(entry.group_kind for entry in entries)
+
+
+def marks_of(child: Object) -> dict[str, str]:
+    """Return the external reference that a provider left on a child, without the prefix of its annotations."""
+    annotations = annotations_of(child)
+    return {
+        name.removeprefix(names.PREFIX): annotations[name] for name in names.EXTERNAL_REFERENCE if annotations.get(name)
+    }

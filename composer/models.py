@@ -8,9 +8,9 @@ from typing import Any, Literal
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from apis.teardown import DeletionPolicy
 from composer.inventory import Entry
 
-DeletionPolicy = Literal["Orphan", "Snapshot", "Delete"]
 Size = Literal["small", "medium", "large", "xlarge"]
 Day = Literal["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
 RolloutPhase = Literal["Progressing", "Soaking", "Finished", "Halted", "Reverted", "Superseded"]

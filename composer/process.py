@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
-from composer import names
+from apis import names
 from composer.claim.act import Actor
 from composer.claim.compose import Preparer, Renderer
 from composer.claim.gather import Cluster, Gatherer
@@ -148,7 +148,9 @@ class _Service:
     def _controller(self, facts: KindFacts, claims: Informer) -> Controller:
         kube, library = self.context.kube, self.library
         actor = Actor(kube, now=_now, remember=self._remember)
-        publisher = Publisher(kube, monotonic=time.monotonic, manager=names.OWN_MANAGER, resync=self.settings.resync)
+        publisher = Publisher(
+            kube, monotonic=time.monotonic, manager=names.COMPOSER_MANAGER, resync=self.settings.resync
+        )
         tools = Tools(
             kube=kube,
             gatherer=Gatherer(self.cluster, claims),

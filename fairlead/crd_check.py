@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from apis.names import GROUP, is_managed
 from composer.kinds import claim_api
-from composer.kinds.catalog import is_managed
 from fairlead.exits import CommandError, Exit
 from fairlead.yaml_files import Document, documents_in, invalid
 
 _KIND = "CustomResourceDefinition"
-_SETTINGS_GROUP = "fairlead.dev"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +46,7 @@ def check_files(paths: Sequence[Path]) -> Checked:
 def _is_no_claims(document: Document) -> bool:
     """Whether a CRD is one of Fairlead's own that no claim is made of."""
     group = str((document.content.get("spec") or {}).get("group"))
-    return group == _SETTINGS_GROUP or is_managed(group)
+    return group == GROUP or is_managed(group)
 
 
 def _passed_over(document: Document) -> str:

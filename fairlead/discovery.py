@@ -7,14 +7,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from apis import names
 from composer.render.errors import near
 from fairlead.exits import CommandError
 from runtime.errors import ApiError, NotFound
 from runtime.kube import Kube, Selection
 from runtime.objects import Resource, loads
 
-COMPOSITIONS = Resource("fairlead.dev", "v1alpha1", "Composition", "compositions", namespaced=False)
-_OUR_GROUPS = "fairlead.dev"
 _BUILT_IN = ".k8s.io"
 
 
@@ -83,7 +82,7 @@ class Discovery:
         """Return the kinds of claim that are not ours, by the Compositions; none where these may not be listed."""
         types: set[tuple[str, str]] = set()
         with suppress(ApiError):
-            page = await self._kube.list_page(COMPOSITIONS, Selection())
+            page = await self._kube.list_page(names.COMPOSITIONS, Selection())
             named = ((loads(item).get("spec") or {}).get("compositeTypeRef") or {} for item in page.items)
             types = {(str(reference.get("apiVersion")), str(reference.get("kind"))) for reference in named}
         return [
@@ -106,7 +105,7 @@ class Discovery:
 
 
 def _is_ours(group: str) -> bool:
-    return group == _OUR_GROUPS or group.endswith(f".{_OUR_GROUPS}")
+    return names.is_own_group(group)
 
 
 def _is_foreign(group: str) -> bool:

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from apis import names
 from composer import inventory
 from composer.claim.compose import Prepared, Preparer
 from composer.claim.decide import decide
@@ -23,7 +24,7 @@ from composer.models import RolloutStatus
 from composer.render.render import Rendered, Request, render
 from composer.validation.validate import CheckRequest, check
 from fairlead.cluster import connected, current_namespace
-from fairlead.discovery import COMPOSITIONS, Discovery
+from fairlead.discovery import Discovery
 from fairlead.edits import Edits, edits_in
 from fairlead.exits import CommandError, Exit
 from fairlead.kube_options import USUAL, Server
@@ -47,7 +48,6 @@ from runtime.objects import (
     metadata,
 )
 
-_REVISIONS = Resource("fairlead.dev", "v1alpha1", "CompositionRevision", "compositionrevisions", namespaced=False)
 _EDITED = "edited"
 _RIGHTS = (
     "`fairlead plan` reads Compositions, their revisions, CRDs and environments: ask the platform team for the role "
@@ -161,7 +161,7 @@ class _Cluster:
     @classmethod
     async def read(cls, kube: Kube, options: Options, edits: Edits) -> _Cluster:
         crds, compositions, known = await asyncio.gather(
-            _all(kube, CRDS), _all(kube, COMPOSITIONS), _all(kube, _REVISIONS)
+            _all(kube, CRDS), _all(kube, names.COMPOSITIONS), _all(kube, names.REVISIONS)
         )
         written = (*compositions, *(composition.content for composition in edits.compositions))
         specs = [composition.get("spec") or {} for composition in written]

@@ -8,7 +8,8 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from composer import names
+from apis import names
+from apis.identity import connection_secret_name
 from composer.claim.decide import Annotate, Apply, Create, LetGo, Plan, Remove, Step
 from composer.inventory import Entry
 from composer.reasons import Cause
@@ -128,7 +129,9 @@ def changes_of(plan: Plan, renders: Renders, *, is_new: bool = False) -> tuple[C
 def moved_connection(before: Object | None, after: Object) -> tuple[Change, ...]:
     """Say that the connection Secret would get another name and that of the former name go, from a claim to another."""
     former = str((status_of(before).get("binding") or {}).get("name") or "") if before is not None else ""
-    present = names.connection_secret(key_of(after), str((after.get("spec") or {}).get("connectionSecretName") or ""))
+    present = connection_secret_name(
+        key_of(after).name, str((after.get("spec") or {}).get("connectionSecretName") or "")
+    )
     if former in ("", present):
         return ()
     why = (

@@ -9,14 +9,16 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from composer import names
-from composer.kinds.catalog import HOLDS_DATA, Catalog, KindFacts, catalog, is_managed, is_silent
+from apis import names
+from apis.identity import Identity
+from composer.kinds.catalog import HOLDS_DATA, Catalog, KindFacts, catalog, is_silent
 from composer.render import schema
 from composer.render.compiler import convert
 from composer.render.errors import CompositionError, Problem, near
 from composer.render.render import Child, Observed, Rendered, Request, render
 from composer.render.schema_limits import absences
 from composer.validation.samples import all_ready
+from composer.validation.validate import unknown_claim_paths
 from fairlead.assets import assets
 from fairlead.cel import broken
 from fairlead.exits import CommandError, Exit
@@ -125,7 +127,7 @@ def _render(claim_file: Document, context: Context, options: Options, catalog: C
         composition_name=str(metadata(composition_file.content)["name"]),
         composition=composition_file.content["spec"],
         claim=claim,
-        identity=str(names.Identity(options.identity, metadata(claim)["namespace"], metadata(claim)["name"])),
+        identity=str(Identity(options.identity, metadata(claim)["namespace"], metadata(claim)["name"])),
         environments=_environments(composition_file, context, options),
         observed=tuple(_observed(options.observed, catalog)) if options.observed else (),
         stateful_foreign=_foreign_stateful(catalog),
@@ -134,6 +136,7 @@ def _render(claim_file: Document, context: Context, options: Options, catalog: C
         rendered = all_ready(request) if options.ready == "all" else render(request)
     except CompositionError as error:
         raise located(composition_file, error.problems) from error
+    check_claim_paths(composition_file, claim, catalog)
     check_children(composition_file, rendered, catalog)
     text = (
         _lines(rendered.children) if options.output == "json" else yaml_of(request.composition_name, rendered.children)
@@ -197,7 +200,7 @@ def _no_claim(obj: Object, known: Iterable[KindFacts]) -> tuple[str, str]:
         return "apiVersion", f"{kind} is served as {claimable[kind]}, not as {api_version}"
     listed, full_kind = ", ".join(sorted(claimable)), f"{api_version} {kind}"
     if any((facts.resource.kind, facts.resource.api_version) == (kind, api_version) for facts in kinds):
-        is_composed = is_managed(api_version.rpartition("/")[0])
+        is_composed = names.is_managed(api_version.rpartition("/")[0])
         is_what = "what claims become" if is_composed and kind != "ProviderConfig" else "a setting"
         return "kind", f"{full_kind} is {is_what}, no claim; claims are {listed}"
     close = near(kind, claimable).removeprefix(", ")
@@ -289,7 +292,17 @@ def _observed(folder: Path, catalog: Catalog) -> Iterable[Observed]:
         resource = annotations.get(names.RESOURCE)
         if resource:
             without_status = is_silent(_facts(_group_kind(document.content), catalog), document.content)
-            yield Observed(resource, annotations.get(names.KEY, ""), document.content, is_silent=without_status)
+            yield Observed(
+                resource, annotations.get(names.FOR_EACH_KEY, ""), document.content, is_silent=without_status
+            )
+
+
+def check_claim_paths(file: Document, claim: Object, catalog: Catalog = NONE_GIVEN) -> None:
+    """Refuse paths that the claim's schema does not have, which a default would hide. Raises CommandError."""
+    facts = _facts(_group_kind(claim), catalog)
+    problems = unknown_claim_paths(file.content["spec"], facts.schema or {}) if facts else ()
+    if problems:
+        raise located(file, problems)
 
 
 def check_children(file: Document, rendered: Rendered, catalog: Catalog = NONE_GIVEN) -> None:

@@ -13,13 +13,22 @@ from typing import Any, Literal
 
 import msgspec
 
-from composer import names
+from apis.identity import Identity
 from composer.kinds.catalog import Catalog
 from composer.render.errors import CompositionError
 from composer.render.render import Observed, Rendered, Request, render
 from composer.validation.samples import all_ready
 from fairlead.exits import CommandError, Exit
-from fairlead.rendering import NO_UID, Context, check_children, checked_claim, compositions_in, kinds_in, yaml_of
+from fairlead.rendering import (
+    NO_UID,
+    Context,
+    check_children,
+    check_claim_paths,
+    checked_claim,
+    compositions_in,
+    kinds_in,
+    yaml_of,
+)
 from fairlead.yaml_files import Document, documents_in, invalid
 from runtime.objects import Object, metadata
 
@@ -170,7 +179,7 @@ def _render(spec: Case, composition: Document, library: _Library) -> Rendered:
         composition_name=spec.composition,
         composition=composition.content["spec"],
         claim=claim,
-        identity=str(names.Identity(NO_UID, metadata(claim)["namespace"], metadata(claim)["name"])),
+        identity=str(Identity(NO_UID, metadata(claim)["namespace"], metadata(claim)["name"])),
         environments=library.settings(spec),
     )
     # One after the other: what a child reports may be what the next one waits for.
@@ -182,6 +191,7 @@ def _render(spec: Case, composition: Document, library: _Library) -> Rendered:
         seen = Observed(live.resource, live.key, _reporting(desired, live.status))
         request = msgspec.structs.replace(request, observed=(*request.observed, seen))
     rendered = all_ready(request) if spec.ready == "all" else render(request)
+    check_claim_paths(composition, claim, library.catalog)
     check_children(composition, rendered, library.catalog)
     return rendered
 

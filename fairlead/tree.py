@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from apis import names
 from fairlead.exits import Exit
 from fairlead.moves import is_a_persons, next_move
 from runtime.conditions import conditions_of
@@ -129,7 +130,7 @@ def _node(kind: str, name: str, obj: Object | None, now: datetime, *, is_claim: 
         reason=str(speaking.get("reason", "")) or ("deleting" if deleting(obj) else "not seen yet"),
         message=str(speaking.get("message", "")) if conditions else _UNSEEN,
         age=_age(obj, now),
-        external=str(status.get("externalName") or annotations_of(obj).get("fairlead.dev/external-name", "")),
+        external=str(status.get("externalName") or annotations_of(obj).get(names.EXTERNAL_NAME, "")),
         synced=(conditions.get("Synced") or {}).get("status", "True") == "True",
         stalled=(conditions.get("Stalled") or {}).get("status") == "True",
         is_current=_speaks_of_newest(obj, ready),
@@ -138,8 +139,7 @@ def _node(kind: str, name: str, obj: Object | None, now: datetime, *, is_claim: 
 
 
 def _is_ours(obj: Object) -> bool:
-    group = str(obj["apiVersion"]).rpartition("/")[0]
-    return group == "fairlead.dev" or group.endswith(".fairlead.dev")
+    return names.is_own_group(str(obj["apiVersion"]).rpartition("/")[0])
 
 
 def _is_claim(root: Object) -> bool:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from apis import names
 from composer.kinds.catalog import Catalog
 from composer.render.schema import step
 from composer.render.schema_limits import excesses
@@ -30,7 +31,6 @@ from runtime.objects import metadata
 
 Environments: TypeAlias = dict[str, dict[str, str]]
 """The data of the ConfigMaps that lie beside a Composition, by name."""
-_OURS = ".fairlead.dev"
 # What may lie beside claims and Compositions; an API server knows these itself.
 _PASSED_OVER = frozenset({"ConfigMap", "Namespace"})
 
@@ -111,7 +111,7 @@ def _kind_of(document: Document) -> str:
 def _is_foreign(document: Document, kinds: Catalog) -> bool:
     """Return whether nothing can be said of a document: its group is neither ours nor one of those given."""
     group = str(document.content["apiVersion"]).partition("/")[0]
-    return not f".{group}".endswith(_OURS) and group not in {kind.resource.group for kind in kinds.values()}
+    return not names.is_own_group(group) and group not in {kind.resource.group for kind in kinds.values()}
 
 
 def _shipped(document: Document) -> Catalog:
@@ -122,7 +122,7 @@ def _shipped(document: Document) -> Catalog:
         named = [spec.get("compositeTypeRef"), *(resource.get("template") for resource in spec.get("resources") or ())]
     groups = {str((document or {}).get("apiVersion", "")).partition("/")[0] for document in named}
     kinds = dict(shipped_kinds("no such file"))
-    for group in sorted(group for group in groups if group.endswith(_OURS)):
+    for group in sorted(group for group in groups if group.endswith(names.GROUP_SUFFIX)):
         kinds |= shipped_kinds(f"{group}_*.yaml")
     return kinds
 

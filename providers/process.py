@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import base64
+import importlib
 import os
+import secrets
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -15,8 +18,7 @@ from providers.accounts.limits import BY_CONFIG, Limiter, config_of
 from providers.accounts.lister import Sweeper
 from providers.accounts.probe import Prober
 from providers.accounts.reconciler import Beside, ConfigReconciler
-from providers.credentials import secrets
-from providers.external.client import Provider
+from providers.external.provider import Provider
 from providers.managed.act import Effects
 from providers.managed.drift_metrics import BY_DRIFT, drifting, watch_age
 from providers.managed.gather import Gatherer
@@ -29,11 +31,15 @@ from runtime.changes import Change
 from runtime.controller import Controller, ControllerSettings, Source
 from runtime.errors import Failure, NotFound
 from runtime.kube import Kube, Selection
-from runtime.objects import CONFIG_MAPS, NAMESPACES, Key, Object, Resource, key_of, uid_of
+from runtime.objects import CONFIG_MAPS, NAMESPACES, SECRETS, Key, Object, Resource, key_of, uid_of
 from runtime.queue import Priority, QueueSettings
 from runtime.ready import Grouping
 from runtime.serve import Build, ProcessContext
 from runtime.store import Store
+
+HASH_KEY = "fairlead-hash-key"
+
+_HASH_KEY_BYTES = 32
 
 _SYSTEM = "fairlead-system"
 # One ProviderConfig has half of them at most; each waits nearly all the time for a server or a cloud.
@@ -75,7 +81,7 @@ async def _settings(context: ProcessContext, provider: Provider[Any, Any], times
         process=context.identity,
         namespace=namespace,
         manager=manager,
-        hash_key=await secrets.hash_key(context.kube, namespace, manager=manager),
+        hash_key=await hash_key(context.kube, namespace, manager=manager),
         takeover=takeover,
         grace=times.grace,
         call_budget=times.call_budget,
@@ -288,6 +294,29 @@ def _its_config(change: Change) -> Iterable[Key]:
     return () if obj is None else (Key("", config_of(obj)[0]),)
 
 
-def with_installation(settings: Settings, installation: str) -> Settings:
-    """Return the settings of another installation; for a caller that composes a process by itself."""
-    return replace(settings, installation=installation)
+async def hash_key(kube: Kube, namespace: str, *, manager: str) -> bytes:
+    """Return the key of the HMACs, made once in the provider's own namespace."""
+    key = Key(namespace, HASH_KEY)
+    try:
+        secret = await kube.get(SECRETS, key)
+    except NotFound:
+        made = base64.b64encode(secrets.token_bytes(_HASH_KEY_BYTES)).decode()
+        body: Object = {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "type": "Opaque",
+            "metadata": {"name": key.name, "namespace": key.namespace},
+            "data": {"key": made},
+        }
+        secret = await kube.create(SECRETS, body, manager=manager)
+    return base64.b64decode(secret["data"]["key"])
+
+
+def provider_of(cloud: str) -> Provider[Any, Any]:
+    """Return what a cloud's package exports; raises SystemExit with a sentence for an unknown one."""
+    try:
+        module = importlib.import_module(f"providers.{cloud}")
+    except ModuleNotFoundError as error:
+        raise SystemExit(f"no provider {cloud!r} is installed ({error})") from None
+    provider: Provider[Any, Any] = module.PROVIDER
+    return provider

@@ -125,6 +125,15 @@ def timestamp(now: datetime) -> str:
     return now.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
+def instant(text: str) -> datetime | None:
+    """Return the instant that a text spells (RFC 3339 with its zone); None for any other text."""
+    try:
+        read = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return read if read.tzinfo is not None else None
+
+
 def _position(condition: Condition) -> tuple[int, str]:
     known = condition.type in _ORDER
     return (_ORDER.index(condition.type) if known else len(_ORDER), condition.type)

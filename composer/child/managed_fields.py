@@ -14,11 +14,11 @@ import copy
 from collections.abc import Sequence
 from typing import Any
 
-from composer import names
+from apis import names
 from runtime.objects import Object, metadata
 from runtime.preconditions import patch_tests
 
-_LENT_ANNOTATIONS = tuple(f"f:{name}" for name in (*names.MARKS, names.RECONCILE_REQUESTED_AT))
+_LENT_ANNOTATIONS = tuple(f"f:{name}" for name in (*names.EXTERNAL_REFERENCE, names.RECONCILE_REQUESTED_AT))
 _LENT_FINALIZER = f'v:"{names.TEARDOWN_FINALIZER}"'
 
 

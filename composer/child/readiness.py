@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from composer import names
+from apis import names
 from composer.claim.snapshot import Known, View
 from composer.inventory import NEVER_READY
 from composer.kinds.catalog import is_silent
-from composer.render.operators import is_usable
-from composer.render.render import Child, Rendered, is_current
+from composer.render.operators import is_current, is_usable
+from composer.render.render import Child, Rendered
 from runtime.conditions import find, is_true
 from runtime.objects import Object, annotations_of, deleting, generation_of, observed_generation_of, status_of
 

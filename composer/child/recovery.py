@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from composer import names
-from composer.inventory import Entry
-from composer.kinds.catalog import is_managed
+from apis import names
+from composer.inventory import Entry, marks_of
 from runtime.objects import Object, annotations_of, finalizers_of, key_of, metadata, uid_of
 
 
@@ -13,7 +12,7 @@ def says_stateful(child: Object) -> bool:
     meta, annotations = metadata(child), annotations_of(child)
     group = str(child["apiVersion"]).rpartition("/")[0]
     held = names.TEARDOWN_FINALIZER in finalizers_of(child) and not meta.get("ownerReferences")
-    return annotations.get(names.STATEFUL) == "true" or (held and not is_managed(group))
+    return annotations.get(names.STATEFUL) == "true" or (held and not names.is_managed(group))
 
 
 def entry_of(child: Object, *, stateful: bool) -> Entry | None:
@@ -27,12 +26,12 @@ def entry_of(child: Object, *, stateful: bool) -> Entry | None:
         return None
     return Entry(
         resource=resource,
-        key=annotations.get(names.KEY, ""),
+        key=annotations.get(names.FOR_EACH_KEY, ""),
         api_version=child["apiVersion"],
         kind=child["kind"],
         name=key_of(child).name,
         uid=uid_of(child),
         depends_on=tuple(filter(None, annotations.get(names.DEPENDS_ON, "").split(","))),
         stateful=stateful or says_stateful(child),
-        marks=names.marks_of(child),
+        marks=marks_of(child),
     )

@@ -15,7 +15,7 @@ from typing import Any, assert_never
 import msgspec
 import structlog
 
-from composer import names
+from apis import names
 from composer.child import managed_fields
 from composer.child.field_conflicts import (
     REMOVED,

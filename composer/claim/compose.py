@@ -8,10 +8,11 @@ from typing import Any, Protocol
 
 from msgspec import UnsetType
 
-from composer import names
+from apis import names
+from apis.teardown import DeletionPolicy
 from composer.claim.deletion import effective_policy
 from composer.claim.prune_guard import foreign_stateful, stateful_places
-from composer.claim.renames import moved, origins
+from composer.claim.renames import element_origins, moved, origins
 from composer.claim.report import Findings
 from composer.claim.selection import (
     Candidate,
@@ -28,7 +29,7 @@ from composer.claim.snapshot import View, without_rests
 from composer.composition.rollout_claims import NOT_YET, is_well, lacks_revision, stands_since
 from composer.inventory import load as load_inventory
 from composer.kinds.catalog import is_silent
-from composer.models import CompositionSpec, DeletionPolicy
+from composer.models import CompositionSpec
 from composer.reasons import Cause, cause
 from composer.render.errors import CompositionError
 from composer.render.floors import floors_of
@@ -241,6 +242,7 @@ def _request(view: View, chosen: _Chosen, environments: dict[str, dict[str, str]
         observed=observed,
         stateful_foreign=foreign_stateful(view),
         origins=origins(view),
+        element_origins=element_origins(view),
         floors=floors_of(view, chosen.spec),
         stateful_places=stateful_places(view),
     )

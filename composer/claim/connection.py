@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
-from composer import names
+from apis.identity import connection_secret_name
 from composer.claim.compose import Prepared
 from composer.claim.deletion import effective_policy
 from composer.claim.outcomes import Note, live_of, with_broken
@@ -114,7 +114,7 @@ async def _connected(  # noqa: PLR0911 - one return for each thing that may be m
     if not bound.secret and not (all(child.ready for child in rendered.children) and not rendered.waiting):
         # The first Secret that an application sees must work: what else it needs is there, too.
         return bound
-    key = Key(view.key.namespace, names.connection_secret(view.key, view.spec.connection_secret_name))
+    key = Key(view.key.namespace, connection_secret_name(view.key.name, view.spec.connection_secret_name))
     owned = effective_policy(view, prepared.spec.deletion_policies) != "Orphan"
     wrong = misnamed(declared, found, key.name)
     if wrong:

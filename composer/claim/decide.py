@@ -8,16 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 
-from composer import names
+from apis import names
+from apis.teardown import ENDING, Policy, instruction
 from composer.child.field_conflicts import at_rest, without
 from composer.claim.prune_guard import predecessor, still_needed, taken_away, unwanted, waits
 from composer.claim.snapshot import Known, View
 from composer.hashes import is_sent, is_stored
-from composer.inventory import NEVER_READY, Entry
+from composer.inventory import NEVER_READY, Entry, marks_of
 from composer.kinds.catalog import KindFacts
 from composer.quantities import Amount
 from composer.reasons import Cause, cause
@@ -109,9 +110,6 @@ class LetGo:
     live: Object
 
 
-ENDING_WORDS: Final = ("Delete", "Snapshot")
-"""Teardown words by which a provider ends what an object stands for in the cloud."""
-
 Effect: TypeAlias = Create | Apply | Annotate | Remove | Release | LetGo
 Step: TypeAlias = Keep | Effect
 
@@ -178,7 +176,7 @@ def _wanted(  # noqa: PLR0911 - one return for each row of the table
         return stranger
     if deleting(live):
         return _rebirth(view, mine, facts, live)
-    entry = msgspec.structs.replace(entry, marks=names.marks_of(live) or entry.marks)
+    entry = msgspec.structs.replace(entry, marks=marks_of(live) or entry.marks)
     corrections = _corrections(view, live)
     if corrections:
         return Annotate(entry, facts, live, corrections)
@@ -243,14 +241,14 @@ def _rebirth(view: View, mine: Known, facts: KindFacts, live: Object) -> Step | 
     Its marks must be in the stored inventory before the word is given: they are all that leads back to the database.
     Where the namespace or the kind goes, the claim goes too, and its own deletion decides.
     """
-    entry, marks = mine.entry, names.marks_of(live)
+    entry, marks = mine.entry, marks_of(live)
     if view.namespace_deleting or view.kind_deleting:
         return Keep(msgspec.structs.replace(entry, marks=marks or entry.marks))
     if facts.managed:
         if marks != entry.marks:
             return Keep(msgspec.structs.replace(entry, marks=marks or entry.marks))
         # A provider that still obeys the pause of before would wait for ever.
-        said, detach = copied_pause(view, live), names.word(uid_of(live), "Detach")
+        said, detach = copied_pause(view, live), instruction(uid_of(live), Policy.DETACH)
         if annotations_of(live).get(names.TEARDOWN) != detach:
             said[names.TEARDOWN] = detach
         return Annotate(entry, facts, live, said) if said else Keep(entry)
@@ -329,7 +327,7 @@ def _prune(view: View, each: Known, *, needed: bool) -> Iterator[Step]:
     if not each.facts.managed and verdict != "Delete" and not deleting(live):
         yield LetGo(entry, each.facts, live)
         return
-    spoken = names.word(uid_of(live), verdict) if each.facts.managed else ""
+    spoken = instruction(uid_of(live), verdict) if each.facts.managed else ""
     entry = with_word(entry, live, verdict) if spoken else entry
     policy = policy_with(live, verdict) if each.facts.managed and entry.stateful else ""
     if deleting(live) and annotations_of(live).get(names.TEARDOWN, "") == spoken and not policy:
@@ -341,9 +339,9 @@ def _prune(view: View, each: Known, *, needed: bool) -> Iterator[Step]:
 
 def with_word(entry: Entry, live: Object, verdict: str) -> Entry:
     """Note in an entry the word by which its provider ends what the object stands for; other words are not noted."""
-    if verdict not in ENDING_WORDS:
+    if verdict not in ENDING:
         return entry
-    return msgspec.structs.replace(entry, uid=uid_of(live), outcome=names.word(uid_of(live), verdict))
+    return msgspec.structs.replace(entry, uid=uid_of(live), outcome=instruction(uid_of(live), verdict))
 
 
 def policy_with(live: Object, verdict: str) -> str:

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
 
 import msgspec
 
-from composer import names
+from apis import names
+from apis.teardown import ENDING, DeletionPolicy, Policy, instruction
 from composer.claim.decide import (
-    ENDING_WORDS,
     Annotate,
     Create,
     Keep,
@@ -31,14 +30,11 @@ from composer.claim.decide import (
 from composer.claim.deletion_report import blocker
 from composer.claim.prune_guard import consent_command, consents_of, no_backup, unseen
 from composer.claim.snapshot import Known, View
-from composer.inventory import Entry
-from composer.kinds.catalog import KindFacts, is_managed
-from composer.models import DeletionPolicy
+from composer.inventory import Entry, marks_of
+from composer.kinds.catalog import KindFacts
 from composer.reasons import Cause, cause
 from composer.render.render import Child
 from runtime.objects import Object, annotations_of, deleting, finalizers_of, labels_of, uid_of
-
-Verdict: TypeAlias = Literal["Delete", "Snapshot", "Orphan", "Detach"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +58,14 @@ def effective_policy(view: View, supported: tuple[DeletionPolicy, ...] | None) -
     return wanted if wanted == view.status.get("deletionPolicy") else "Orphan"
 
 
-def verdict(view: View, policy: DeletionPolicy) -> Verdict:
+def verdict(view: View, policy: DeletionPolicy) -> Policy:
     """Return the word for the children of a claim that is being deleted."""
     if view.kind_deleting:
-        return "Detach"
+        return Policy.DETACH
     ephemeral = view.namespace_labels.get(names.EPHEMERAL_LABEL) == "true"
     if view.namespace_deleting and not ephemeral:
-        return "Detach"
-    return policy
+        return Policy.DETACH
+    return Policy(policy)
 
 
 def tear_down(view: View, policy: DeletionPolicy, rendered: Sequence[Child] = ()) -> Teardown:
@@ -103,16 +99,18 @@ def tear_down(view: View, policy: DeletionPolicy, rendered: Sequence[Child] = ()
     if remaining:
         left = ", ".join(f"{each.entry.kind} {each.entry.name}" for each in remaining)
         causes.append(cause("Deleting", f"waits for {left} to go ({spoken})"))
-    return Teardown(tuple(steps), tuple(causes), done=not remaining, keeps_secret=spoken in ("Orphan", "Detach"))
+    return Teardown(
+        tuple(steps), tuple(causes), done=not remaining, keeps_secret=spoken in (Policy.ORPHAN, Policy.DETACH)
+    )
 
 
-def _held(view: View, each: Known, spoken: Verdict) -> Cause | None:
+def _held(view: View, each: Known, spoken: Policy) -> Cause | None:
     """Say why nothing goes yet: a child that nobody can see, or data that would be lost against the claim's policy."""
     if each.unseen:
         return unseen(each)
-    if not each.is_foreign_data or each.live is None or spoken not in ("Orphan", "Snapshot"):
+    if not each.is_foreign_data or each.live is None or spoken not in (Policy.ORPHAN, Policy.SNAPSHOT):
         return None
-    if spoken == "Snapshot":
+    if spoken is Policy.SNAPSHOT:
         return no_backup(each)
     ours = names.TEARDOWN_FINALIZER in finalizers_of(each.live)
     uid = uid_of(each.live)
@@ -138,19 +136,19 @@ def has_vanished(view: View, policy: DeletionPolicy) -> bool:
     return any(_vanished(view, child, spoken) for child in view.known)
 
 
-def _vanished(view: View, child: Known, spoken: Verdict) -> bool:
+def _vanished(view: View, child: Known, spoken: Policy) -> bool:
     """Tell whether a child is not there, and what it stands for in the cloud is: nobody told its provider to end it.
 
     Its CRD was deleted, or its finalizer taken off by force. Nothing can be made in a namespace that goes.
     """
     entry = child.entry
-    if child.live is not None or child.unseen or spoken in ("Orphan", "Detach") or view.namespace_deleting:
+    if child.live is not None or child.unseen or spoken in (Policy.ORPHAN, Policy.DETACH) or view.namespace_deleting:
         return False
-    was_told = entry.outcome in {names.word(entry.uid, word) for word in ENDING_WORDS}
-    return is_managed(entry.group) and bool(entry.marks) and not was_told
+    was_told = entry.outcome in {instruction(entry.uid, word) for word in ENDING}
+    return names.is_managed(entry.group) and bool(entry.marks) and not was_told
 
 
-def _again(child: Known, spoken: Verdict, rendered: Sequence[Child]) -> Step | Cause:
+def _again(child: Known, spoken: Policy, rendered: Sequence[Child]) -> Step | Cause:
     """Make a vanished child again with its marks; say why where that is impossible."""
     entry, facts = child.entry, child.facts
     if child.unseen:
@@ -177,7 +175,7 @@ def recorded(view: View, entries: Iterable[Entry]) -> View:
     return replace(view, known=known)
 
 
-def _is_gone(view: View, each: Known, spoken: Verdict) -> bool:
+def _is_gone(view: View, each: Known, spoken: Policy) -> bool:
     if each.live is None:
         return not each.unseen and not _vanished(view, each, spoken)
     if each.facts is None or each.facts.managed:
@@ -187,13 +185,13 @@ def _is_gone(view: View, each: Known, spoken: Verdict) -> bool:
     return label != identity and (bool(label) or names.TEARDOWN_FINALIZER not in finalizers_of(each.live))
 
 
-def _step(view: View, each: Known, spoken: Verdict) -> Step:
+def _step(view: View, each: Known, spoken: Policy) -> Step:
     entry, live, facts = each.entry, each.live, each.facts
     if live is None or facts is None:
         return Keep(entry)
     if not facts.managed:
         return _foreign_step(each, live, facts, spoken)
-    word = names.word(uid_of(live), spoken)
+    word = instruction(uid_of(live), spoken)
     # A child that goes by another word already may be gone before it hears this one.
     if not deleting(live) or annotations_of(live).get(names.TEARDOWN, "") in ("", word):
         entry = with_word(entry, live, spoken)
@@ -210,19 +208,19 @@ def _step(view: View, each: Known, spoken: Verdict) -> Step:
     return Annotate(entry, facts, live, lifted, policy) if lifted or policy else Keep(entry)
 
 
-def _what_stays(entry: Entry, live: Object, spoken: Verdict) -> str:
+def _what_stays(entry: Entry, live: Object, spoken: Policy) -> str:
     """Say what a deletion under Orphan leaves in the cloud, by the name that it has there."""
-    name = names.marks_of(live).get("external-name", "")
-    if spoken not in ("Orphan", "Detach") or not entry.stateful or not name:
+    name = marks_of(live).get("external-name", "")
+    if spoken not in (Policy.ORPHAN, Policy.DETACH) or not entry.stateful or not name:
         return ""
     return f"; {name} and its Secrets stay"
 
 
-def _foreign_step(each: Known, live: Object, facts: KindFacts, spoken: Verdict) -> Step:
+def _foreign_step(each: Known, live: Object, facts: KindFacts, spoken: Policy) -> Step:
     entry = each.entry
     ours = names.TEARDOWN_FINALIZER in finalizers_of(live)
     if deleting(live):
         return Release(entry, facts, live) if ours else Keep(entry)
-    if entry.stateful and spoken != "Delete":
+    if entry.stateful and spoken is not Policy.DELETE:
         return LetGo(entry, facts, live)
     return Remove(entry, facts, live, "", f"the claim is being deleted ({spoken})")

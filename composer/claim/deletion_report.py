@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from composer import inventory, names
+from apis import names
+from composer import inventory
 from composer.claim.report import echo, is_overdue
 from composer.claim.snapshot import Known, View
 from composer.reasons import Cause, Gravity, cause, gravest, gravity

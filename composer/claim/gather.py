@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import msgspec
 
-from composer import inventory, names
+from apis import names
+from composer import inventory
 from composer.child.recovery import entry_of, says_stateful
 from composer.claim.snapshot import Known, View, identity_of, recorded_kinds
 from composer.inventory import Entry
@@ -177,7 +178,7 @@ class Gatherer:
             whole = await self._cluster.kube.get(child.facts.resource, key_of(child.live))
         except NotFound:
             return False
-        manager = names.manager(mine.group, mine.kind, claim)
+        manager = names.claim_manager(mine.group, mine.kind, claim)
         return any(each.get("manager") == manager for each in metadata(whole).get("managedFields") or ())
 
     @property

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
-from composer import names
+from apis import names
 from composer.child.field_conflicts import at_rest
 from composer.child.readiness import broken
 from composer.claim.decide import Annotate, Create, Keep, LetGo, Plan, Release, Step, with_word

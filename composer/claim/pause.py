@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from composer import names
+from apis import names
+from apis.pause import pause_reason
 from composer.child.readiness import broken
 from composer.claim.outcomes import of_broken
 from composer.claim.report import as_before, echo
@@ -52,7 +53,7 @@ def paused_status(view: View, by: Pauser, now: datetime, lost: Cause | None = No
     when all can be used again.
     """
     generation = generation_of(view.claim)
-    why = annotations_of(view.claim).get(names.PAUSED_REASON, "no reason given")
+    why = pause_reason(annotations_of(view.claim))
     until = annotations_of(view.claim).get(names.PAUSED, "")
     end = "" if until == "true" else f" until {until[:64]}"
     waits = "; its deletion waits" if view.deleting else ""

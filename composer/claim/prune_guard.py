@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from composer import names
+from apis import names
 from composer.claim.snapshot import Known, View
 from composer.inventory import Entry
-from composer.kinds.catalog import is_managed
 from composer.reasons import Cause, Gravity, cause
 from composer.render.render import Child, Rendered
 from runtime import kubectl
@@ -174,12 +173,18 @@ def still_needed(each: Known, held: list[tuple[Known, Cause | None]]) -> bool:
 def foreign_stateful(view: View) -> tuple[str, ...]:
     """Return the foreign kinds that hold data, for the render: their objects carry our finalizer and no owner."""
     return tuple(
-        sorted(name for name, facts in view.catalog.items() if facts.stateful and not is_managed(facts.resource.group))
+        sorted(
+            name
+            for name, facts in view.catalog.items()
+            if facts.stateful and not names.is_managed(facts.resource.group)
+        )
     )
 
 
 def stateful_places(view: View) -> tuple[tuple[str, str, str], ...]:
     """Return the places of foreign children that held data when they were composed, whatever is said of them now."""
     return tuple(
-        sorted(each.entry.place for each in view.known if each.entry.stateful and not is_managed(each.entry.group))
+        sorted(
+            each.entry.place for each in view.known if each.entry.stateful and not names.is_managed(each.entry.group)
+        )
     )

@@ -9,7 +9,9 @@ from datetime import datetime, timedelta
 import msgspec
 import structlog
 
-from composer import names
+from apis import names
+from apis.pause import is_paused, pause_end
+from apis.teardown import Policy, instruction
 from composer.child.field_conflicts import next_try
 from composer.claim.act import Actor, annotation_patch
 from composer.claim.compose import Prepared, Preparer, kinds_of, untouched
@@ -38,7 +40,7 @@ from composer.claim.outcomes import (
 )
 from composer.claim.pause import NOBODY, Pauser, paused_status, pauser
 from composer.claim.report import MISSING_PATIENCE, Findings, report
-from composer.claim.snapshot import View, is_paused, kept_kinds, pause_end
+from composer.claim.snapshot import View, kept_kinds
 from composer.claim.unwritten_instructions import NotedWords
 from composer.composition.held_claims import held_back
 from composer.connection.publisher import Publisher
@@ -162,12 +164,11 @@ class ClaimReconciler:
     async def _release_abandoned(self, key: Key) -> None:
         """Let go of what a claim left behind whose finalizer was removed by force: nothing is destroyed."""
         resource = self._tools.gatherer.claims.resource
-        manager = names.manager(resource.group, resource.kind, key)
+        manager = names.claim_manager(resource.group, resource.kind, key)
         for each in await self._tools.gatherer.abandoned(key):
             if each.live is None or each.facts is None:
                 continue
-            spoken = {names.TEARDOWN: names.word(uid_of(each.live), "Detach")}
-            operations = annotation_patch(each.live, spoken)
+            operations = annotation_patch(each.live, {names.TEARDOWN: instruction(uid_of(each.live), Policy.DETACH)})
             await self._tools.kube.json_patch(each.facts.resource, key_of(each.live), operations, manager=manager)
 
     async def _blind(self, view: View, kinds: Iterable[str]) -> Result:

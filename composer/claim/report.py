@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from composer import inventory, names
+from apis import names
+from composer import inventory
 from composer.child.readiness import broken, is_served
 from composer.claim.snapshot import View
 from composer.composition.rollout import choice_after

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 from msgspec import UnsetType
 
-from composer import names
+from apis import names
 from composer.composition.rollout import is_included
 from composer.composition.rollout_claims import EVER, place_of
 from composer.models import AllowedNamespaces, AppliesTo, ClaimSpec, CompositionSpec, LabelSelector, RolloutStatus

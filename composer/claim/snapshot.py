@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
 from functools import cached_property
 
 import msgspec
 
-from composer import inventory, names
+from apis import names
+from apis.identity import Identity
+from composer import inventory
 from composer.inventory import Entry
 from composer.kinds.catalog import Catalog, KindFacts
 from composer.models import ClaimSpec
@@ -91,14 +92,14 @@ class View:
         return msgspec.convert(self.claim.get("spec") or {}, ClaimSpec)
 
     @cached_property
-    def identity(self) -> names.Identity:
+    def identity(self) -> Identity:
         """Who the claim is for ever."""
         return identity_of(self.claim)
 
     @cached_property
     def manager(self) -> str:
         """The field manager of the claim and its children."""
-        return names.manager(self.resource.group, self.resource.kind, self.key)
+        return names.claim_manager(self.resource.group, self.resource.kind, self.key)
 
     @property
     def deleting(self) -> bool:
@@ -138,10 +139,10 @@ class View:
         return self.namespace is not None and deleting(self.namespace)
 
 
-def identity_of(claim: Object) -> names.Identity:
+def identity_of(claim: Object) -> Identity:
     """Read or make the identity of a claim: annotation first, then status."""
     recorded = (annotations_of(claim).get(names.IDENTITY, ""), str((claim.get("status") or {}).get("identity") or ""))
-    return names.Identity.choose(filter(None, recorded), key_of(claim), uid_of(claim))
+    return Identity.choose(filter(None, recorded), key_of(claim), uid_of(claim))
 
 
 def recorded_kinds(claim: Object) -> frozenset[str]:
@@ -155,26 +156,6 @@ def kept_kinds(view: View) -> frozenset[str]:
     known = frozenset(each.entry.group_kind for each in view.known)
     unseen = frozenset(kind for kind in recorded_kinds(view.claim) if kind in view.unlisted or kind not in view.catalog)
     return known | unseen
-
-
-def is_paused(annotations: Mapping[str, str], now: datetime) -> bool:
-    """Tell whether a pause is on: "true", or an end (RFC 3339) that is not past.
-
-    A value that is neither is taken as a pause: to stop is the safe reading.
-    """
-    if annotations.get(names.PAUSED, "") in ("", "false"):
-        return False
-    end = pause_end(annotations)
-    return end is None or end > now
-
-
-def pause_end(annotations: Mapping[str, str]) -> datetime | None:
-    """Return when a pause ends by itself, or None."""
-    try:
-        end = datetime.fromisoformat(annotations.get(names.PAUSED, ""))
-    except ValueError:
-        return None
-    return end if end.tzinfo else None
 
 
 def without_rests(view: View) -> View:

@@ -11,7 +11,7 @@ from typing import Any, Protocol, assert_never
 import msgspec
 from msgspec import UnsetType
 
-from composer import names
+from apis import names
 from composer.claim.compose import kinds_of
 from composer.claim.gather import Cluster
 from composer.claim.renames import reused_names
@@ -20,7 +20,7 @@ from composer.claim.selection import Revision, readable
 from composer.composition.revisions import Clock, Revisions
 from composer.composition.rollout import Course, advance, conditions_of, sentence
 from composer.composition.rollout_claims import Member
-from composer.composition.store import COMPOSITIONS, Library, claim_kind
+from composer.composition.store import Library, claim_kind
 from composer.kinds.catalog import Catalog
 from composer.kinds.rights import DENIED_PACE, Rights
 from composer.models import Rollout, RolloutStatus
@@ -183,8 +183,8 @@ class CompositionReconciler:
         if names.IN_USE_FINALIZER in finalizers_of(composition):
             return composition
         body = {
-            "apiVersion": COMPOSITIONS.api_version,
-            "kind": COMPOSITIONS.kind,
+            "apiVersion": names.COMPOSITIONS.api_version,
+            "kind": names.COMPOSITIONS.kind,
             "metadata": {
                 "name": key_of(composition).name,
                 **apply_metadata(composition),
@@ -192,7 +192,7 @@ class CompositionReconciler:
             },
         }
         try:
-            made = await self._cluster.kube.apply(COMPOSITIONS, body, manager=names.OWN_MANAGER, force=True)
+            made = await self._cluster.kube.apply(names.COMPOSITIONS, body, manager=names.COMPOSER_MANAGER, force=True)
         except NotFound as error:
             raise Conflict("the Composition is gone") from error
         self._library.compositions.store.remember(made)
@@ -240,7 +240,9 @@ class CompositionReconciler:
             await self._write(composition, conditions, str((composition.get("status") or {}).get("revision") or ""))
             return Result(requeue_after=_IN_USE_POLL)
         operations = finalizers.removal(composition, names.IN_USE_FINALIZER)
-        await self._cluster.kube.json_patch(COMPOSITIONS, Key("", name), operations, manager=names.OWN_MANAGER)
+        await self._cluster.kube.json_patch(
+            names.COMPOSITIONS, Key("", name), operations, manager=names.COMPOSER_MANAGER
+        )
         return SETTLED
 
     def _condition(self, obj: Object, type_: str, status: Any, reason: str, message: str) -> Condition:
@@ -262,7 +264,7 @@ class CompositionReconciler:
         if token:
             status["lastHandledReconcileAt"] = token[:256]
         made = await write_status(
-            self._cluster.kube, COMPOSITIONS, composition, status, manager=f"{names.OWN_MANAGER}/status"
+            self._cluster.kube, names.COMPOSITIONS, composition, status, manager=f"{names.COMPOSER_MANAGER}/status"
         )
         if made:
             self._library.compositions.store.remember(made)

@@ -12,12 +12,12 @@ from typing import Any
 
 import msgspec
 
-from composer import names
+from apis import names
 from composer.claim.gather import Cluster
 from composer.claim.selection import Revision
 from composer.composition.rollout import superseded
 from composer.composition.rollout_claims import Member, member_of
-from composer.composition.store import REVISIONS, Library, claim_kind
+from composer.composition.store import Library, claim_kind
 from composer.hashes import content_hash
 from composer.kinds.catalog import KindFacts
 from composer.models import RolloutStatus
@@ -72,8 +72,8 @@ class Revisions:
         revision = Revision(f"{name[:200]}-{wanted[:10]}", number, name, spec)
         stored = self._library.revision_informer.store.get(Key("", revision.name))
         body = {
-            "apiVersion": REVISIONS.api_version,
-            "kind": REVISIONS.kind,
+            "apiVersion": names.REVISIONS.api_version,
+            "kind": names.REVISIONS.kind,
             # Whoever deletes it, it stays while a claim uses it.
             "metadata": {
                 "name": revision.name,
@@ -83,10 +83,10 @@ class Revisions:
             "spec": {"compositionName": name, "revision": number, "hash": wanted, "composition": spec},
         }
         if stored:
-            made = await self._cluster.kube.apply(REVISIONS, body, manager=names.OWN_MANAGER, force=True)
+            made = await self._cluster.kube.apply(names.REVISIONS, body, manager=names.COMPOSER_MANAGER, force=True)
         else:
             try:
-                made = await self._cluster.kube.create(REVISIONS, body, manager=names.OWN_MANAGER)
+                made = await self._cluster.kube.create(names.REVISIONS, body, manager=names.COMPOSER_MANAGER)
             except AlreadyExists as error:
                 raise Conflict(f"revision {revision.name} is not in the cache yet") from error
             text = f"revision {number} is {revision.name}"
@@ -111,8 +111,8 @@ class Revisions:
         }
         if rollout is not None:
             status["rollout"] = rollout
-        manager = f"{names.OWN_MANAGER}/status"
-        made = await write_status(self._cluster.kube, REVISIONS, revision, status, manager=manager)
+        manager = f"{names.COMPOSER_MANAGER}/status"
+        made = await write_status(self._cluster.kube, names.REVISIONS, revision, status, manager=manager)
         if made:
             self._library.revision_informer.store.remember(made)
 
@@ -129,8 +129,8 @@ class Revisions:
             if revision is None:
                 continue
             body = {
-                "apiVersion": REVISIONS.api_version,
-                "kind": REVISIONS.kind,
+                "apiVersion": names.REVISIONS.api_version,
+                "kind": names.REVISIONS.kind,
                 "metadata": {
                     "name": each.name,
                     **apply_metadata(revision),
@@ -139,7 +139,7 @@ class Revisions:
                 "spec": revision["spec"],
             }
             try:
-                made = await self._cluster.kube.apply(REVISIONS, body, manager=names.OWN_MANAGER, force=True)
+                made = await self._cluster.kube.apply(names.REVISIONS, body, manager=names.COMPOSER_MANAGER, force=True)
             except NotFound as error:
                 raise Conflict(f"revision {each.name} is gone") from error
             self._library.revision_informer.store.remember(made)
@@ -158,7 +158,9 @@ class Revisions:
                 continue
             operations = finalizers.removal(revision, names.IN_USE_FINALIZER)
             with suppress(NotFound):
-                await self._cluster.kube.json_patch(REVISIONS, key_of(revision), operations, manager=names.OWN_MANAGER)
+                await self._cluster.kube.json_patch(
+                    names.REVISIONS, key_of(revision), operations, manager=names.COMPOSER_MANAGER
+                )
             gone += 1
         return Ended(gone, waiting)
 
@@ -196,10 +198,10 @@ class Revisions:
         spare = [each for each in known if each.name not in kept]
         for each in spare[: max(len(spare) - limit, 0)]:
             try:
-                revision = await self._cluster.kube.get(REVISIONS, Key("", each.name))
+                revision = await self._cluster.kube.get(names.REVISIONS, Key("", each.name))
                 if not deleting(revision) and (revision.get("spec") or {}).get("revision") == each.number:
                     await self._cluster.kube.delete(
-                        REVISIONS, Key("", each.name), uid=uid_of(revision), resource_version=version_of(revision)
+                        names.REVISIONS, Key("", each.name), uid=uid_of(revision), resource_version=version_of(revision)
                     )
             except NotFound:
                 continue

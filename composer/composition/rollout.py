@@ -14,10 +14,10 @@ from typing import Any, assert_never
 
 import msgspec
 
-from composer.composition.rollout_claims import EVER, NOT_YET, Member, input_of, instant, was_well
+from composer.composition.rollout_claims import EVER, NOT_YET, Member, input_of, was_well
 from composer.models import CompositionChoice, Rollout, RolloutFailure, RolloutStatus
 from composer.reasons import OTHERS_DOING
-from runtime.conditions import Condition, timestamp
+from runtime.conditions import Condition, instant, timestamp
 from runtime.objects import Object
 
 DEFAULT_WAVES = ("100%",)

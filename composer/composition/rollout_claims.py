@@ -8,11 +8,12 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from composer import names
-from composer.claim.snapshot import identity_of, is_paused
+from apis import names
+from apis.pause import is_paused
+from composer.claim.snapshot import identity_of
 from composer.hashes import digest
 from composer.models import CompositionChoice
-from runtime.conditions import find, is_true
+from runtime.conditions import find, instant, is_true
 from runtime.objects import Object, annotations_of, deleting, generation_of, key_of, labels_of, metadata
 
 EVER = datetime.min.replace(tzinfo=UTC)
@@ -149,12 +150,3 @@ def _since(claim: Object, choice: CompositionChoice) -> datetime | None:
     ]
     earliest = min((each for each in begun if each is not None), default=None)
     return max(taken, earliest) if taken and earliest else taken
-
-
-def instant(text: str) -> datetime | None:
-    """Read an instant (RFC 3339); None when there is none, or when it cannot be read."""
-    try:
-        found = datetime.fromisoformat(text) if text else None
-    except ValueError:
-        return None
-    return found if found and found.tzinfo else None

@@ -6,15 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Any
 
+from apis import names
 from composer.claim.compose import kinds_of
 from composer.claim.gather import Cluster
 from composer.claim.selection import Candidate, Revision, candidates, revisions
 from runtime.changes import Change
 from runtime.kube import Selection
-from runtime.objects import CONFIG_MAPS, Key, Object, Resource
-
-COMPOSITIONS = Resource("fairlead.dev", "v1alpha1", "Composition", "compositions", namespaced=False)
-REVISIONS = Resource("fairlead.dev", "v1alpha1", "CompositionRevision", "compositionrevisions", namespaced=False)
+from runtime.objects import CONFIG_MAPS, Key, Object
 
 
 def claim_kind(spec: Mapping[str, Any]) -> str:
@@ -44,11 +42,11 @@ class Library:
 
     def __init__(self, cluster: Cluster, namespace: str) -> None:
         self._namespace = namespace
-        self.compositions = cluster.informer(COMPOSITIONS)
+        self.compositions = cluster.informer(names.COMPOSITIONS)
         self.compositions.store.add_index("claims", claims_index)
         self.compositions.store.add_index("kind", kinds_index)
         self.compositions.store.add_index("environment", environments_index)
-        self.revision_informer = cluster.informer(REVISIONS)
+        self.revision_informer = cluster.informer(names.REVISIONS)
         self.environments = cluster.informer(CONFIG_MAPS, Selection(namespace=namespace))
         self._candidates: dict[tuple[str, str], tuple[Candidate, ...]] = {}
         self._revisions: dict[str, tuple[Revision, ...]] | None = None

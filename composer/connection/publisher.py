@@ -7,8 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
+from apis.connection import SecretRef
 from composer.connection import secret as connection
-from composer.connection.secret import SecretRef, Wanted
+from composer.connection.secret import Wanted
 from composer.reasons import Cause, cause
 from runtime.changes import Change
 from runtime.errors import AlreadyExists, NotFound

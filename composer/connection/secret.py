@@ -13,9 +13,10 @@ from typing import Any
 from urllib.parse import quote
 
 import msgspec
-from msgspec import UNSET, UnsetType
+from msgspec import UnsetType
 
-from composer import names
+from apis import connection, names
+from apis.connection import Connection, SecretRef
 from composer.hashes import digest
 from composer.reasons import Cause, cause
 from runtime.objects import Key, Object, key_of, labels_of, metadata, status_of
@@ -29,28 +30,6 @@ LEADING_KEYS = ("host", "port", "sslmode", "certificates", "uri", "jdbc-url")
 
 _TYPES = "servicebinding.io/"
 _OBJECT_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
-_CREDENTIALS_TYPE = "fairlead.dev/credentials"
-
-
-class SecretRef(msgspec.Struct, frozen=True):
-    """Where a value is kept, in the claim's namespace; `kind` Secret or ConfigMap. `hash` changes with the value."""
-
-    name: str
-    key: str
-    kind: str = "Secret"
-    hash: str = ""
-
-
-class Published(msgspec.Struct, frozen=True, rename="camel"):
-    """What a child says of how it is reached (its `status.connection`)."""
-
-    host: str
-    port: int
-    database: str
-    username: str
-    sslmode: str
-    password_ref: SecretRef
-    ca_ref: SecretRef | UnsetType = UNSET
 
 
 class Origin(msgspec.Struct, frozen=True):
@@ -72,12 +51,11 @@ class Wanted(msgspec.Struct, frozen=True):
     hash: str = ""
 
 
-def published(source: Object) -> Published | Cause:
+def published(source: Object) -> Connection | Cause:
     """Read a child's `status.connection`; a Cause says which part is missing."""
-    raw = status_of(source).get("connection") or {}
     what = f"{source['kind']} {metadata(source)['name']}"
     try:
-        found = msgspec.convert(raw, Published)
+        found = connection.load(status_of(source))
     except msgspec.ValidationError as error:
         return cause("ConnectionIncomplete", f"{what} has not published its whole connection yet: {error}")
     if not found.password_ref.hash:
@@ -85,7 +63,7 @@ def published(source: Object) -> Published | Cause:
     return found
 
 
-def of_contract(found: Published) -> Origin:
+def of_contract(found: Connection) -> Origin:
     """Take the keys out of what a child publishes of itself."""
     plain = {name: str(getattr(found, name)) for name in ("host", "port", "database", "username", "sslmode")}
     ca = {} if isinstance(found.ca_ref, UnsetType) else {"certificates": found.ca_ref}
@@ -125,7 +103,7 @@ def misnamed(declared: Mapping[str, Any], found: Origin, secret: str) -> Cause |
 def wanted(claim: Object, declared: Mapping[str, Any], source: Object, found: Origin, secret: Secretly) -> Wanted:
     """Say what the connection Secret is to be; single keys of the composition go before what was found."""
     group = str(source["apiVersion"]).rpartition("/")[0]
-    ours = group.endswith(".fairlead.dev")
+    ours = group.endswith(names.GROUP_SUFFIX)
     single = {name: str(value) for name, value in declared.items() if name not in STRUCTURED}
     ca = declared.get("caRef")
     more = {"certificates": msgspec.convert(ca, SecretRef)} if ca else {}
@@ -227,7 +205,7 @@ def replacement(stored: Object, fresh: Object) -> Object | None:
 
 def is_of_another_login(holder: Object, username: str) -> bool:
     """Tell whether a provider's credentials have gone on to a login that its status does not name yet."""
-    named = value_of(holder, "username") if holder.get("type") == _CREDENTIALS_TYPE else None
+    named = value_of(holder, "username") if holder.get("type") == names.CREDENTIALS_TYPE else None
     return named is not None and named != username
 
 

@@ -8,13 +8,10 @@ from typing import Any
 
 import msgspec
 
-from composer import names
+from apis import names
 from composer.kinds import claim_api
 from runtime.conditions import is_true
 from runtime.objects import Object, Resource, labels_of
-
-GROUP_SUFFIX = ".fairlead.dev"
-ABSTRACT_GROUPS = frozenset({"database.fairlead.dev"})
 
 _BUILT_IN = (
     Resource("", "v1", "ConfigMap", "configmaps"),
@@ -76,12 +73,12 @@ class KindFacts(msgspec.Struct, frozen=True):
     @property
     def is_shipped(self) -> bool:
         """Whether it is a kind of claim of our own, which is watched before any Composition names it."""
-        return self.abstract and self.resource.group in ABSTRACT_GROUPS
+        return self.abstract and self.resource.group in names.CLAIM_GROUPS
 
     @property
     def managed(self) -> bool:
         """Whether one of our providers serves it and waits for the teardown word."""
-        return is_managed(self.resource.group) and not self.abstract
+        return names.is_managed(self.resource.group) and not self.abstract
 
     def written_as(self, api_version: str) -> Resource:
         """Return the kind in the version in which an object of it is written."""
@@ -103,11 +100,6 @@ Catalog = dict[str, KindFacts]
 """Facts by `Kind.group`."""
 
 
-def is_managed(group: str) -> bool:
-    """Tell whether one of our providers serves a group."""
-    return group.endswith(GROUP_SUFFIX) and group not in ABSTRACT_GROUPS
-
-
 _LISTED = _FOREIGN | {each.group_kind for each in _BUILT_IN}
 
 
@@ -118,7 +110,7 @@ def is_silent(facts: KindFacts | None, live: Object) -> bool:
 
 def is_listed(group: str, group_kind: str) -> bool:
     """Tell whether a kind of that name may be composed unless its CRD says otherwise, whatever its scope."""
-    return is_managed(group) or group_kind in _LISTED
+    return names.is_managed(group) or group_kind in _LISTED
 
 
 def may_come(group: str, group_kind: str) -> bool:
@@ -141,7 +133,7 @@ def catalog_of(facts: Iterable[KindFacts]) -> Catalog:
 def _holds_data(resource: Resource, labels: Mapping[str, str], *, is_claim: bool) -> bool:
     """Tell whether losing an object loses data: what a provider serves does unless its CRD says that it does not."""
     said = labels.get(names.STATEFUL_LABEL)
-    if is_managed(resource.group) and not is_claim:
+    if names.is_managed(resource.group) and not is_claim:
         return said != "false"
     return said == "true" or resource.group_kind in HOLDS_DATA
 

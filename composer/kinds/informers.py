@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
-from composer import names
+from apis import names
 from runtime.cache import Cache, Informer
 from runtime.changes import Change
 from runtime.controller import Controller, Source

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
-from composer import names
+from apis import names
 from composer.kinds.catalog import Catalog
 from composer.render.errors import Problem
 from composer.render.render import group_kind_of

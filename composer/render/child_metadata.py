@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from composer import names
-from composer.kinds.catalog import is_managed
+from apis import names
+from apis.identity import Identity, child_name, connection_secret_name
 from composer.render.errors import CompositionError, Problem
 from runtime.objects import Object, annotations_of, key_of, metadata
 
@@ -20,7 +20,7 @@ class Owning:
     """
 
     claim: Object
-    identity: names.Identity
+    identity: Identity
     composition: str
     deletion_policy: str
 
@@ -46,9 +46,9 @@ def dressed(owning: Owning, part: Part, manifest: Object) -> Object:
     Raises CompositionError when the template sets what follows from the claim.
     """
     meta, claim = metadata(manifest), owning.claim
-    managed = is_managed(str(manifest["apiVersion"]).rpartition("/")[0])
+    managed = names.is_managed(str(manifest["apiVersion"]).rpartition("/")[0])
     dress: Object = {
-        "name": names.child_name(owning.identity, part.made_as, part.key),
+        "name": child_name(owning.identity, part.made_as, part.key),
         "namespace": metadata(claim).get("namespace", ""),
         "labels": {**(meta.get("labels") or {}), names.CLAIM_LABEL: owning.identity.uid},
         "annotations": {**(meta.get("annotations") or {}), **_annotations(owning, part)},
@@ -82,7 +82,7 @@ def _annotations(owning: Owning, part: Part) -> dict[str, str]:
         names.RESOURCE: part.made_as,
     }
     if part.key:
-        found[names.KEY] = part.key
+        found[names.FOR_EACH_KEY] = part.key
     if part.holds_data:
         found[names.STATEFUL] = "true"
     if part.needs:
@@ -98,7 +98,7 @@ def _connection_secret(claim: Object) -> dict[str, str]:
     A password whose credentials Secret is lost is taken back from there.
     """
     key = key_of(claim)
-    name = names.connection_secret(key, (claim.get("spec") or {}).get("connectionSecretName", ""))
+    name = connection_secret_name(key.name, (claim.get("spec") or {}).get("connectionSecretName", ""))
     return {} if name == f"{key.name}-connection" else {names.CONNECTION_SECRET: name}
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from composer.kinds.catalog import Catalog, is_managed
+from apis import names
+from composer.kinds.catalog import Catalog
 from composer.render.compiler import Compiled
 from composer.render.errors import Problem
 
@@ -20,6 +21,6 @@ def faults(compiled: Compiled, catalog: Catalog) -> Iterator[Problem]:
         kind, group = str(tree.get("kind")), str(tree.get("apiVersion")).rpartition("/")[0]
         facts = catalog.get(f"{kind}.{group}" if group else kind)
         holds_data = resource.source.stateful is True or (facts is not None and facts.stateful)
-        if holds_data and not is_managed(group):
+        if holds_data and not names.is_managed(group):
             what = f"{kind} holds data, and no backup of it can be taken by Fairlead: Snapshot cannot be offered"
             yield Problem("BackupImpossible", what, "spec.deletionPolicies", resource=resource.name)

@@ -14,11 +14,12 @@ from typing import Any
 
 import msgspec
 
-from composer.kinds.catalog import is_managed
-from composer.names import Identity, is_reserved
+from apis.identity import Identity
+from apis.names import is_managed, is_reserved
 from composer.quantities import measured
 from composer.render.errors import Problem
 from composer.render.floors import reached
+from composer.render.operators import is_current
 from composer.render.render import (
     CHILDREN_LIMIT,
     OUTPUT_LIMIT_BYTES,
@@ -26,7 +27,6 @@ from composer.render.render import (
     Dresser,
     Rendered,
     Request,
-    is_current,
 )
 from composer.render.values import VALUES_LIMIT, has_too_many_values
 from runtime.objects import deleting, metadata

@@ -25,7 +25,7 @@ import msgspec
 import structlog
 from prometheus_client import Counter
 
-from composer.names import Identity
+from apis.identity import Identity
 from composer.render.errors import CompositionError, Problem
 from composer.render.render import Rendered, Request
 from composer.validation.validate import CheckRequest
@@ -40,7 +40,7 @@ _log = structlog.get_logger("composer.workers.pool")
 
 ANSWERS_REFUSED: Final = Counter(
     "fairlead_template_answers_refused",
-    "Answers of template workers that no render of their request gives",
+    "Total number of answers of template workers that were refused, each of which ended its worker",
     ["operation"],
     registry=REGISTRY,
 )

@@ -15,14 +15,15 @@ import structlog
 
 from providers.accounts import endpoints
 from providers.accounts.rate_limit import Budget, budgets_of, metered
-from providers.credentials import secrets as credentials
-from providers.external.client import Account, Cloud, ConfigT, Provider, decode_config
+from providers.external.client import Cloud
+from providers.external.consent import consent_of
 from providers.external.observation import SpecT
-from providers.managed.record import consent_of, status_of
+from providers.external.provider import Account, ConfigT, Provider, decode_config
 from runtime.cache import Cache, Informer
 from runtime.errors import Blocked, Failure, Terminal
 from runtime.kube import Selection
-from runtime.objects import SECRETS, Key, Object, uid_of, version_of
+from runtime.objects import SECRETS, Key, Object, status_of, uid_of, version_of
+from runtime.secrets import decoded
 
 _log = structlog.get_logger("providers.accounts.connections")
 
@@ -160,7 +161,7 @@ class Accounts(Generic[SpecT, ConfigT]):
             secret = self.secrets.store.get(Key(self._namespace, name))
             if secret is None:
                 raise Blocked("CredentialsMissing", f"there is no Secret {name} in namespace {self._namespace}")
-            given[name] = credentials.decoded(secret)
+            given[name] = decoded(secret)
         return given
 
     def _signature(self, config_object: Object, config: ConfigT) -> tuple[str, ...]:

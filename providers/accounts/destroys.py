@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 
-from providers.managed import record
-from runtime.objects import Object
+from runtime.conditions import instant
+from runtime.objects import Object, status_of
+
+MADE_AT = "madeAt"
 
 FIELD = "recentDestroys"
 # A minute counts until its last second is an hour old.
@@ -54,7 +56,12 @@ def _joined(entries: list[Object]) -> list[Object]:
 def _recent(status: Object, now: datetime) -> list[Object]:
     found = []
     for entry in status.get(FIELD) or ():
-        minute = record.instant(str(entry.get("minute", "")))
+        minute = instant(str(entry.get("minute", "")))
         if minute is not None and now - minute < _WINDOW:
             found.append(dict(entry))
     return found
+
+
+def made_at(obj: Object) -> datetime | None:
+    """Return when this database was made for this very object; None where it was taken over or had one before."""
+    return instant(str(status_of(obj).get(MADE_AT, "")))

@@ -12,12 +12,12 @@ from typing import Any, Final, Generic, TypeVar
 from aiolimiter import AsyncLimiter
 from prometheus_client import Counter
 
-from providers.credentials.passwords import Login
-from providers.external.client import Cloud, Credential, Endpoint, Fence, Rate, Sweep, Target
+from apis.teardown import Policy
+from providers.external.client import Cloud, Endpoint, Fence, Operation, Sweep, Target
+from providers.external.credential import Credential, Login
 from providers.external.observation import Absent, Change, Found, Observed, Present, SpecT
 from providers.external.ownership import Owner
-from providers.managed.plan import Policy
-from providers.managed.record import Operation
+from providers.external.provider import Rate
 from runtime.errors import Failure, Throttled
 from runtime.metrics import REGISTRY
 
@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 CALLS: Final = Counter(
     "fairlead_cloud_api_calls",
-    "Calls to a cloud by operation and how they ended",
+    "Total number of calls to clouds, partitioned by provider, operation and code",
     ["provider", "operation", "code"],
     registry=REGISTRY,
 )

@@ -6,13 +6,12 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any, NamedTuple
 
+from apis.names import IN_USE_FINALIZER, RECONCILE_REQUESTED_AT
 from providers.accounts import destroys
 from providers.accounts.connections import Accounts
 from providers.accounts.limits import Limiter
-from providers.external.client import Provider
-from providers.managed import record
-from providers.managed.record import status_of
-from providers.managed.snapshot import unknown_of
+from providers.external.observation import unknown_of
+from providers.external.provider import Provider
 from providers.reasons import Kind, kind_of
 from providers.settings import Settings
 from runtime.conditions import Condition, find, is_true, merge
@@ -20,7 +19,17 @@ from runtime.errors import Failure
 from runtime.events import EventRecorder
 from runtime.finalizers import removal
 from runtime.kube import Kube
-from runtime.objects import Key, Object, annotations_of, deleting, finalizers_of, generation_of, key_of, version_of
+from runtime.objects import (
+    Key,
+    Object,
+    annotations_of,
+    deleting,
+    finalizers_of,
+    generation_of,
+    key_of,
+    status_of,
+    version_of,
+)
 from runtime.results import SETTLED, Result
 from runtime.status import write_status
 
@@ -133,7 +142,7 @@ class ConfigReconciler:
             "conditions": merge(status_of(config).get("conditions") or [], conditions, now),
             "inUse": in_use,
         }
-        requested = annotations_of(config).get(record.REQUESTED_AT, "")[:256]
+        requested = annotations_of(config).get(RECONCILE_REQUESTED_AT, "")[:256]
         kept = status_of(config).get(destroys.FIELD)
         for name, value in (("account", account), ("lastHandledReconcileAt", requested), (destroys.FIELD, kept)):
             if value:
@@ -146,11 +155,11 @@ class ConfigReconciler:
             self._events.emit(config, type_="Warning", reason=stalled["reason"], message=stalled["message"])
 
     async def _let_go(self, config: Object) -> Result:
-        if record.IN_USE in finalizers_of(config):
+        if IN_USE_FINALIZER in finalizers_of(config):
             await self._kube.json_patch(
                 self._provider.config_resource,
                 key_of(config),
-                removal(config, record.IN_USE),
+                removal(config, IN_USE_FINALIZER),
                 manager=self._settings.manager,
             )
         self._accounts.forget(key_of(config).name)

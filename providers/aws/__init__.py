@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from providers.aws import birth, parameter_groups, states, subnet_groups, translate
+from apis.teardown import Policy
+from providers.aws import birth, groups, states, translate
 from providers.aws.account import connect
 from providers.aws.changes import classify
 from providers.aws.config import ProviderConfigSpec, endpoint_of, secrets_of
-from providers.aws.groups import DBParameterGroupSpec, DBSubnetGroupSpec
-from providers.aws.models import RDSInstanceParameters, RDSInstanceSpec
+from providers.aws.models import DBParameterGroupSpec, DBSubnetGroupSpec, RDSInstanceParameters, RDSInstanceSpec
 from providers.aws.names import hash_in, name_of
 from providers.aws.rds import RdsInstances
 from providers.aws.translate import VERSION, guarded, login_versions
-from providers.external.client import Provider, Rate, Reference
 from providers.external.observation import Observed
-from providers.managed.plan import Policy
+from providers.external.provider import Provider, Rate, Reference
 from runtime.objects import Resource
 
 CRD_MODELS: tuple[tuple[str, type], ...] = (
@@ -55,7 +54,7 @@ PROVIDER: Provider[RDSInstanceParameters, ProviderConfigSpec] = Provider(
     window_open=_window_open,
     endpoint_of=endpoint_of,
     view=RdsInstances,
-    beside=(subnet_groups.KIND, parameter_groups.KIND),
+    beside=(groups.SUBNET_GROUPS, groups.PARAMETER_GROUPS),
     slow=True,
     shows_passwords=False,
     born_with_login=lambda target: not birth.restored(target.spec) and not translate.alternates(target),

@@ -2,6 +2,8 @@
 
 RDS names all that concerns a kind of group by one rule: CreateX, ModifyX, DeleteX and DescribeXs, which take an XName
 and answer a list of Xs, each with an XName and an XArn.
+
+Impure: it calls the SDK.
 """
 
 from __future__ import annotations
@@ -10,18 +12,18 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Any, ClassVar, Generic, NoReturn
 
+from apis.teardown import Policy
 from providers.aws.account import AwsAccount, connect
 from providers.aws.config import ProviderConfigSpec, endpoint_of, secrets_of
 from providers.aws.errors import AlreadyThere, NotThere
 from providers.aws.names import hash_in, name_of, owner_from, owner_tags, tags_of
 from providers.aws.tags import TAGS, Tagged
-from providers.credentials.passwords import Login
-from providers.external.client import Cloud, Credential, Endpoint, Fence, Provider, Sweep, Target
+from providers.external.client import Cloud, Endpoint, Fence, Operation, Sweep, Target
+from providers.external.credential import Credential, Login
 from providers.external.observation import Absent, Change, Found, Observed, Phase, Present, SpecT, digest
 from providers.external.ownership import Owner
+from providers.external.provider import Provider
 from providers.external.spec import Envelope
-from providers.managed.plan import Policy
-from providers.managed.record import Operation
 from runtime.errors import Transient
 from runtime.objects import Object, Resource
 

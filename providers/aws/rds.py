@@ -1,4 +1,4 @@
-"""RDS instances through one account: reads, changes, final snapshots, logins."""
+"""RDS instances through one account: reads, changes, final snapshots, logins. Impure: it calls the SDK."""
 
 from __future__ import annotations
 
@@ -6,23 +6,30 @@ import asyncio
 import time
 from typing import TYPE_CHECKING, Any
 
+from apis.teardown import Policy
 from providers.aws import birth, changes, listing, sources, states, translate
 from providers.aws.account import AwsAccount
 from providers.aws.config import refusal
 from providers.aws.errors import AlreadyThere, NotThere
 from providers.aws.facts import Facts
-from providers.aws.final import final_failed, final_refused, names_for, renamed, stem_of, taken_by_others
 from providers.aws.listing import Listed
 from providers.aws.models import RDSInstanceParameters
-from providers.aws.names import decoded_tags, owner_from
+from providers.aws.names import (
+    decoded_tags,
+    final_failed,
+    final_refused,
+    names_for,
+    owner_from,
+    renamed,
+    stem_of,
+    taken_by_others,
+)
 from providers.aws.tags import Tagged
-from providers.credentials.passwords import Login
-from providers.external.client import Credential, Endpoint, Fence, Sweep, Target
+from providers.external.client import Endpoint, Fence, Operation, Sweep, Target
+from providers.external.credential import Credential, Login
 from providers.external.login import Server, try_login
 from providers.external.observation import Absent, Change, Found, Observed, Present
 from providers.external.ownership import Owner
-from providers.managed.plan import Policy
-from providers.managed.record import Operation
 from runtime.errors import Blocked, Conflict, Transient
 
 if TYPE_CHECKING:

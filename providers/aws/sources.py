@@ -3,6 +3,8 @@
 A backup holds somebody's data. What carries our tags of this very namespace, by its uid, is restored. Any other one,
 that of a former namespace of the same name included, needs the platform's consent, which names it; where
 `allowAdoption` is set its own name will do.
+
+Impure: it calls the SDK.
 """
 
 from __future__ import annotations
@@ -13,12 +15,12 @@ from typing import Any
 
 import msgspec
 
+from apis.names import CONSENT
 from providers.aws.account import AwsAccount
 from providers.aws.models import PointInTime, RDSInstanceParameters, RestoreFrom
 from providers.aws.names import decoded_tags, owner_from
 from providers.external.client import Target
 from providers.external.ownership import Owner
-from providers.managed.plan import CONSENT
 from runtime import kubectl
 from runtime.errors import Blocked, Terminal
 

@@ -7,20 +7,22 @@ restore), and one that is not ours is never overwritten.
 from __future__ import annotations
 
 import base64
-import binascii
 import re
 import secrets
 
+from apis import names
+from apis.identity import CA_KEY, credentials_secret_key
 from providers.credentials.passwords import ALPHABET, LENGTH, Kept, Stored, well_mixed
-from providers.external.ownership import CA, LABEL_CLAIM, LABEL_CLOUD, credentials_key, identity_of
+from providers.external.ownership import identity_of
 from runtime import secret_rights
 from runtime.errors import AlreadyExists, Conflict, Forbidden, Invalid, NotFound, Terminal
 from runtime.kube import Kube
 from runtime.objects import SECRETS, Key, Object, deleting, key_of, labels_of, uid_of, version_of
+from runtime.secrets import text_of
 
 TYPE = "fairlead.dev/credentials"
-HASH_KEY = "fairlead-hash-key"
-_HASH_KEY_BYTES = 32
+
+
 # A DNS subdomain (RFC 1123), as the API server demands it; anything else would change the path that is asked for.
 _SECRET_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 
@@ -53,26 +55,16 @@ def new_password() -> str:
             return password
 
 
-def text_of(secret: Object, key: str) -> str:
-    """Decode one key of a Secret, empty when it is missing or no text."""
-    try:
-        return base64.b64decode((secret.get("data") or {}).get(key, ""), validate=True).decode()
-    except (binascii.Error, UnicodeDecodeError):
-        return ""
-
-
-def decoded(secret: Object) -> dict[str, str]:
-    """Decode all keys of a Secret."""
-    return {key: text_of(secret, key) for key in secret.get("data") or {}}
-
-
 def _ours(secret: Object, owner: Object) -> bool:
-    return secret.get("type") == TYPE and labels_of(secret).get(LABEL_CLAIM) == identity_of(owner).uid
+    return (
+        secret.get("type") == names.CREDENTIALS_TYPE
+        and labels_of(secret).get(names.CLAIM_LABEL) == identity_of(owner).uid
+    )
 
 
 async def read(kube: Kube, owner: Object) -> Stored | None:
     """Read a resource's credentials; raises Terminal SecretNotOwned when another's Secret has the name."""
-    key = credentials_key(key_of(owner))
+    key = credentials_secret_key(key_of(owner))
     try:
         secret = await kube.get(SECRETS, key)
     except NotFound:
@@ -81,7 +73,7 @@ async def read(kube: Kube, owner: Object) -> Stored | None:
         raise Terminal(
             "SecretNotOwned", f"Secret {key.name} exists and is not Fairlead's; rename or delete it, then it is written"
         )
-    kept = Kept(*(text_of(secret, one) for one in ("current", "pending", "username", CA)))
+    kept = Kept(*(text_of(secret, one) for one in ("current", "pending", "username", CA_KEY)))
     return Stored(kept, uid_of(secret), version_of(secret))
 
 
@@ -90,17 +82,17 @@ async def write(kube: Kube, owner: Object, kept: Kept, before: Stored | None, *,
 
     Raises SecretsDenied where the namespace does not allow it.
     """
-    key = credentials_key(key_of(owner))
-    values = {"current": kept.current, "pending": kept.pending, "username": kept.username, CA: kept.ca}
+    key = credentials_secret_key(key_of(owner))
+    values = {"current": kept.current, "pending": kept.pending, "username": kept.username, CA_KEY: kept.ca}
     meta: Object = {
         "name": key.name,
         "namespace": key.namespace,
-        "labels": {LABEL_CLAIM: identity_of(owner).uid, LABEL_CLOUD: _cloud(owner)},
+        "labels": {names.CLAIM_LABEL: identity_of(owner).uid, names.CLOUD_LABEL: _cloud(owner)},
     }
     body: Object = {
         "apiVersion": "v1",
         "kind": "Secret",
-        "type": TYPE,
+        "type": names.CREDENTIALS_TYPE,
         "metadata": meta,
         "data": {name: base64.b64encode(value.encode()).decode() for name, value in values.items() if value},
     }
@@ -131,7 +123,7 @@ async def delete(kube: Kube, owner: Object, namespace: Object) -> None:
 
     Raises SecretsDenied where the owner's `namespace` (empty when it is gone) does not allow it and stays.
     """
-    key = credentials_key(key_of(owner))
+    key = credentials_secret_key(key_of(owner))
     try:
         stored = await read(kube, owner)
         if stored is not None:
@@ -140,24 +132,6 @@ async def delete(kube: Kube, owner: Object, namespace: Object) -> None:
         # A namespace that ends takes its RoleBindings before us, and its Secrets as well.
         if namespace and not deleting(namespace):
             raise denied(owner, error) from None
-
-
-async def hash_key(kube: Kube, namespace: str, *, manager: str) -> bytes:
-    """Return the key of the HMACs, made once in the provider's own namespace."""
-    key = Key(namespace, HASH_KEY)
-    try:
-        secret = await kube.get(SECRETS, key)
-    except NotFound:
-        made = base64.b64encode(secrets.token_bytes(_HASH_KEY_BYTES)).decode()
-        body: Object = {
-            "apiVersion": "v1",
-            "kind": "Secret",
-            "type": "Opaque",
-            "metadata": {"name": key.name, "namespace": key.namespace},
-            "data": {"key": made},
-        }
-        secret = await kube.create(SECRETS, body, manager=manager)
-    return base64.b64decode(secret["data"]["key"])
 
 
 def is_secret_name(name: str) -> bool:

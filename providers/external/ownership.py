@@ -6,21 +6,13 @@ claim. Pure.
 
 from __future__ import annotations
 
-import base64
 import hashlib
 from dataclasses import dataclass
 
-from runtime.objects import Key, Object, annotations_of, key_of, labels_of, metadata, uid_of
-
-PREFIX = "fairlead.dev/"
-LABEL_CLAIM = PREFIX + "claim"
-LABEL_CLOUD = PREFIX + "cloud"
-CLAIM_NAME = PREFIX + "claim-name"
-CONNECTION_SECRET = PREFIX + "connection-secret"
-RESOURCE = PREFIX + "resource"
-FOR_EACH_KEY = PREFIX + "key"
-CA = "ca.crt"
-"""Key of the credentials Secret that holds the certificates of the server's authority."""
+from apis import names
+from apis.identity import connection_secret_name, name_hash
+from apis.names import CLAIM_NAME, CONNECTION_SECRET, TEARDOWN_FINALIZER
+from runtime.objects import Object, annotations_of, finalizers_of, key_of, labels_of, metadata, uid_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,18 +70,17 @@ class Identity:
 
     @property
     def hash(self) -> str:
-        """Ten characters that make a cloud name unique: base32 of sha256 over uid, resource name and key."""
-        digest = hashlib.sha256(f"{self.uid}\0{self.resource}\0{self.for_each_key}".encode()).digest()
-        return base64.b32encode(digest).decode().lower()[:10]
+        """Ten characters that make a cloud name unique."""
+        return name_hash(self.uid, self.resource, self.for_each_key)
 
 
 def identity_of(obj: Object) -> Identity:
     """Read who asks from the labels and annotations of a managed resource."""
     annotations = annotations_of(obj)
-    claim_uid = labels_of(obj).get(LABEL_CLAIM, "")
-    claim_name = annotations.get(CLAIM_NAME, "")
+    claim_uid = labels_of(obj).get(names.CLAIM_LABEL, "")
+    claim_name = annotations.get(names.CLAIM_NAME, "")
     if claim_uid and claim_name:
-        resource, key = annotations.get(RESOURCE, ""), annotations.get(FOR_EACH_KEY, "")
+        resource, key = annotations.get(names.RESOURCE, ""), annotations.get(names.FOR_EACH_KEY, "")
         return Identity(claim_uid, claim_name, resource, key, has_claim=True)
     name = key_of(obj).name
     composed = bool(claim_uid or claim_name or _controller(obj))
@@ -116,9 +107,9 @@ def connection_secret_of(obj: Object) -> str:
     """
     annotations = annotations_of(obj)
     claim = annotations.get(CLAIM_NAME, "")
-    return annotations.get(CONNECTION_SECRET, "") or f"{claim}-connection" if claim else ""
+    return connection_secret_name(claim, annotations.get(CONNECTION_SECRET, "")) if claim else ""
 
 
-def credentials_key(resource: Key) -> Key:
-    """Return the key of a resource's credentials Secret."""
-    return Key(resource.namespace, f"{resource.name}-credentials")
+def held(obj: Object) -> bool:
+    """Tell whether our finalizer is on the object."""
+    return TEARDOWN_FINALIZER in finalizers_of(obj)

@@ -6,6 +6,8 @@ from typing import Any, ClassVar, Literal
 
 import msgspec
 
+from apis.teardown import DeletionPolicy
+
 
 class ConfigReference(msgspec.Struct, frozen=True, rename="camel"):
     """Which ProviderConfig serves the resource."""
@@ -39,7 +41,7 @@ class Envelope(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     for_provider: Any
     provider_config_ref: ConfigReference = ConfigReference("default")
     management_policy: Literal["Manage", "Observe"] = "Manage"
-    deletion_policy: Literal["Orphan", "Snapshot", "Delete"] = "Orphan"
+    deletion_policy: DeletionPolicy = "Orphan"
     drift_policy: Literal["Window", "Correct"] = "Window"
     maintenance: Maintenance = Maintenance()
     ignore_fields: tuple[str, ...] = ()

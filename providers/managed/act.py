@@ -7,15 +7,19 @@ fence, then the proof, then the password as current, then the incarnation. The r
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Generic, assert_never
+from typing import Any, Generic, assert_never
 
+import structlog
+
+from apis import names
 from providers.accounts.limits import Limiter
-from providers.credentials.delivery import Delivering, with_password
 from providers.credentials.passwords import Introduce
-from providers.external.client import ConfigT, Credential, Provider
-from providers.external.observation import Present, SpecT, describe
+from providers.external.credential import Credential
+from providers.external.observation import Present, SpecT, describe, unknown_of
+from providers.external.provider import ConfigT, Provider
 from providers.managed.decide_update import INTERRUPTING, differences
 from providers.managed.deletion import Ending
+from providers.managed.delivery import Delivering, with_password
 from providers.managed.outcome import Outcome, Said, calls_of, marks_missing
 from providers.managed.plan import (
     Adopt,
@@ -31,12 +35,13 @@ from providers.managed.plan import (
     Update,
     Wait,
 )
-from providers.managed.record import INCARNATION, status_of
 from providers.managed.snapshot import Snapshot
 from providers.managed.writes import Writing, account_of, observed_of
 from runtime.errors import Blocked, Failure, Terminal, Transient
 from runtime.kube import Kube
-from runtime.objects import annotations_of
+from runtime.objects import annotations_of, key_of, status_of, uid_of
+
+_log = structlog.get_logger("providers.managed.act")
 
 
 class Effects(Generic[SpecT, ConfigT]):
@@ -159,8 +164,31 @@ class Effects(Generic[SpecT, ConfigT]):
 
 
 def _recorded(snapshot: Snapshot[SpecT]) -> str:
-    return annotations_of(snapshot.obj).get(INCARNATION) or status_of(snapshot.obj).get("incarnation", "")
+    return annotations_of(snapshot.obj).get(names.INCARNATION) or status_of(snapshot.obj).get("incarnation", "")
 
 
 def _current(snapshot: Snapshot[SpecT]) -> str:
     return snapshot.stored.kept.current if snapshot.stored is not None else ""
+
+
+def write_audit(snapshot: Snapshot[Any], plan: Plan, failure: BaseException | None) -> None:
+    """Write down each call of a pass and what came of it: `done`, or the reason or type of what stopped the pass."""
+    match failure:
+        case None:
+            result = "done"
+        case Failure():
+            result = unknown_of(failure).reason
+        case _:
+            result = type(failure).__name__
+    for call in calls_of(snapshot, plan):
+        _log.info(
+            "audit",
+            action=call.kind,
+            kind=str(snapshot.obj.get("kind", "")),
+            object=str(key_of(snapshot.obj)),
+            uid=uid_of(snapshot.obj),
+            target=call.target,
+            incarnation=call.incarnation,
+            account=snapshot.account.id if snapshot.account is not None else "",
+            result=result,
+        )

@@ -9,18 +9,96 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from apis import names
 from providers.credentials.passwords import Introduce, Keep
-from providers.external.observation import digest
-from providers.managed.accepted_changes import Sent
+from providers.external.observation import Change, Path, Value, digest, unknown_of
 from providers.managed.decide_update import differences
 from providers.managed.outcome import calls_of
 from providers.managed.plan import Create, Plan, Refuse, Update, Wait
-from providers.managed.record import REQUESTED_AT, asked_anew
+from providers.managed.record import asked_anew
 from providers.managed.requeue import PASSWORD_READ
-from providers.managed.snapshot import Snapshot, unknown_of
+from providers.managed.snapshot import Snapshot
 from providers.settings import Settings
 from runtime.errors import Blocked, Failure, Terminal
 from runtime.objects import Key, annotations_of, generation_of, key_of, uid_of
+
+_BEFORE_SAYING = 3
+
+_FIRST = timedelta(seconds=2)
+
+_MOST_COUNTED = 10
+
+MOST_TRIES = 3
+
+_FORGOTTEN_AFTER = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Try:
+    """What one path was set to, when last, and how many times."""
+
+    want: Value
+    deferred: bool
+    at: datetime
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sifted:
+    """A plan without what was sent lately (`waiting`) and without what never shows (`futile`)."""
+
+    plan: Update
+    waiting: tuple[str, ...]
+    futile: tuple[Change, ...]
+
+
+@dataclass(slots=True)
+class Sent:
+    """What was sent for one resource; what was sent long ago, or differs no more beside what does, is forgotten."""
+
+    tries: dict[Path, Try] = field(default_factory=dict)
+
+    def note(self, plan: Update, now: datetime) -> None:
+        """Remember what a plan sent."""
+        for changes, deferred in ((plan.changes, False), (plan.queued, True)):
+            for change in changes:
+                known = self._known(change, deferred=deferred)
+                count = known.count + 1 if known is not None else 1
+                self.tries[change.path] = Try(change.want, deferred, now, count)
+
+    def look_again(self, now: datetime, settle: timedelta) -> timedelta | None:
+        """Return when what was sent last has had its time; None when nothing is that new.
+
+        A list shows only what differs from the list before: what was undone between two of them is not among it.
+        """
+        left = [one.at + settle - now for one in self.tries.values() if now - one.at <= settle]
+        return max(left, default=None)
+
+    def sift(self, plan: Update, differing: tuple[Change, ...], now: datetime, settle: timedelta) -> Sifted:
+        """Leave out of a plan what is not to be sent now; `differing` is the whole difference."""
+        paths = {change.path for change in differing}
+        self.tries = {
+            path: one for path, one in self.tries.items() if path in paths and now - one.at <= settle * _FORGOTTEN_AFTER
+        }
+        waiting: list[str] = []
+        futile: list[Change] = []
+        kept: dict[bool, list[Change]] = {False: [], True: []}
+        for changes, deferred in ((plan.changes, False), (plan.queued, True)):
+            for change in changes:
+                known = self._known(change, deferred=deferred)
+                if known is not None and now - known.at < settle:
+                    waiting.append(change.shown)
+                elif known is not None and known.count >= MOST_TRIES:
+                    futile.append(change)
+                else:
+                    kept[deferred].append(change)
+        left = Update(tuple(kept[False]), plan.held, plan.drift, tuple(kept[True]))
+        return Sifted(left, tuple(waiting), tuple(futile))
+
+    def _known(self, change: Change, *, deferred: bool) -> Try | None:
+        known = self.tries.get(change.path)
+        return known if known is not None and (known.want, known.deferred) == (change.want, deferred) else None
+
 
 _SETTLING = timedelta(seconds=5)
 _BAD_PASSWORD = "InvalidPassword"  # noqa: S105 - a reason
@@ -171,7 +249,7 @@ class Repeats:
 def _work(snapshot: Snapshot[Any], plan: Plan) -> str:
     """Name what a pass is about to do, the state it meets, and all that a person may change to have it tried again."""
     config = generation_of(snapshot.account.config_object) if snapshot.account is not None else 0
-    asked = annotations_of(snapshot.obj).get(REQUESTED_AT, "")
+    asked = annotations_of(snapshot.obj).get(names.RECONCILE_REQUESTED_AT, "")
     state = snapshot.observed.state if snapshot.observed is not None else ""
     match plan:
         case Update(changes=changes):
@@ -182,3 +260,39 @@ def _work(snapshot: Snapshot[Any], plan: Plan) -> str:
             calls = [f"{call.kind} {call.target}" for call in calls_of(snapshot, plan)]
     sent = snapshot.step.password if isinstance(snapshot.step, Introduce) else ""
     return digest([*calls, state, digest(sent), snapshot.scene.desired.spec_hash, asked, config])
+
+
+@dataclass(slots=True)
+class Looks:
+    """Looks in a row that failed, or that found the cloud busy; of both kinds the present row alone is counted."""
+
+    _rows: dict[Key, tuple[bool, int]] = field(default_factory=dict)
+    _busy_since: dict[Key, tuple[str, datetime]] = field(default_factory=dict)
+
+    def note(self, key: Key, *, failed: bool) -> bool:
+        """Count one more look; return whether it is yet too early to tell of it."""
+        known = self._rows.get(key)
+        count = known[1] + 1 if known is not None and known[0] is failed else 1
+        self._rows[key] = (failed, min(count, _MOST_COUNTED))
+        return count < _BEFORE_SAYING
+
+    def busy_for(self, key: Key, state: str, now: datetime) -> timedelta:
+        """Return for how long looks have found one state in which the cloud is at work, this one the last of them."""
+        known = self._busy_since.get(key)
+        if known is None or known[0] != state:
+            known = self._busy_since[key] = (state, now)
+        return now - known[1]
+
+    def forget(self, key: Key) -> None:
+        """Begin anew: a look succeeded, or the object is gone."""
+        self._rows.pop(key, None)
+        self._busy_since.pop(key, None)
+
+    def next_after(self, key: Key, usual: timedelta) -> timedelta:
+        """Return when to look again: soon after the first failed looks, else at the usual pace."""
+        failed, count = self._rows.get(key, (False, 0))
+        return min(usual, _FIRST * 2**count) if failed else usual
+
+    def failing(self, key: Key) -> bool:
+        """Tell whether the last look failed."""
+        return self._rows.get(key, (False, 0))[0]

@@ -9,22 +9,10 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import assert_never
 
-from providers.external.observation import Absent, Observed, Phase, Present, SpecT, Unknown
+from apis.teardown import Policy
+from providers.external.observation import Absent, Observed, Phase, Present, SpecT, Unknown, renamed_text
 from providers.managed.decide_update import converge, differences
-from providers.managed.plan import (
-    Adopt,
-    Create,
-    Destroy,
-    Finish,
-    Ignore,
-    Plan,
-    Policy,
-    Refuse,
-    Release,
-    Rest,
-    Scene,
-    Wait,
-)
+from providers.managed.plan import Adopt, Create, Destroy, Finish, Ignore, Plan, Refuse, Release, Rest, Scene, Wait
 
 SOON = timedelta(seconds=5)
 SLOW = timedelta(minutes=1)
@@ -301,11 +289,6 @@ def _deletion_of_seen(scene: Scene[SpecT], policy: Policy) -> Plan:
             return _destroy(scene, observed, policy)
         case never:
             assert_never(never)
-
-
-def renamed_text(name: str, now: str) -> str:
-    """Return what to say of a database that is to be deleted and has another name."""
-    return f"database {name} is not gone: it is called {now} now; rename it back, or drop it"
 
 
 def _gone(scene: Scene[SpecT], *, remains: bool) -> Plan:

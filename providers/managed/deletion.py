@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Generic
 
+from apis.teardown import Policy
 from providers.accounts.limits import Limiter
 from providers.credentials import secrets
-from providers.external.client import ConfigT, Provider
 from providers.external.observation import Absent, Present, SpecT
+from providers.external.provider import ConfigT, Provider
 from providers.managed.outcome import Outcome, Said
-from providers.managed.plan import Destroy, Policy, Release
+from providers.managed.plan import Destroy, Release
 from providers.managed.snapshot import Snapshot
 from providers.managed.writes import Writing, account_of
 from runtime.errors import Blocked, Transient

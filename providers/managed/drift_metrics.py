@@ -8,7 +8,7 @@ from typing import Final
 
 from prometheus_client import Gauge
 
-from providers.managed import record
+from runtime.conditions import instant
 from runtime.metrics import REGISTRY
 from runtime.objects import Object
 from runtime.store import Store
@@ -19,7 +19,7 @@ _AT_REST = frozenset({"Corrected", "Tolerated"})
 
 AGE: Final = Gauge(
     "fairlead_drift_age_seconds",
-    "Seconds since the oldest difference was found that is not put right yet; 0 without any",
+    "How many seconds since the oldest drift was found that is not corrected yet; 0 without drift",
     ["resource"],
     registry=REGISTRY,
 )
@@ -38,7 +38,7 @@ def watch_age(store: Store, now: Callable[[], datetime] = lambda: datetime.now(U
 def age_seconds(store: Store, now: datetime) -> float:
     """Return the age of the oldest difference that waits, 0 without any; only objects that have one are decoded."""
     found = (store.get(key) for key in store.by_index(BY_DRIFT, HELD))
-    stamps = (record.instant(text) for obj in found if obj is not None for text in _since(obj))
+    stamps = (instant(text) for obj in found if obj is not None for text in _since(obj))
     return max(((now - since).total_seconds() for since in stamps if since is not None), default=0.0)
 
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Literal
 
-from providers.managed import record
-from providers.managed.record import status_of
 from providers.reasons import deadline_of
-from runtime.conditions import Condition, find, merge
+from runtime.conditions import Condition, find, instant, merge
 from runtime.errors import ApiError, Conflict, Failure, NotLeading, WriteConflict
-from runtime.objects import Key, Object, generation_of
+from runtime.objects import Key, Object, generation_of, status_of
 
 REPEATED = 3
 """An error is told from this pass in a row on: single ones are over before anybody could read of them."""
@@ -92,5 +90,5 @@ def _is_overdue(obj: Object, reason: str, now: datetime) -> bool:
         return True
     if reconciling is None or reconciling["reason"] != reason:
         return False
-    since = record.instant(str(reconciling.get("lastTransitionTime", "")))
+    since = instant(str(reconciling.get("lastTransitionTime", "")))
     return since is not None and now - since >= deadline_of(reason)

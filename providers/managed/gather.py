@@ -4,31 +4,36 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import datetime
 from typing import Generic
 
 import msgspec
 
+from apis.names import EPHEMERAL_LABEL
+from apis.teardown import Policy, instruction_of
 from providers.accounts.connections import Accounts, accepted_accounts
 from providers.accounts.limits import Limiter, refuse_namespace
-from providers.credentials.password_reader import PasswordReader
 from providers.credentials.passwords import own_password
-from providers.external.client import Account, ConfigT, Provider, Target
-from providers.external.observation import Absent, Marks, Observation, Present, SpecT, Unknown, digest
-from providers.external.ownership import Identity, identity_of, owner_of
+from providers.external.client import Target
+from providers.external.consent import consent_of, used_consents
+from providers.external.observation import Absent, Marks, Observation, Present, SpecT, Unknown, digest, unknown_of
+from providers.external.ownership import Identity, held, identity_of, owner_of
+from providers.external.provider import Account, ConfigT, Provider
 from providers.external.spec import Envelope
 from providers.managed import record
-from providers.managed.plan import Bounds, Desired, Lifecycle, Policy, Scene
-from providers.managed.record import Intent, status_of
+from providers.managed.password_reader import PasswordReader
+from providers.managed.plan import Bounds, Desired, Lifecycle, Scene
+from providers.managed.record import Intent, is_same_database
 from providers.managed.references import References
-from providers.managed.snapshot import Snapshot, differences, unknown_of
+from providers.managed.snapshot import Snapshot, differences
 from providers.settings import Settings
 from runtime import kubectl
 from runtime.cache import Cache, Informer
+from runtime.conditions import instant
 from runtime.errors import Blocked, Failure, NotFound, Terminal
 from runtime.kube import Kube, Selection
-from runtime.objects import CRDS, NAMESPACES, Key, Object, deleting, generation_of, key_of, labels_of, uid_of
+from runtime.objects import CRDS, NAMESPACES, Key, Object, deleting, generation_of, key_of, labels_of, status_of, uid_of
 
 _PREFIX = "fl-"
 _ALTERNATING = "Alternating"
@@ -118,7 +123,7 @@ class Gatherer(Generic[SpecT, ConfigT]):
             incarnation=marks.incarnation,
             restore=marks.restoring,
             leaving=deleting(obj),
-            agreed=record.consent_of(obj).of("restoreFrom"),
+            agreed=consent_of(obj).of("restoreFrom"),
             address=kubectl.address_of(self._provider.resource.kind, key_of(obj)),
         )
 
@@ -137,7 +142,7 @@ class Gatherer(Generic[SpecT, ConfigT]):
             generation=generation_of(obj),
             owner=target.owner,
             lifecycle=lifecycle,
-            consent=record.consent_of(obj),
+            consent=consent_of(obj),
             observe_only=envelope.management_policy == "Observe",
             correct_drift=envelope.drift_policy == "Correct",
             apply_now=envelope.maintenance.apply == "Immediate",
@@ -148,13 +153,13 @@ class Gatherer(Generic[SpecT, ConfigT]):
         own = Policy(envelope.deletion_policy)
         policy: Policy | None = own
         if deleting(obj):
-            policy = record.word_of(obj) if identity.has_claim else await self._own_policy(obj, own)
+            policy = instruction_of(obj) if identity.has_claim else await self._own_policy(obj, own)
         config = self._usable_config(obj, envelope)
         with_config = record.paused(config, now) if config is not None else ""
         paused = record.paused(obj, now) or (with_config and f"{with_config} (all of this ProviderConfig)")
         withheld = record.withheld(policy, own) if self._provider.stateful else ""
-        since = record.instant(str(obj["metadata"].get("deletionTimestamp", "")))
-        return Lifecycle(deleting(obj), record.held(obj), policy, paused, withheld, since)
+        since = instant(str(obj["metadata"].get("deletionTimestamp", "")))
+        return Lifecycle(deleting(obj), held(obj), policy, paused, withheld, since)
 
     def _not_allowed(self, obj: Object, envelope: Envelope) -> str:
         """Return why this namespace may not use the ProviderConfig: then it is neither dialled nor told about."""
@@ -176,7 +181,7 @@ class Gatherer(Generic[SpecT, ConfigT]):
             crd = await self._kube.get(CRDS, crd_key, metadata_only=True)
         except NotFound:
             return Policy.DETACH
-        ephemeral = labels_of(namespace).get(record.EPHEMERAL) == "true"
+        ephemeral = labels_of(namespace).get(EPHEMERAL_LABEL) == "true"
         ends = not namespace or deleting(namespace)
         return Policy.DETACH if deleting(crd) or (ends and not ephemeral) else wanted
 
@@ -193,7 +198,7 @@ class Gatherer(Generic[SpecT, ConfigT]):
             recorded = marks.account
             if not account.changed and recorded and account.id in accepted_accounts(account.config_object):
                 seen = await account.cloud.observe(target)
-                if recorded == account.id or _is_the_same(target, marks, seen):
+                if recorded == account.id or is_same_database(target, marks, seen):
                     return account, seen
             if account.changed or (recorded and recorded != account.id):
                 text = account.changed or (
@@ -232,9 +237,11 @@ class Gatherer(Generic[SpecT, ConfigT]):
         namespace = self._namespace(obj)
         if not account.changed and not desired.lifecycle.deleting:
             bounds = await self._counted(obj, account, bounds)
-        bounds = await self._followed(obj, account, self._limiter.bounds(bounds, obj, account, namespace))
+        allowance = self._limiter.allowance(obj, account, namespace, delete_intended=bounds.delete_intended)
+        bounds = await self._followed(obj, account, bounds)
         bounds = replace(
             bounds,
+            **asdict(allowance),
             account_changed=account.changed,
             refusal=bounds.refusal or account.cloud.objection(desired.spec),
         )
@@ -380,20 +387,7 @@ def _with_recorded(
     """
     if not isinstance(observation, Absent) or not observation.recorded:
         return marks, target
-    if ("recreate", observation.recorded) in record.used_consents(obj):
+    if ("recreate", observation.recorded) in used_consents(obj):
         return marks, target
     known = observation.recorded
     return replace(marks, incarnation=known, external_name=target.name), replace(target, incarnation=known)
-
-
-def _is_the_same(target: Target[SpecT], marks: Marks, seen: Present[SpecT] | Absent) -> bool:
-    """Tell whether an account that was accepted in place of the recorded one has this very database, or none was made.
-
-    Its name was asked for; its owner's tags and its incarnation must agree.
-    """
-    match seen:
-        case Present(observed=observed):
-            known = marks.incarnation
-            return target.owner.owns(observed.owner) and (not known or observed.is_recorded_as(known))
-        case Absent():
-            return not marks.incarnation

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, assert_never
 
+from apis.names import ACCOUNT, EXTERNAL_NAME, INCARNATION
 from providers.credentials.passwords import (
     Await,
     Confirm,
@@ -16,8 +17,9 @@ from providers.credentials.passwords import (
     Stored,
     former_login,
 )
+from providers.external.client import Operation
 from providers.external.observation import Absent, Change, Phase, Present, SpecT, digest
-from providers.managed import record
+from providers.external.ownership import held
 from providers.managed.plan import (
     Adopt,
     Create,
@@ -32,9 +34,9 @@ from providers.managed.plan import (
     Update,
     Wait,
 )
-from providers.managed.record import Call, Operation
+from providers.managed.record import Call
 from providers.managed.snapshot import Snapshot
-from runtime.objects import Object, annotations_of
+from runtime.objects import Object, annotations_of, status_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +73,7 @@ class Outcome(Generic[SpecT]):
 
 def unreported_rotation(snapshot: Snapshot[Any]) -> str:
     """Return the former login of a rotation that a crash kept from being reported, else nothing. Pure."""
-    connection = record.status_of(snapshot.obj).get("connection") or {}
+    connection = status_of(snapshot.obj).get("connection") or {}
     return former_login(connection.get("username", ""), snapshot.stored.kept if snapshot.stored is not None else None)
 
 
@@ -123,11 +125,11 @@ def marks_missing(snapshot: Snapshot[Any]) -> bool:
         return False
     annotations = annotations_of(snapshot.obj)
     wanted = {
-        record.EXTERNAL_NAME: snapshot.target.name,
-        record.ACCOUNT: account.id,
-        record.INCARNATION: observed.incarnation,
+        EXTERNAL_NAME: snapshot.target.name,
+        ACCOUNT: account.id,
+        INCARNATION: observed.incarnation,
     }
-    return not record.held(snapshot.obj) or any(annotations.get(key) != value for key, value in wanted.items())
+    return not held(snapshot.obj) or any(annotations.get(key) != value for key, value in wanted.items())
 
 
 def calls_of(snapshot: Snapshot[Any], plan: Plan) -> tuple[Call, ...]:

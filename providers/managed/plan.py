@@ -4,24 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from enum import Enum
 from typing import Generic, TypeAlias
 
+from apis import names
+from apis.teardown import Policy
+from providers.external.consent import NONE_GIVEN, Consent
 from providers.external.observation import Change, Found, Marks, Observation, SpecT
-from providers.external.ownership import PREFIX, Owner
+from providers.external.ownership import Owner
 from runtime import kubectl
-
-CONSENT = PREFIX + "consent"
-ADOPT = PREFIX + "adopt"
-
-
-class Policy(Enum):
-    """What a deletion does with the database."""
-
-    ORPHAN = "Orphan"
-    SNAPSHOT = "Snapshot"
-    DELETE = "Delete"
-    DETACH = "Detach"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,29 +31,6 @@ class Lifecycle:
 
 
 @dataclass(frozen=True, slots=True)
-class Consent:
-    """What the platform agreed to, in annotations; `used` are entries that are still there and count no more."""
-
-    values: tuple[tuple[str, str], ...] = ()
-    adopt: str = ""
-    used: tuple[tuple[str, str], ...] = ()
-
-    def to(self, path: str, value: str) -> bool:
-        """Tell whether `path=value` was consented to."""
-        return (path, value) in self.values
-
-    def again(self, path: str, value: str) -> str:
-        """Return what to add to a request for a consent that was given and used before, else nothing."""
-        if (path, value) not in self.used:
-            return ""
-        return " (the one that is there was used already: take it away, and give it again)"
-
-    def of(self, path: str) -> tuple[str, ...]:
-        """Return the values that were consented to for a path."""
-        return tuple(value for known, value in self.values if known == path)
-
-
-@dataclass(frozen=True, slots=True)
 class Desired(Generic[SpecT]):
     """What one managed resource asks for; `address` is the resource as kubectl takes it, for messages."""
 
@@ -72,7 +39,7 @@ class Desired(Generic[SpecT]):
     generation: int
     owner: Owner
     lifecycle: Lifecycle = Lifecycle()
-    consent: Consent = Consent()
+    consent: Consent = NONE_GIVEN
     observe_only: bool = False
     correct_drift: bool = False
     apply_now: bool = False
@@ -84,12 +51,12 @@ class Desired(Generic[SpecT]):
         present = tuple(f"{path}={value}" for path, value in self.consent.values if path not in paths & {"restore"})
         others = any(path != "adopt" for path, _ in self.consent.used)
         value = ",".join(dict.fromkeys((*present, *entries)))
-        return kubectl.annotate(self.address, CONSENT, value, overwrites=bool(self.consent.values) or others)
+        return kubectl.annotate(self.address, names.CONSENT, value, overwrites=bool(self.consent.values) or others)
 
     def adopt_command(self, incarnation: str) -> str:
         """Return the command that has a database taken over."""
         before = self.consent.adopt or any(path == "adopt" for path, _ in self.consent.used)
-        return kubectl.annotate(self.address, ADOPT, incarnation, overwrites=bool(before))
+        return kubectl.annotate(self.address, names.ADOPT, incarnation, overwrites=bool(before))
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,23 +10,23 @@ from typing import Generic
 import structlog
 
 from providers.accounts.connections import Accounts
-from providers.credentials.passwords import Await, Keep, Login, Missing
+from providers.credentials.passwords import Await, Keep, Missing
 from providers.credentials.secrets import SecretsDenied
-from providers.external.client import ConfigT, Credential, Provider
-from providers.external.observation import Present, SpecT, Unknown, digest
+from providers.external.credential import Credential, Login
+from providers.external.observation import Present, SpecT, Unknown, digest, unknown_of
 from providers.external.ownership import identity_of
-from providers.managed import audit, record
-from providers.managed.act import Effects
-from providers.managed.attempts import Repeats
+from providers.external.provider import ConfigT, Provider
+from providers.managed import record
+from providers.managed.act import Effects, write_audit
+from providers.managed.attempts import Looks, Repeats
 from providers.managed.decide import decide
-from providers.managed.failed_looks import Looks
 from providers.managed.failures import Failures, cause_of, is_told, status_of_failure
 from providers.managed.gather import Gatherer
 from providers.managed.outcome import Outcome, mutates, unreported_rotation
 from providers.managed.plan import Adopt, Create, Destroy, Ignore, Plan, Refuse, Settled, Update, Wait
 from providers.managed.report import Verdict, status_after, verdict_of
 from providers.managed.requeue import follow_after, requeue_after
-from providers.managed.snapshot import Snapshot, differences, unknown_of
+from providers.managed.snapshot import Snapshot, differences
 from providers.reasons import Kind, kind_of
 from providers.settings import Settings
 from runtime.conditions import find
@@ -34,7 +34,7 @@ from runtime.errors import Blocked, Failure, Invalid, NamespaceTerminating, Term
 from runtime.events import EventRecorder
 from runtime.in_time import in_time
 from runtime.kube import Kube
-from runtime.objects import Key, Object, deleting, key_of
+from runtime.objects import Key, Object, deleting, key_of, status_of
 from runtime.results import SETTLED, Result
 from runtime.secret_rights import look_again
 from runtime.status import write_status
@@ -131,7 +131,7 @@ class Reconciler(Generic[SpecT, ConfigT]):
             plan = Refuse(*snapshot.trouble)
         snapshot, plan = self._repeats.sift(snapshot, plan)
         if isinstance(plan, Wait):
-            follow = follow_after(snapshot, record.status_of(obj), snapshot.scene.now)
+            follow = follow_after(snapshot, status_of(obj), snapshot.scene.now)
             plan = plan if follow is None else replace(plan, after=min(plan.after, follow))
         return snapshot, plan
 
@@ -175,9 +175,9 @@ class Reconciler(Generic[SpecT, ConfigT]):
             await self._effects.act(snapshot, plan, outcome, self._gatherer.limiter)
         except BaseException as stopped:
             if outcome.acted:
-                audit.record(snapshot, plan, stopped)
+                write_audit(snapshot, plan, stopped)
             raise
-        audit.record(snapshot, plan, None)
+        write_audit(snapshot, plan, None)
 
     async def _hold_config(self, config: Object) -> None:
         """Keep the ProviderConfig from being deleted; of the passes that run side by side one writes."""

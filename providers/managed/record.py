@@ -9,39 +9,32 @@ from typing import Any
 
 import msgspec
 
-from providers.external.observation import Converged, Keys, Marks
-from providers.external.ownership import CLAIM_NAME, PREFIX
+from apis import names
+from apis.names import (
+    CLAIM_NAME,
+    TEARDOWN,
+)
+from apis.pause import is_paused, pause_end, pause_reason
+from apis.teardown import Policy
+from providers.external.client import Operation, Target
+from providers.external.observation import Absent, Converged, Keys, Marks, Present, SpecT, describe
 from providers.external.spec import Envelope
-from providers.managed.plan import ADOPT, CONSENT, Consent, Policy
-from runtime.objects import Object, annotations_of, finalizers_of, uid_of
+from providers.managed.plan import Scene
+from runtime.conditions import instant
+from runtime.objects import Object, annotations_of, status_of, uid_of
 
-EXTERNAL_NAME = PREFIX + "external-name"
-INCARNATION = PREFIX + "incarnation"
-ACCOUNT = PREFIX + "account"
-TEARDOWN = PREFIX + "teardown"
-PAUSED = PREFIX + "paused"
-PAUSED_REASON = PREFIX + "paused-reason"
-REQUESTED_AT = PREFIX + "reconcile-requested-at"
-BRAKE_RELEASED = PREFIX + "brake-released"
-FINALIZER = PREFIX + "teardown"
-IN_USE = PREFIX + "in-use"
-EPHEMERAL = PREFIX + "ephemeral"
+ADOPT = "adopt"
+
+Entry = tuple[str, str]
+
+_BEGINNINGS = frozenset({"recreate", "restoreFrom", "restore"})
+
 APPLIED_KEYS = "appliedKeys"
-MADE_AT = "madeAt"
-USED_CONSENTS = "usedConsents"
+
+
 RESTORING = "restoring"
 
 INTENT_FORMAT = 1
-MOST_CONSENTS = 50
-
-
-@dataclass(frozen=True, slots=True)
-class Operation:
-    """A change that the cloud carries out over time, by the cloud's own name for it."""
-
-    id: str
-    kind: str
-    started_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,71 +62,46 @@ def written_keys(keys: Keys) -> Object:
     return {path: list(names) for path, names in keys.items()}
 
 
-def status_of(obj: Object) -> Object:
-    """Return `status`, or an empty dictionary."""
-    found: Object = obj.get("status") or {}
-    return found
-
-
 def envelope_of(obj: Object, model: type[Envelope]) -> Envelope:
     """Read `spec`; raises msgspec.ValidationError, which the CRD's schema should have prevented."""
     return msgspec.convert(obj.get("spec") or {}, model)
 
 
-def instant(text: str) -> datetime | None:
-    """Read an RFC 3339 instant with its zone; None for anything else."""
-    try:
-        found = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return found if found.tzinfo is not None else None
-
-
-def made_at(obj: Object) -> datetime | None:
-    """Return when this database was made for this very object; None where it was taken over or had one before."""
-    return instant(str(status_of(obj).get(MADE_AT, "")))
-
-
 def asked_anew(obj: Object) -> bool:
     """Tell whether a person asked for a pass that was not reported yet."""
-    asked = annotations_of(obj).get(REQUESTED_AT, "")[:256]
+    asked = annotations_of(obj).get(names.RECONCILE_REQUESTED_AT, "")[:256]
     return bool(asked) and asked != status_of(obj).get("lastHandledReconcileAt", "")
 
 
 def paused(obj: Object, now: datetime) -> str:
-    """Return why nothing may be changed, empty when it may; a pause whose end has passed is none.
-
-    A value that is neither "true" nor an end is taken as a pause: to stop is the safe reading.
-    """
+    """Return why nothing may be changed, empty when it may."""
     annotations = annotations_of(obj)
-    value = annotations.get(PAUSED, "")
-    until = instant(value)
-    if value in {"", "false"} or (until is not None and until <= now):
+    if not is_paused(annotations, now):
         return ""
-    reason = annotations.get(PAUSED_REASON, "no reason given")
+    until = f"until {annotations[names.PAUSED]}" if pause_end(annotations) is not None else "until lifted"
     claim = annotations.get(CLAIM_NAME, "")
     whose = f" (with its claim {claim}, which says by whom and when)" if claim else ""
-    return f"paused {'until ' + value if until is not None else 'until lifted'}{whose}: {reason}"[:400]
+    return f"paused {until}{whose}: {pause_reason(annotations)}"[:400]
 
 
 def pause_left(obj: Object, now: datetime) -> timedelta | None:
     """Return after how long a pause ends by itself; None when it does not, or when there is none."""
-    until = instant(annotations_of(obj).get(PAUSED, ""))
-    return until - now if until is not None and until > now else None
+    end = pause_end(annotations_of(obj))
+    return end - now if end is not None and end > now else None
 
 
 def marks_of(obj: Object, *, absent_since: datetime | None) -> Marks:
     """Read the marks; annotations and status each suffice, as either may be lost."""
     annotations, status = annotations_of(obj), status_of(obj)
     known = status.get("converged")
-    incarnation = annotations.get(INCARNATION) or status.get("incarnation", "")
+    incarnation = annotations.get(names.INCARNATION) or status.get("incarnation", "")
     restoring = restoring_of(obj)
     return Marks(
-        external_name=annotations.get(EXTERNAL_NAME) or status.get("externalName", ""),
+        external_name=annotations.get(names.EXTERNAL_NAME) or status.get("externalName", ""),
         incarnation="" if restoring else incarnation,
         restoring=restoring,
         lost=str((status.get(RESTORING) or {}).get("lost", "")) if restoring else "",
-        account=annotations.get(ACCOUNT) or status.get("account", ""),
+        account=annotations.get(names.ACCOUNT) or status.get("account", ""),
         converged=None
         if not known
         else Converged(
@@ -150,37 +118,8 @@ def marks_of(obj: Object, *, absent_since: datetime | None) -> Marks:
 def restoring_of(obj: Object) -> str:
     """Return the backup from which a lost database is being restored, empty once it is recorded or was given up."""
     restoring = status_of(obj).get(RESTORING) or {}
-    recorded = annotations_of(obj).get(INCARNATION) or status_of(obj).get("incarnation", "")
+    recorded = annotations_of(obj).get(names.INCARNATION) or status_of(obj).get("incarnation", "")
     return str(restoring.get("backup", "")) if recorded in {"", restoring.get("lost", "")} else ""
-
-
-def consent_of(obj: Object) -> Consent:
-    """Read what the platform agreed to and was not used yet; entries without `=` are ignored."""
-    entries, used = consents_given(obj), used_consents(obj)
-    values = tuple(entry for entry in entries if entry[0] != "adopt" and entry not in used)
-    adopt = next((value for path, value in entries if path == "adopt" and (path, value) not in used), "")
-    return Consent(values, adopt, tuple(entry for entry in entries if entry in used))
-
-
-def consents_given(obj: Object) -> tuple[tuple[str, str], ...]:
-    """Return all entries of the annotations, used or not; `adopt` is one of them."""
-    annotations = annotations_of(obj)
-    pairs = (entry.strip().partition("=") for entry in annotations.get(CONSENT, "").split(","))
-    values = [(path.strip(), value.strip()) for path, mark, value in pairs if mark and path.strip() != "adopt"]
-    adopt = annotations.get(ADOPT, "")
-    return (*values, ("adopt", adopt)) if adopt else tuple(values)
-
-
-def used_consents(obj: Object) -> tuple[tuple[str, str], ...]:
-    """Return the entries that the status says were used."""
-    pairs = (str(entry).partition("=") for entry in status_of(obj).get(USED_CONSENTS) or ())
-    return tuple((path, value) for path, _, value in pairs)
-
-
-def written_consents(obj: Object, used: Iterable[tuple[str, str]]) -> list[str]:
-    """Return what the status says of used consents: those that are still in the annotations, and no others."""
-    known = {*used, *used_consents(obj)}
-    return sorted(f"{path}={value}" for path, value in consents_given(obj) if (path, value) in known)[:MOST_CONSENTS]
 
 
 def word_of(obj: Object) -> Policy | None:
@@ -204,11 +143,6 @@ def withheld(word: Policy | None, own: Policy) -> str:
         " destroyed. The composer writes both; where it does not, set spec.deletionPolicy of this resource to"
         f" {word.value} to have it so"
     )
-
-
-def held(obj: Object) -> bool:
-    """Tell whether our finalizer is on the object."""
-    return FINALIZER in finalizers_of(obj)
 
 
 def intent_of(obj: Object) -> Intent | None:
@@ -256,3 +190,43 @@ def written(intent: Intent) -> Object:
         "notAfter": intent.not_after.strftime("%Y-%m-%dT%H:%M:%SZ"),
         "calls": calls,
     }
+
+
+def used_by_create(entries: Iterable[Entry]) -> tuple[Entry, ...]:
+    """Return what the intent of a create uses up: from then on the act itself is on record."""
+    return tuple(entry for entry in entries if entry[0] in {"recreate", "restore"})
+
+
+def used_now(scene: Scene[Any], entries: Iterable[Entry]) -> tuple[Entry, ...]:
+    """Return the entries whose act is done, as far as the database shows it."""
+    match scene.observation:
+        case Present(observed=observed):
+            known, ours = scene.marks.incarnation, scene.desired.owner.owns(observed.owner)
+        case _:
+            return ()
+    if not ours or known not in {"", observed.incarnation}:
+        return ()
+    fields = {field.encode_name: field.name for field in msgspec.structs.fields(observed.spec)}
+    differing = {change.shown for change in scene.changes} | set(observed.pending)
+    done = []
+    for path, value in entries:
+        if path in _BEGINNINGS:
+            done.append((path, value))
+        elif path == ADOPT:
+            done += [(path, value)] if value == known else []
+        elif path in fields and path not in differing and describe(getattr(observed.spec, fields[path])) == value:
+            done.append((path, value))
+    return tuple(done)
+
+
+def is_same_database(target: Target[SpecT], marks: Marks, seen: Present[SpecT] | Absent) -> bool:
+    """Tell whether an account that was accepted in place of the recorded one has this very database, or none was made.
+
+    Its name was asked for; its owner's tags and its incarnation must agree.
+    """
+    match seen:
+        case Present(observed=observed):
+            known = marks.incarnation
+            return target.owner.owns(observed.owner) and (not known or observed.is_recorded_as(known))
+        case Absent():
+            return not marks.incarnation

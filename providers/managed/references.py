@@ -8,13 +8,12 @@ from typing import Any, Generic
 
 import msgspec
 
-from providers.external.client import Provider
+from apis.names import EXTERNAL_NAME
 from providers.external.observation import SpecT
-from providers.managed import record
-from providers.managed.record import status_of
+from providers.external.provider import Provider
 from runtime.cache import Cache, Informer
 from runtime.conditions import find, is_true
-from runtime.objects import Key, Object, annotations_of, key_of
+from runtime.objects import Key, Object, annotations_of, key_of, status_of
 
 _NOT_OURS = frozenset({"NotOwned", "Replaced", "AdoptionRefused"})
 
@@ -60,7 +59,7 @@ def _looked_up(kind: str, informer: Informer, key: Key) -> tuple[str, tuple[str,
     if other is None:
         return "", ("ReferenceNotFound", f"there is no {kind} {key.name} in this namespace")
     # The status first: an annotation may be anybody's, and what it names is known to be ours once a pass says so.
-    name = status_of(other).get("externalName", "") or annotations_of(other).get(record.EXTERNAL_NAME)
+    name = status_of(other).get("externalName", "") or annotations_of(other).get(EXTERNAL_NAME)
     if (find(other, "Synced") or {}).get("reason") in _NOT_OURS:
         return "", ("ResourcePending", f"waits for {kind} {key.name}, which does not name a {kind} of its own")
     if not name or not is_true(other, "Ready"):

@@ -6,24 +6,32 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
-from providers.credentials.passwords import Await, Keep, Kept, Login, Missing, keyed_hash, unproven_text
+from msgspec import UNSET
+
+from apis import connection
+from apis.connection import Connection, SecretRef
+from apis.identity import CA_KEY, credentials_secret_key
+from apis.names import ACCOUNT, EXTERNAL_NAME, INCARNATION, RECONCILE_REQUESTED_AT
+from providers.accounts.destroys import MADE_AT
+from providers.credentials.passwords import Await, Keep, Kept, Missing, keyed_hash, unproven_text
 from providers.credentials.secret_check import still_coming
-from providers.external.observation import Change, Phase, Present, describe, digest, shared_keys
-from providers.external.ownership import CA, credentials_key
-from providers.managed import consents, record
+from providers.external.consent import USED_CONSENTS, consents_given, written_consents
+from providers.external.credential import Login
+from providers.external.diff import shared_keys
+from providers.external.observation import Change, Phase, Present, describe, digest
+from providers.managed import record
 from providers.managed.availability import is_usable, still_cut_off
 from providers.managed.outcome import Outcome
 from providers.managed.plan import Create, Plan, Refuse, Rest, Settled, Update, Wait
-from providers.managed.record import status_of
+from providers.managed.record import used_now
 from providers.managed.snapshot import Snapshot, proven_versions
 from providers.reasons import BY_STATE, UNUSABLE, Kind, deadline_of, kind_of
 from providers.settings import Settings
-from runtime.conditions import Condition, find, merge, timestamp
-from runtime.objects import Object, annotations_of, generation_of, key_of
+from runtime.conditions import Condition, find, instant, merge, timestamp
+from runtime.objects import Object, annotations_of, generation_of, key_of, status_of
 
 MOST_DRIFT = 32
 TOLERATED = "Tolerated"
-# What waits for a window or a consent says nothing against using the database until then.
 LONGEST_MESSAGE = 1024
 
 
@@ -78,10 +86,7 @@ def _of_plan(snapshot: Snapshot[Any], plan: Plan) -> Verdict:  # noqa: PLR0911 -
         case Settled() if snapshot.step == Missing(refused=True):
             return Verdict("PasswordUnknown", _login_refused(snapshot))
         case Settled() if isinstance(snapshot.step, Missing):
-            return Verdict(
-                "PasswordUnknown",
-                f"{_why_unknown(snapshot)}; {_way_to_another(snapshot)}",
-            )
+            return Verdict("PasswordUnknown", f"{_why_unknown(snapshot)}; {_way_to_another(snapshot)}")
         case _:
             return Verdict()
 
@@ -152,18 +157,18 @@ def status_after(
     status: Object = {"observedGeneration": generation_of(obj)}
     status["conditions"] = _conditions(snapshot, outcome, _with_login(snapshot, outcome, verdict), now)
     marks = {
-        "externalName": annotations_of(obj).get(record.EXTERNAL_NAME) or old.get("externalName"),
-        "incarnation": annotations_of(obj).get(record.INCARNATION) or old.get("incarnation"),
-        "account": annotations_of(obj).get(record.ACCOUNT) or old.get("account"),
-        "lastHandledReconcileAt": annotations_of(obj).get(record.REQUESTED_AT, "")[:256],
+        "externalName": annotations_of(obj).get(EXTERNAL_NAME) or old.get("externalName"),
+        "incarnation": annotations_of(obj).get(INCARNATION) or old.get("incarnation"),
+        "account": annotations_of(obj).get(ACCOUNT) or old.get("account"),
+        "lastHandledReconcileAt": annotations_of(obj).get(RECONCILE_REQUESTED_AT, "")[:256],
         "effectiveDeletionPolicy": _effective(snapshot),
         "atProvider": _at_provider(snapshot, outcome, old),
         "connection": _connection(snapshot, outcome, settings) or old.get("connection"),
         "drift": _drift(snapshot, verdict, outcome, old, now),
         "converged": _converged(snapshot, verdict, old),
         record.APPLIED_KEYS: _applied_keys(snapshot, verdict, old),
-        record.MADE_AT: old.get(record.MADE_AT),
-        record.USED_CONSENTS: _used_consents(snapshot, obj),
+        MADE_AT: old.get(MADE_AT),
+        USED_CONSENTS: _used_consents(snapshot, obj),
         record.RESTORING: old.get(record.RESTORING) if record.restoring_of(obj) else None,
         "rotation": _remembered(snapshot, outcome, settings, now),
         "operation": _operation(snapshot, outcome, old),
@@ -231,7 +236,7 @@ def _overdue(snapshot: Snapshot[Any], obj: Object, verdict: Verdict, now: dateti
     known = find(obj, "Synced" if of_teardown else "Reconciling")
     if known is None or not _is_repeated(known, verdict):
         return False
-    since = record.instant(str(known.get("lastTransitionTime", "")))
+    since = instant(str(known.get("lastTransitionTime", "")))
     return since is not None and now - since >= deadline_of(verdict.reason, snapshot.deadline)
 
 
@@ -270,18 +275,17 @@ def _connection(snapshot: Snapshot[Any], outcome: Outcome[Any], settings: Settin
     endpoint = snapshot.account.cloud.endpoint(snapshot.target)
     if not endpoint.host:
         return None
-    name = credentials_key(key_of(outcome.obj)).name
-    connection: Object = {
-        "host": endpoint.host,
-        "port": endpoint.port,
-        "database": endpoint.database,
-        "username": kept.username,
-        "sslmode": endpoint.sslmode,
-        "passwordRef": {"name": name, "key": "current", "hash": keyed_hash(settings.hash_key, kept.current)},
-    }
-    if kept.ca:
-        connection["caRef"] = {"kind": "Secret", "name": name, "key": CA, "hash": digest(kept.ca)}
-    return connection
+    name = credentials_secret_key(key_of(outcome.obj)).name
+    published = Connection(
+        host=endpoint.host,
+        port=endpoint.port,
+        database=endpoint.database,
+        username=kept.username,
+        sslmode=endpoint.sslmode,
+        password_ref=SecretRef(name, "current", hash=keyed_hash(settings.hash_key, kept.current)),
+        ca_ref=SecretRef(name, CA_KEY, hash=digest(kept.ca)) if kept.ca else UNSET,
+    )
+    return connection.dump(published)
 
 
 def _drift(
@@ -346,8 +350,8 @@ def _applied_keys(snapshot: Snapshot[Any], verdict: Verdict, old: Object) -> Obj
 
 def _used_consents(snapshot: Snapshot[Any], obj: Object) -> list[str]:
     """List the consents that count no more; nothing is read of a database where none was given."""
-    entries = record.consents_given(obj)
-    return record.written_consents(obj, consents.used_now(snapshot.scene, entries)) if entries else []
+    entries = consents_given(obj)
+    return written_consents(obj, used_now(snapshot.scene, entries)) if entries else []
 
 
 def _operation(snapshot: Snapshot[Any], outcome: Outcome[Any], old: Object) -> Object | None:

@@ -11,7 +11,7 @@ from providers.managed.plan import Destroy, Finish, Plan, Refuse, Release, Rest,
 from providers.managed.snapshot import Snapshot
 from providers.reasons import deadline_of
 from runtime import secret_rights
-from runtime.conditions import find
+from runtime.conditions import find, instant
 from runtime.objects import Object
 
 PASSWORD_READ = timedelta(minutes=1)
@@ -48,7 +48,7 @@ def _after_plan(snapshot: Snapshot[Any], plan: Plan, status: Object, now: dateti
         case _ if snapshot.step == Missing(refused=True):
             return timedelta(minutes=1)
         case _:
-            retire_at = record.instant(str((status.get("rotation") or {}).get("retireAt", "")))
+            retire_at = instant(str((status.get("rotation") or {}).get("retireAt", "")))
             left = None if retire_at is None else max(timedelta(seconds=1), retire_at - now)
             pace = _after_trouble(snapshot, status, now, timedelta(minutes=1))
             return left if snapshot.trouble is None else _first(pace, left)
@@ -60,7 +60,7 @@ def follow_after(snapshot: Snapshot[Any], status: Object, now: datetime) -> time
     Of one login the former password ends with the next one's beginning: nobody gets in until that is published.
     """
     rotation = status.get("rotation") or {}
-    sent_at = record.instant(str(rotation.get("sentAt", "")))
+    sent_at = instant(str(rotation.get("sentAt", "")))
     is_awaited = isinstance(snapshot.step, Await) and snapshot.step.closely
     if not is_awaited or sent_at is None or now - sent_at > _CLOSELY_FOR:
         return None
@@ -82,7 +82,7 @@ def _until_overdue(snapshot: Snapshot[Any], status: Object, now: datetime) -> ti
     reconciling = find({"status": status}, "Reconciling")
     if reconciling is None:
         return None
-    since = record.instant(str(reconciling.get("lastTransitionTime", "")))
+    since = instant(str(reconciling.get("lastTransitionTime", "")))
     if since is None:
         return None
     return max(timedelta(seconds=1), since + deadline_of(str(reconciling["reason"]), snapshot.deadline) - now)

@@ -7,14 +7,17 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Generic
 
-from providers.credentials.passwords import Keep, Login, PasswordStep, Stored
-from providers.external.client import Account, Provider, ServerUnreachable, Target
-from providers.external.observation import Change, Keys, Observed, Present, SpecT, Unknown, diff
+from apis.teardown import Policy
+from providers.credentials.passwords import Keep, PasswordStep, Stored
+from providers.external.client import Target
+from providers.external.credential import Login
+from providers.external.diff import diff
+from providers.external.observation import Change, Keys, Observed, Present, SpecT
+from providers.external.provider import Account, Provider
 from providers.external.spec import Envelope
-from providers.managed.plan import Policy, Scene
-from providers.managed.record import Intent, status_of
-from runtime.errors import Blocked, Failure, Terminal, Throttled
-from runtime.objects import Object
+from providers.managed.plan import Scene
+from providers.managed.record import Intent
+from runtime.objects import Object, status_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,16 +81,3 @@ def proven_versions(obj: Object) -> dict[str, str]:
     """Return the row versions of the logins at which their passwords were last proven."""
     logins = (status_of(obj).get("atProvider") or {}).get("logins") or ()
     return {str(one.get("name")): str(one.get("version", "")) for one in logins}
-
-
-def unknown_of(failure: Failure) -> Unknown:
-    """Turn a failed read into what it teaches about the database: nothing."""
-    match failure:
-        case Terminal(reason=reason, message=message) | Blocked(reason=reason, message=message):
-            return Unknown(reason, message)
-        case Throttled():
-            return Unknown("Throttled", str(failure))
-        case ServerUnreachable():
-            return Unknown("ServerUnreachable", str(failure))
-        case _:
-            return Unknown("CloudUnreachable", str(failure))

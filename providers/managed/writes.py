@@ -8,15 +8,21 @@ from contextlib import suppress
 from datetime import timedelta
 from typing import Any, Generic
 
+from apis.names import ACCOUNT, EXTERNAL_NAME, IN_USE_FINALIZER, INCARNATION, TEARDOWN_FINALIZER
+from providers.accounts.destroys import MADE_AT
 from providers.credentials import secrets
 from providers.credentials.passwords import Introduce, Kept
 from providers.credentials.secret_check import coming_hash
-from providers.external.client import ConfigT, Fence, Provider
-from providers.external.observation import Observed, SpecT, joined_keys, shared_keys
-from providers.managed import consents, record
+from providers.external.client import Fence
+from providers.external.consent import USED_CONSENTS, consents_given, written_consents
+from providers.external.diff import joined_keys, shared_keys
+from providers.external.observation import Observed, SpecT
+from providers.external.ownership import held
+from providers.external.provider import ConfigT, Provider
+from providers.managed import record
 from providers.managed.outcome import Outcome, calls_of
 from providers.managed.plan import Adopt, Create, Plan, Update
-from providers.managed.record import Intent
+from providers.managed.record import Intent, used_by_create
 from providers.managed.report import announced
 from providers.managed.snapshot import Snapshot
 from providers.settings import Settings
@@ -24,7 +30,7 @@ from runtime.conditions import timestamp
 from runtime.errors import Blocked, Conflict, NotFound
 from runtime.finalizers import removal
 from runtime.kube import Kube
-from runtime.objects import Object, annotations_of, deleting, finalizers_of, key_of, uid_of
+from runtime.objects import Object, annotations_of, deleting, finalizers_of, key_of, status_of, uid_of
 from runtime.preconditions import apply_metadata, patch_tests
 from runtime.status import write_status
 from runtime.store import Store
@@ -52,12 +58,12 @@ class Writing(Generic[SpecT, ConfigT]):
     async def mark(self, snapshot: Snapshot[SpecT], out: Outcome[SpecT], *, incarnation: str) -> None:
         """Write marks and finalizer by one apply; nothing is sent when all are there already."""
         key, account = key_of(out.obj), account_of(snapshot)
-        annotations = {record.EXTERNAL_NAME: snapshot.target.name, record.ACCOUNT: account.id}
+        annotations = {EXTERNAL_NAME: snapshot.target.name, ACCOUNT: account.id}
         present = annotations_of(out.obj)
-        if incarnation or record.INCARNATION in present:
+        if incarnation or INCARNATION in present:
             # Emptied, not left out: whoever wrote it before at a rebirth would keep it there.
-            annotations[record.INCARNATION] = incarnation
-        if record.held(out.obj) and all(present.get(name) == value for name, value in annotations.items()):
+            annotations[INCARNATION] = incarnation
+        if held(out.obj) and all(present.get(name) == value for name, value in annotations.items()):
             return
         body: Object = {
             "apiVersion": self._provider.resource.api_version,
@@ -67,7 +73,7 @@ class Writing(Generic[SpecT, ConfigT]):
                 "namespace": key.namespace,
                 **apply_metadata(out.obj),
                 "annotations": annotations,
-                "finalizers": [record.FINALIZER],
+                "finalizers": [TEARDOWN_FINALIZER],
             },
         }
         applied = await self._kube.apply(self._provider.resource, body, manager=self._settings.manager, force=True)
@@ -80,13 +86,13 @@ class Writing(Generic[SpecT, ConfigT]):
         leads = self._leads()
         not_after = settings.now() + settings.call_budget + settings.skew
         intent = Intent(record.INTENT_FORMAT, settings.process, not_after, calls_of(snapshot, plan))
-        status = {**record.status_of(out.obj), "intent": record.written(intent)}
+        status = {**status_of(out.obj), "intent": record.written(intent)}
         if isinstance(plan, Create | Update | Adopt):
             # Before any of them is set: what a crash keeps from being reported is taken away later none the less.
             keys = joined_keys(snapshot.scene.marks.applied_keys, shared_keys(snapshot.target.spec))
             status |= {record.APPLIED_KEYS: record.written_keys(keys)} if keys else {}
         if isinstance(plan, Adopt):
-            status.pop(record.MADE_AT, None)
+            status.pop(MADE_AT, None)
             # What will be changed about it is there to be read before anything is written to it.
             status |= {"drift": announced(snapshot.scene.changes, status, settings.now())}
         if isinstance(snapshot.step, Introduce) and not isinstance(plan, Adopt):
@@ -102,12 +108,12 @@ class Writing(Generic[SpecT, ConfigT]):
             else:
                 # It was given up: what is made now must not be taken for a replacement of it after a crash.
                 status.pop("incarnation", None)
-            used = consents.used_by_create(record.consents_given(out.obj))
-            status |= {record.USED_CONSENTS: record.written_consents(out.obj, used)} if used else {}
-            status.pop(record.MADE_AT, None)
+            used = used_by_create(consents_given(out.obj))
+            status |= {USED_CONSENTS: written_consents(out.obj, used)} if used else {}
+            status.pop(MADE_AT, None)
             # What is restored holds data from its first moment on.
             is_new = self._provider.stateful and not plan.restore
-            status |= {record.MADE_AT: timestamp(settings.now())} if is_new else {}
+            status |= {MADE_AT: timestamp(settings.now())} if is_new else {}
         operations = [*patch_tests(out.obj), {"op": "add", "path": "/status", "value": status}]
         applied = await self._kube.json_patch(
             self._provider.resource, key, operations, manager=f"{settings.manager}/status", subresource="status"
@@ -126,12 +132,12 @@ class Writing(Generic[SpecT, ConfigT]):
 
     async def unhold(self, snapshot: Snapshot[SpecT], out: Outcome[SpecT]) -> None:
         """Take our finalizer away: the object is let go."""
-        operations = removal(out.obj, record.FINALIZER)
+        operations = removal(out.obj, TEARDOWN_FINALIZER)
         if operations:
             key = key_of(snapshot.obj)
             with suppress(NotFound):
                 await self._kube.json_patch(self._provider.resource, key, operations, manager=self._settings.manager)
-            if finalizers_of(out.obj) == (record.FINALIZER,):
+            if finalizers_of(out.obj) == (TEARDOWN_FINALIZER,):
                 self._store.forget(key, uid_of(snapshot.obj))
         out.gone = True
 
@@ -147,7 +153,7 @@ class Writing(Generic[SpecT, ConfigT]):
         if deleting(config):
             name = key_of(config).name
             raise Blocked("ProviderConfigNotFound", f"ProviderConfig {name} is being deleted and takes no new database")
-        if record.IN_USE in finalizers_of(config):
+        if IN_USE_FINALIZER in finalizers_of(config):
             return config
         resource = self._provider.config_resource
         return await self._kube.apply(
@@ -158,7 +164,7 @@ class Writing(Generic[SpecT, ConfigT]):
                 "metadata": {
                     "name": key_of(config).name,
                     **apply_metadata(config),
-                    "finalizers": [record.IN_USE],
+                    "finalizers": [IN_USE_FINALIZER],
                 },
             },
             manager=self._settings.manager,

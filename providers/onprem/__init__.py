@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from providers.external.client import Provider, Rate
-from providers.managed.plan import Policy
+from apis.teardown import Policy
+from providers.external.provider import Provider, Rate
 from providers.onprem.client import OnPremCloud, connect
 from providers.onprem.models import PostgresDatabaseParameters, PostgresDatabaseSpec, ProviderConfigSpec
 from providers.onprem.names import hash_in, names_of

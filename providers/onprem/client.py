@@ -1,4 +1,7 @@
-"""The on-prem cloud: a PostgreSQL server of the platform team, spoken to as its administrator, who is no superuser."""
+"""The on-prem cloud: a PostgreSQL server of the platform team, spoken to as its administrator, who is no superuser.
+
+Impure: it speaks SQL.
+"""
 
 from __future__ import annotations
 
@@ -10,16 +13,15 @@ from datetime import UTC, datetime
 import msgspec
 import psycopg
 
-from providers.credentials.passwords import Login
-from providers.external.client import Credential, Endpoint, Fence, Sweep, Target
+from apis.teardown import Policy
+from providers.external.client import Endpoint, Fence, Operation, Sweep, Target
+from providers.external.credential import Credential, Login
+from providers.external.diff import diff
 from providers.external.login import Server
-from providers.external.observation import Absent, Change, Found, Observed, Present, diff
+from providers.external.observation import Absent, Change, Found, Observed, Present, renamed_text
 from providers.external.ownership import Owner
 from providers.external.scram import verifier
 from providers.external.sql_session import Account, Session, as_file
-from providers.managed.decide import renamed_text
-from providers.managed.plan import Policy
-from providers.managed.record import Operation
 from providers.onprem import catalog, removal
 from providers.onprem.administrator import admin_login
 from providers.onprem.adoption import take_ownership

@@ -18,11 +18,28 @@ import pytest
 from tests.architecture import tree
 
 CONTRACTS = tree.pyproject()["tool"]["importlinter"]["contracts"]
-PURE = sorted(
-    path
-    for name in next(each for each in CONTRACTS if each["id"] == "pure")["source_modules"]
-    for path in tree.ROOT.glob(re.sub(r"\*\*$", "**/*", name.replace(".", "/")) + ".py")
-)
+PURE_CONTRACT = next(contract for contract in CONTRACTS if contract["id"] == "pure")
+
+
+def _pure_of_clouds() -> list[Path]:
+    """Return the modules of clouds that are pure: all but the wiring and those whose docstring says `Impure`."""
+    return [
+        path
+        for cloud in tree.clouds("providers")
+        for path in tree.modules(f"providers/{cloud}")
+        if path.name != "__init__.py" and not re.search(r"\bImpure[.:]", ast.get_docstring(tree.parse(path)) or "")
+    ]
+
+
+PURE_OF_CLOUDS = _pure_of_clouds()
+PURE = sorted({
+    *PURE_OF_CLOUDS,
+    *(
+        path
+        for name in PURE_CONTRACT["source_modules"]
+        for path in tree.ROOT.glob(re.sub(r"\*\*$", "**/*", name.replace(".", "/")) + ".py")
+    ),
+})  # fmt: skip
 each_pure_module = pytest.mark.parametrize("path", PURE, ids=tree.module_name)
 
 
@@ -53,17 +70,17 @@ class Seed(msgspec.Struct, frozen=True):
 SEEDS = (
     Seed(
         "the runtime imports the composer",
-        "fairlead > devcloud > composer | providers > runtime BROKEN",
+        "fairlead > devcloud > composer | providers > apis > runtime BROKEN",
         {"runtime/seed.py": "import composer\n"},
     ),
     Seed(
         "a provider imports the composer",
-        "fairlead > devcloud > composer | providers > runtime BROKEN",
+        "fairlead > devcloud > composer | providers > apis > runtime BROKEN",
         {"providers/seed.py": "import composer\n"},
     ),
     Seed(
         "the machine's platform imports a provider that it judges",
-        "devcloud knows the runtime alone BROKEN",
+        "devcloud knows runtime and apis alone BROKEN",
         {"devcloud/aws/api/seed.py": "from providers.external import client\n"},
     ),
     Seed(
@@ -80,6 +97,16 @@ SEEDS = (
         "a pure module reaches asyncio over a second one",
         "Pure modules reach no event loop, no SDK, no clock, no system BROKEN",
         {"runtime/seed.py": "import asyncio\n", "runtime/errors.py": "import runtime.seed\n"},
+    ),
+    Seed(
+        "a cloud imports the generic reconciler",
+        "A cloud knows of the providers its external side alone BROKEN",
+        {"providers/aws/seed.py": "import providers.managed.plan\n"},
+    ),
+    Seed(
+        "accounts know the reconciler that uses them",
+        "Rooms of the providers: each knows those below BROKEN",
+        {"providers/accounts/seed.py": "import providers.managed.plan\n"},
     ),
     Seed(
         "a controller imports the Kubernetes client",
@@ -114,7 +141,7 @@ def test_clouds_do_not_know_one_another() -> None:
 
 
 def test_the_generic_part_of_providers_knows_no_cloud() -> None:
-    graph = grimp.build_graph("providers", "runtime")
+    graph = grimp.build_graph("providers", "apis", "runtime")
     clouds = {f"providers.{cloud}" for cloud in tree.clouds("providers")}
 
     def of_a_cloud(module: str) -> bool:
@@ -131,10 +158,37 @@ def test_the_generic_part_of_providers_knows_no_cloud() -> None:
     assert known == set()
 
 
+def _impure_chains(graph: grimp.ImportGraph) -> set[str]:
+    """Return how modules of clouds that do not say `Impure` reach what a pure module may not."""
+    forbidden = [name for name in PURE_CONTRACT["forbidden_modules"] if name in graph.modules]
+    chains = (graph.find_shortest_chain(tree.module_name(path), name) for path in PURE_OF_CLOUDS for name in forbidden)
+    return {" -> ".join(chain) for chain in chains if chain}
+
+
+def _cloud_graph() -> grimp.ImportGraph:
+    return grimp.build_graph(
+        "providers", "apis", "runtime", include_external_packages=True, exclude_type_checking_imports=True
+    )
+
+
+def test_modules_of_clouds_are_pure_unless_they_say_impure() -> None:
+    assert _impure_chains(_cloud_graph()) == set()
+
+
+@pytest.mark.parametrize("cloud", tree.clouds("providers"))
+def test_a_pure_module_of_a_cloud_that_reaches_asyncio_is_seen(cloud: str) -> None:
+    graph = _cloud_graph()
+    importer = next(name for name in map(tree.module_name, PURE_OF_CLOUDS) if name.startswith(f"providers.{cloud}."))
+    graph.add_import(importer=importer, imported="providers.external.login")
+
+    assert f"{importer} -> providers.external.login -> asyncio" in _impure_chains(graph)
+
+
 def test_the_contract_names_every_module_that_calls_itself_pure() -> None:
     claimed = {
         path
         for path in tree.modules(*tree.PACKAGES)
+        if path.name != "__init__.py"
         if re.search(r"\bPure[.:;]", ast.get_docstring(tree.parse(path)) or "")
     }
     packages = {path for path in claimed if path.stem == "__init__"}

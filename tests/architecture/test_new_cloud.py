@@ -33,7 +33,7 @@ def _run(root: Path, *arguments: str) -> str:
 
 def test_the_process_finds_it(grown: Path) -> None:
     source = (
-        f"from providers.__main__ import provider_of; p = provider_of('{new_cloud.CLOUD}');"
+        f"from providers.process import provider_of; p = provider_of('{new_cloud.CLOUD}');"
         "print(p.cloud, p.resource.kind)"
     )
 

@@ -13,7 +13,7 @@ from typing import Any
 from ruamel.yaml import YAML
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ("fairlead", "devcloud", "composer", "providers", "runtime")
+PACKAGES = ("fairlead", "devcloud", "composer", "providers", "apis", "runtime")
 CRDS = ROOT / "crds"
 DEPLOY = ROOT / "deploy"
 
@@ -30,10 +30,14 @@ def module_name(path: Path) -> str:
 
 
 def clouds(package: str) -> list[str]:
-    """Return the sub-packages of `providers` or `devcloud` that a cloud brings: `providers/` has a PROVIDER there."""
-    packages = (ROOT / "providers").glob("*/__init__.py")
-    names = {path.parent.name for path in packages if re.search(r"^PROVIDER\b", path.read_text("utf-8"), re.MULTILINE)}
-    return sorted(name for name in names if (ROOT / package / name / "__init__.py").exists())
+    """Return the sub-packages of `providers` or `devcloud` that a cloud brings: those of providers with a PROVIDER."""
+    exporting = {path.parent.name for path in (ROOT / "providers").glob("*/__init__.py") if _exports_provider(path)}
+    return sorted(name for name in exporting if (ROOT / package / name / "__init__.py").exists())
+
+
+def _exports_provider(path: Path) -> bool:
+    targets = (node.target for node in parse(path).body if isinstance(node, ast.AnnAssign))
+    return any(isinstance(target, ast.Name) and target.id == "PROVIDER" for target in targets)
 
 
 @functools.cache

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from composer import names
+from apis import names
+from apis.identity import Identity, child_name
 from composer.claim.snapshot import Known, View
 from composer.inventory import Entry
 from composer.kinds.catalog import Catalog, KindFacts
@@ -21,7 +22,7 @@ DATABASE = KindFacts(DATABASES, stateful=True, allowed=True)
 SETTINGS = KindFacts(CONFIG_MAPS, stateful=False, allowed=True)
 VOLUME = KindFacts(VOLUMES, stateful=True, allowed=True)
 CATALOG: Catalog = {facts.resource.group_kind: facts for facts in (DATABASE, SETTINGS, VOLUME)}
-IDENTITY = names.Identity("claim-uid", "shop", "orders")
+IDENTITY = Identity("claim-uid", "shop", "orders")
 NOW = "2026-11-21T12:00:00Z"
 
 
@@ -60,7 +61,7 @@ def desired(resource: str = "database", facts: KindFacts = DATABASE, *, spec: Ob
         "apiVersion": facts.resource.api_version,
         "kind": facts.resource.kind,
         "metadata": {
-            "name": names.child_name(IDENTITY, resource),
+            "name": child_name(IDENTITY, resource),
             "namespace": "shop",
             "labels": {names.CLAIM_LABEL: "claim-uid"},
             "annotations": {names.CLAIM_NAME: "orders", names.RESOURCE: resource},
@@ -90,7 +91,7 @@ def entry(resource: str = "database", facts: KindFacts = DATABASE, **fields: Any
         "resource": resource,
         "api_version": facts.resource.api_version,
         "kind": facts.resource.kind,
-        "name": names.child_name(IDENTITY, resource),
+        "name": child_name(IDENTITY, resource),
         "uid": "child-uid",
         "stateful": facts.stateful,
         **fields,

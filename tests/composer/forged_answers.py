@@ -7,7 +7,8 @@ from typing import Any
 
 import msgspec
 
-from composer import names
+from apis import names
+from apis.identity import Identity, child_name
 from composer.render.floors import Floor
 from composer.render.render import Observed, Rendered, Request, render
 from tests.composer.factories import claim
@@ -63,7 +64,7 @@ COMPOSITION: dict[str, Any] = {
 
 
 def _live(resource: str, api_version: str, kind: str, **status: Any) -> Observed:
-    name = names.child_name(names.Identity("claim-uid", "shop", "orders"), resource)
+    name = child_name(Identity("claim-uid", "shop", "orders"), resource)
     return Observed(
         resource, "", {"apiVersion": api_version, "kind": kind, "metadata": {"name": name}, "status": status}
     )
@@ -126,7 +127,7 @@ FORGED: dict[str, Callable[[Plain], None]] = {
     "another namespace": of_metadata("namespace", to="alice"),
     "another name": of_metadata("name", to="app-database-aaaaaaaaaa"),
     "the name of another resource": of_metadata(
-        "name", to=names.child_name(names.Identity("claim-uid", "shop", "orders"), "network")
+        "name", to=child_name(Identity("claim-uid", "shop", "orders"), "network")
     ),
     "a generateName": of_metadata("generateName", to="x-"),
     "another claim's label": of_metadata("labels", names.CLAIM_LABEL, to="other-uid"),

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from composer import names
+from apis import names
 from composer.claim.gather import Cluster, Gatherer
 from runtime.cache import Cache
 from runtime.objects import CRDS, Key, Object
@@ -16,8 +16,8 @@ from tests.support.fake_kube import FakeKube
 
 KEY = Key("shop", "orders")
 OWNER = {"apiVersion": CLAIMS.api_version, "kind": CLAIMS.kind, "name": "orders", "uid": "claim-uid"}
-MINE = names.manager(CLAIMS.group, CLAIMS.kind, KEY)
-OTHER_KIND = names.manager("other.example.org", CLAIMS.kind, KEY)
+MINE = names.claim_manager(CLAIMS.group, CLAIMS.kind, KEY)
+OTHER_KIND = names.claim_manager("other.example.org", CLAIMS.kind, KEY)
 _VERSION = {"name": "v1alpha1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}
 _CRD: dict[str, Any] = {
     "group": DATABASES.group,

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from composer import names
+from apis import names
 from composer.child.field_conflicts import WINDOW, at_rest, without
 from composer.claim.act import Actor
 from composer.claim.decide import Apply, Create

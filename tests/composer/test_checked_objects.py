@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from composer import names
+from apis import names
 from composer.render.render import render
 from composer.workers.answer_check import AnswerError, CheckedObjects, refuse_foreign
 from tests.composer.factories import claim

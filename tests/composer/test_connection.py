@@ -10,12 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from composer import names
+from apis import names
+from apis.connection import Connection, SecretRef
 from composer.connection.secret import (
     Origin,
-    Published,
     Secretly,
-    SecretRef,
     Wanted,
     entries,
     is_of_another_login,
@@ -53,7 +52,7 @@ def _source(**changes: Any) -> Object:
 def _wanted(*, secret: Secretly = SECRET, declared: dict[str, Any] | None = None, **changes: Any) -> Wanted:
     source = _source(**changes)
     found = published(source)
-    assert isinstance(found, Published)
+    assert isinstance(found, Connection)
     return wanted(claim(), declared or {"from": "database"}, source, of_contract(found), secret)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from composer import names
+from apis import names
 from composer.claim.decide import (
     Annotate,
     Apply,
@@ -22,7 +22,7 @@ from composer.claim.decide import (
 )
 from composer.claim.snapshot import Known, View
 from composer.hashes import live_hash, sent_hash
-from composer.inventory import Entry, Resting
+from composer.inventory import Entry, Resting, marks_of
 from composer.render.render import Rendered, Waiting
 from runtime.objects import Object
 from tests.composer.factories import (
@@ -115,7 +115,7 @@ def test_a_gone_child_is_made_anew_with_its_marks_and_finalizer() -> None:
 
     assert isinstance(step, Create)
     assert step.object["metadata"]["finalizers"] == [names.TEARDOWN_FINALIZER]
-    assert names.marks_of(step.object) == MARKS
+    assert marks_of(step.object) == MARKS
 
 
 class Dying(msgspec.Struct, frozen=True):

@@ -13,8 +13,9 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
+from apis import names
 from composer.claim.gather import Cluster
-from composer.composition.store import COMPOSITIONS, Library
+from composer.composition.store import Library
 from composer.kind_reconciler import Demand, Served, used_kinds
 from composer.kinds.catalog import KindFacts
 from composer.process import kinds_controller
@@ -74,7 +75,7 @@ class _Scene:
         self.kube.put(CRDS, crd["metadata"]["name"], namespace="", spec=crd["spec"])
 
     def name_caches(self) -> None:
-        self.kube.put(COMPOSITIONS, "c", namespace="", spec=API.composition("c")["spec"])
+        self.kube.put(names.COMPOSITIONS, "c", namespace="", spec=API.composition("c")["spec"])
 
     def claim(self, *kinds: str) -> None:
         self.kube.put(CACHES, "a", metadata={"annotations": {"fairlead.dev/kinds": ",".join(kinds)}})
@@ -140,7 +141,7 @@ def test_a_kind_of_claim_is_watched_while_it_is_named_or_a_claim_of_it_is_left()
             await asyncio.sleep(5)
             found.append(CACHE in each.watched())
             each.claim()
-            each.kube.remove(COMPOSITIONS, "c", namespace="")
+            each.kube.remove(names.COMPOSITIONS, "c", namespace="")
             await asyncio.sleep(5 * IDLE_S)
             found.append(CACHE in each.watched())
             each.kube.remove(CACHES, "a")

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from composer import names
+from apis import names
 from composer.claim.decide import Annotate, LetGo, Release
 from composer.claim.deletion_report import blocker, teardown_status
 from composer.claim.outcomes import Note, gathered, release_note, word_note

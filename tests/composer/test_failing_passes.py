@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from composer import names
+from apis import names
 from composer.claim import reconciler as claims
 from composer.claim.act import Actor
 from composer.claim.compose import Prepared

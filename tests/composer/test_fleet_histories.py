@@ -11,8 +11,9 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from apis.pause import is_paused
 from composer.claim.selection import Revision, Standing, choose_revision
-from composer.claim.snapshot import identity_of, is_paused
+from composer.claim.snapshot import identity_of
 from composer.composition.rollout import Course, advance, choice_after, superseded
 from composer.composition.rollout_claims import NOT_YET, Member, is_well, lacks_revision, member_of, stands_since
 from composer.models import CompositionChoice, Rollout, RolloutStatus

@@ -7,7 +7,7 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from composer import names
+from apis import names
 from composer.claim.decide import Create, Keep, Release, Remove, decide
 from composer.claim.snapshot import Known, View
 from composer.hashes import live_hash, sent_hash

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from composer import names
+from apis import names
 from composer.claim.decide import Annotate, decide
 from composer.claim.snapshot import Known
 from composer.kinds.catalog import KindFacts

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from composer import names
+from apis import names
 from composer.claim.act import Actor
 from composer.claim.compose import Prepared
 from composer.claim.decide import Create, Remove, Step

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from composer import names
+from apis import names
 from composer.claim.decide import Create, decide
 from composer.claim.snapshot import Known
 from tests.composer.factories import NOW, SETTINGS, VOLUME, child, claim, desired, entry, live, rendered, view

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from composer import names
+from apis import names
 from composer.claim.compose import Prepared, Preparer
 from composer.claim.report import Findings
 from composer.claim.selection import Candidate, Revision

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from composer import names
+from apis import names
 from composer.claim.outcomes import with_broken
 from composer.claim.pause import NOBODY, paused_status
 from composer.claim.report import Findings, child_cause, report

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from composer import names
+from apis import names
 from composer.claim.prune_guard import replacing_data
 from composer.claim.snapshot import Known
 from composer.kinds.catalog import KindFacts

@@ -11,14 +11,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from composer import names
+from apis import names
+from apis.connection import SecretRef
 from composer.claim.compose import Prepared
 from composer.claim.connection import Connected, connect
 from composer.claim.outcomes import Note
 from composer.claim.selection import Revision
 from composer.claim.snapshot import Known
 from composer.connection.publisher import Publication, Publisher
-from composer.connection.secret import Origin, Secretly, SecretRef, Wanted, wanted
+from composer.connection.secret import Origin, Secretly, Wanted, wanted
 from composer.models import CompositionSpec
 from composer.render.render import Rendered
 from runtime.changes import Change, ChangeKind

@@ -8,12 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from composer import names
+from apis import names
+from apis.teardown import DeletionPolicy
 from composer.claim.compose import Preparer
 from composer.claim.deletion import effective_policy
 from composer.claim.selection import Candidate, Revision
 from composer.claim.snapshot import View
-from composer.models import DeletionPolicy, RolloutPhase, RolloutStatus
+from composer.models import RolloutPhase, RolloutStatus
 from composer.render.render import Rendered, Request
 from runtime.objects import Object
 from tests.composer.factories import CLAIMS, claim, view

@@ -7,11 +7,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from composer import names
+from apis import names
+from apis.teardown import DeletionPolicy
 from composer.claim.decide import Annotate, Keep, LetGo, Release, Remove, mirrored_pause
-from composer.claim.deletion import Verdict, effective_policy, tear_down, verdict
+from composer.claim.deletion import effective_policy, tear_down, verdict
 from composer.claim.snapshot import Known, View
-from composer.models import DeletionPolicy
 from runtime.objects import Object
 from tests.composer.factories import DATABASE, NOW, SETTINGS, VOLUME, annotated, claim, desired, entry, live, view
 
@@ -28,7 +28,7 @@ def _namespace(*, deleted: bool, ephemeral: bool = False) -> Object:
 
 class Word(msgspec.Struct, frozen=True):
     policy: DeletionPolicy
-    gives: Verdict
+    gives: str
     namespace: bool = False
     ephemeral: bool = False
     kind: bool = False

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 import msgspec
 import pytest
 
-from composer import names
+from apis import names
 from composer.claim.gather import Cluster, Gatherer
 from composer.claim.snapshot import Known, View, kept_kinds
 from composer.inventory import dump

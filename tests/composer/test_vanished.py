@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from composer import names
+from apis import names
 from composer.claim.decide import Create, Keep
 from composer.claim.deletion import Teardown, has_vanished, recorded, tear_down
 from composer.claim.outcomes import Outcome, heard_words

@@ -6,37 +6,14 @@ from datetime import UTC, datetime
 
 import pytest
 
-from composer import names
+from apis import names
 from composer.child.recovery import entry_of
-from composer.claim.snapshot import Known, identity_of, is_paused, pause_end, recorded_kinds, without_rests
+from composer.claim.snapshot import Known, identity_of, recorded_kinds, without_rests
 from composer.inventory import Entry, Resting, dump, load
 from runtime.objects import Object
 from tests.composer.factories import DATABASE, SETTINGS, VOLUME, annotated, claim, desired, entry, live, view
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
-
-
-@pytest.mark.parametrize(
-    ("value", "paused"),
-    [
-        ("", False),
-        ("false", False),
-        ("true", True),
-        ("2026-11-21T11:59:59Z", False),
-        ("2026-11-21T12:00:01Z", True),
-        ("2026-11-21T14:00:00+03:00", False),
-        ("2026-11-21T11:00:00-03:00", True),
-        ("2026-11-21", True),
-        ("until monday", True),
-    ],
-)
-def test_whether_a_pause_is_on(value: str, paused: bool) -> None:  # noqa: FBT001 - a column of the table
-    assert is_paused({names.PAUSED: value}, NOW) == paused
-
-
-def test_a_pause_without_an_end_has_none() -> None:
-    assert pause_end({names.PAUSED: "true"}) is None
-    assert pause_end({names.PAUSED: "2026-11-21T12:00:00Z"}) == NOW
 
 
 def test_either_record_of_the_identity_counts() -> None:

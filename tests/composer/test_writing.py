@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from composer import names
+from apis import names
 from composer.child.field_conflicts import Conflict, conflicts, settle, without
 from composer.child.managed_fields import shed, upgrade
 from composer.claim.act import annotation_patch

@@ -10,7 +10,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from composer import names
+from apis import names
+from apis.identity import Identity, child_name
 from fairlead.cli import run
 from fairlead.exits import Exit
 from runtime.kube import Kube
@@ -95,7 +96,7 @@ def _plan(capsys: pytest.CaptureFixture[str], folder: str) -> tuple[int, str, st
 def _compose(cluster: FakeKube, *, limit: str) -> None:
     """Let the claim have the child that the Composition gives with this limit."""
     uid = cluster.objects[CLAIMS, Key("shop", "orders")]["metadata"]["uid"]
-    name = names.child_name(names.Identity(uid, "shop", "orders"), "settings")
+    name = child_name(Identity(uid, "shop", "orders"), "settings")
     meta = {"labels": {names.CLAIM_LABEL: uid}, "annotations": {names.CLAIM_NAME: "orders", names.RESOURCE: "settings"}}
     child = cluster.put(CONFIG_MAPS, name, namespace="shop", metadata=meta, data={"limit": limit})
     entry = {"resource": "settings", "apiVersion": "v1", "kind": "ConfigMap", "name": name}

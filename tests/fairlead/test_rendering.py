@@ -299,6 +299,14 @@ CASES = (
         "composition.yaml:29:11:",
         "unknown field 'connectionLimt', did you mean 'connectionLimit'?",
     ),
+    Case(
+        "a path that the claim's schema does not have, under a default",
+        "composition",
+        "env.defaults.team }}",
+        "claim.spec.bakcup.startTime | default('x') }}",
+        "composition.yaml:19:30:",
+        "'bakcup' is undefined, did you mean 'backup'?",
+    ),
     Case("a broken expression", "composition", "vars.limit }}", "vars.limit }", "composition.yaml:29:", ""),
     Case("a misspelt neighbour", "composition", "[settings]", "[setings]", "composition.yaml:", ""),
     Case(

@@ -8,12 +8,12 @@ from dataclasses import replace
 
 import pytest
 
+from apis.teardown import Policy
 from devcloud.onprem import OnPremServer
-from providers.credentials.passwords import Login
-from providers.external.client import Credential
-from providers.external.observation import Change, Observed, Present, diff
+from providers.external.credential import Credential, Login
+from providers.external.diff import diff
+from providers.external.observation import Change, Observed, Present
 from providers.external.ownership import Owner
-from providers.managed.plan import Policy
 from providers.onprem import PROVIDER
 from providers.onprem.client import OnPremCloud
 from providers.onprem.models import PostgresDatabaseParameters

@@ -8,11 +8,11 @@ import psycopg
 import pytest
 import pytest_asyncio
 
+from apis.teardown import Policy
 from devcloud import addresses, onprem
 from devcloud.daemons import Lifetime
 from devcloud.onprem import OnPremServer
 from providers.external.observation import Absent, Observed, Present
-from providers.managed.plan import Policy
 from providers.onprem.client import OnPremCloud, connect
 from providers.onprem.models import PostgresDatabaseParameters
 from runtime.errors import Blocked

@@ -18,8 +18,7 @@ import msgspec
 import pytest
 
 from devcloud.onprem import OnPremServer
-from providers.credentials.passwords import Login
-from providers.external.client import Credential
+from providers.external.credential import Credential, Login
 from providers.external.login import Server, try_login
 from providers.onprem.client import connect
 from providers.onprem.models import ProviderConfigSpec

@@ -10,10 +10,11 @@ import msgspec
 import psycopg
 import pytest
 
+from apis.teardown import Policy
 from devcloud.onprem import OnPremServer
-from providers.credentials.passwords import Login
-from providers.external.observation import Absent, Change, Observed, Present, diff
-from providers.managed.plan import Policy
+from providers.external.credential import Login
+from providers.external.diff import diff
+from providers.external.observation import Absent, Change, Observed, Present
 from providers.onprem.client import OnPremCloud, connect
 from providers.onprem.facts import broken_rules
 from providers.onprem.models import PostgresDatabaseParameters

@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from providers.external.client import Provider
+from providers.external.provider import Provider
 from runtime.errors import Terminal
 from runtime.objects import Key
 from tests.providers.toy import CONFIGS, TOYS, ToyCloud, provider_of

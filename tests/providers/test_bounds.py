@@ -10,10 +10,10 @@ import pytest
 
 from providers.accounts.connections import Accounts
 from providers.accounts.destroys import destroys_within_the_hour, with_one_more
-from providers.accounts.limits import Limiter, allowed
-from providers.external.client import Account, Sweep
+from providers.accounts.limits import Allowance, Limiter, allowed
+from providers.external.client import Sweep
 from providers.external.ownership import Owner
-from providers.managed.plan import Bounds
+from providers.external.provider import Account
 from runtime.cache import Cache
 from runtime.errors import NotFound, Terminal
 from runtime.objects import Key, Object, Resource, dumps
@@ -90,8 +90,8 @@ class World:
         cloud: Any = None
         return Account(cloud, None, self.config, "account")
 
-    def bounds(self, obj: Object, namespace: Object | None = None) -> Bounds:
-        return self.limiter.bounds(Bounds(), obj, self.account, namespace or {})
+    def bounds(self, obj: Object, namespace: Object | None = None) -> Allowance:
+        return self.limiter.allowance(obj, self.account, namespace or {})
 
 
 @pytest.mark.parametrize(
@@ -229,7 +229,7 @@ async def test_a_deletion_that_was_begun_is_finished_behind_the_brake() -> None:
     world = World(10, destroysPerHour=1)
     await world.destroy()
 
-    begun = world.limiter.bounds(Bounds(delete_intended=True), toy("there-0"), world.account, {})
+    begun = world.limiter.allowance(toy("there-0"), world.account, {}, delete_intended=True)
 
     assert begun.brake == ""
     assert world.bounds(toy("there-1")).brake

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from providers.accounts.rate_limit import Metered, budget, budgets_of
-from providers.credentials.passwords import Login
-from providers.external.client import Cloud, Credential, Fence, Rate, Sweep
+from providers.external.client import Cloud, Fence, Sweep
+from providers.external.credential import Credential, Login
+from providers.external.provider import Rate
 from runtime.errors import Throttled
 
 

@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from providers.external.consent import Consent
 from providers.external.observation import Found
 from providers.managed.decide import decide
-from providers.managed.plan import Consent, Refuse, Scene
+from providers.managed.plan import Refuse, Scene
 from tests.providers.test_decide import ADDRESS, FORMER, FRESH, GONE, LONG_GONE, LOSS, SIZE, Spec, scene, there
 
 LOST = (GONE, LONG_GONE)

@@ -9,11 +9,12 @@ from typing import Any
 import msgspec
 import pytest
 
+from providers.external.consent import Consent
 from providers.external.observation import Change, Class, Converged, Marks, Observed, Phase, Present, Queue
 from providers.external.ownership import Owner
-from providers.managed.accepted_changes import MOST_TRIES, Sent
+from providers.managed.attempts import MOST_TRIES, Sent
 from providers.managed.decide_update import converge
-from providers.managed.plan import Bounds, Consent, Desired, Plan, Refuse, Rest, Scene, Settled, Update, Wait
+from providers.managed.plan import Bounds, Desired, Plan, Refuse, Rest, Scene, Settled, Update, Wait
 
 
 class Spec(msgspec.Struct, frozen=True):

@@ -9,6 +9,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from apis.teardown import Policy
+from providers.external.consent import Consent
 from providers.external.observation import (
     Absent,
     Change,
@@ -26,7 +28,6 @@ from providers.managed.decide import decide
 from providers.managed.plan import (
     Adopt,
     Bounds,
-    Consent,
     Create,
     Desired,
     Destroy,
@@ -34,7 +35,6 @@ from providers.managed.plan import (
     Ignore,
     Lifecycle,
     Plan,
-    Policy,
     Refuse,
     Release,
     Rest,

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from providers.credentials.passwords import Login
 from providers.external.client import FenceClosed, Target
+from providers.external.credential import Login
 from providers.external.observation import Absent, Present
 from runtime.errors import Blocked, Transient, WriteConflict
 from runtime.objects import SECRETS, Key, Object, Resource

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from apis.teardown import Policy
 from providers.external.observation import Absent, Present
 from providers.managed.decide import decide
-from providers.managed.plan import Destroy, Finish, Policy, Refuse, Settled
+from providers.managed.plan import Destroy, Finish, Refuse, Settled
 from tests.providers.test_decide import LONG_GONE, MARKED, Row, row, scene, there
 
 RENAMED = Absent(remains=True, renamed="orders_x_old")

@@ -7,8 +7,8 @@ from datetime import timedelta
 
 import pytest
 
-from providers.external.client import Credential, Fence, Target
-from providers.managed.record import Operation
+from providers.external.client import Fence, Operation, Target
+from providers.external.credential import Credential
 from runtime.errors import Blocked, Transient
 from runtime.objects import Key, Object
 from tests.providers.test_slow import LateCloud, ready, world_of

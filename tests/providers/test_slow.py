@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from providers.credentials.passwords import Login
-from providers.external.client import Credential, Fence, Provider, Target
+from apis.teardown import Policy
+from providers.external.client import Fence, Operation, Target
+from providers.external.credential import Credential, Login
 from providers.external.observation import Absent, Change, Observed, Phase, Present
 from providers.external.ownership import Owner
-from providers.managed.plan import Policy
-from providers.managed.record import Operation
+from providers.external.provider import Provider
 from runtime.errors import Transient
 from runtime.objects import Key
 from tests.providers.toy import CONFIGS, Toy, ToyCloud, ToyParameters, provider_of

@@ -12,13 +12,14 @@ from typing import Annotated
 
 import msgspec
 
-from providers.credentials.passwords import Login
-from providers.external.client import Credential, Endpoint, Fence, Provider, Rate, Sweep, Target
-from providers.external.observation import Absent, Change, Class, Compare, Found, Observed, Phase, Present, compared
+from apis.teardown import Policy
+from providers.external.client import Endpoint, Fence, Operation, Sweep, Target
+from providers.external.credential import Credential, Login
+from providers.external.diff import Compare, compared
+from providers.external.observation import Absent, Change, Class, Found, Observed, Phase, Present
 from providers.external.ownership import Owner
+from providers.external.provider import Provider, Rate
 from providers.external.spec import DatabaseEnvelope
-from providers.managed.plan import Policy
-from providers.managed.record import Operation
 from runtime.objects import Resource
 
 TOYS = Resource("toy.example.org", "v1", "Toy", "toys")

@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from providers.accounts.connections import Accounts
-from providers.external.client import Provider
+from providers.external.provider import Provider
 from providers.managed.act import Effects
 from providers.managed.gather import Gatherer
 from providers.managed.reconciler import Around, Reconciler

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-CODE = ("fairlead", "devcloud", "composer", "providers", "runtime", "tests")
+CODE = ("fairlead", "devcloud", "composer", "providers", "apis", "runtime", "tests")
 DATA = ("crds", "compositions", "deploy", "docs")
 CLOUD = "toy"
 _WORDS = (

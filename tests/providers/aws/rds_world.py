@@ -9,7 +9,7 @@ from typing import Any
 
 from devcloud.aws.server import Served
 from providers.aws import PROVIDER
-from providers.external.client import Provider, Rate
+from providers.external.provider import Provider, Rate
 from runtime.objects import SECRETS, Key, Object
 from tests.providers.paced import Paced
 from tests.providers.toy import ToyCloud

@@ -20,18 +20,18 @@ import boto3
 import msgspec
 import pytest
 
+from apis.teardown import Policy
 from providers.aws import PROVIDER
 from providers.aws.account import AwsAccount, connect
 from providers.aws.config import ProviderConfigSpec
-from providers.aws.groups import DBParameterGroupParameters, DBSubnetGroupParameters
-from providers.aws.models import RDSInstanceParameters
-from providers.aws.parameter_groups import ParameterGroups
+from providers.aws.groups import ParameterGroups, SubnetGroups
+from providers.aws.models import DBParameterGroupParameters, DBSubnetGroupParameters, RDSInstanceParameters
 from providers.aws.rds import RdsInstances
-from providers.aws.subnet_groups import SubnetGroups
-from providers.external.client import Credential, Fence, Target
-from providers.external.observation import Absent, Observed, Present, diff
+from providers.external.client import Fence, Target
+from providers.external.credential import Credential
+from providers.external.diff import diff
+from providers.external.observation import Absent, Observed, Present
 from providers.external.ownership import Owner
-from providers.managed.plan import Policy
 from runtime.errors import Transient
 from tests.support.waiting import eventually
 

@@ -10,15 +10,16 @@ from typing import Any
 
 import pytest
 
+from apis.teardown import Policy
 from devcloud.aws.server import Served
 from providers.aws.account import AwsAccount
 from providers.aws.models import RDSInstanceParameters
 from providers.aws.names import tags_of
 from providers.aws.rds import RdsInstances, Seen
-from providers.external.client import Credential, Fence, Target
+from providers.external.client import Fence, Target
+from providers.external.credential import Credential
 from providers.external.observation import Absent, Present
 from providers.external.ownership import Owner
-from providers.managed.plan import Policy
 from runtime.errors import Blocked, Terminal
 from tests.support.rds_control import control
 from tests.support.waiting import eventually

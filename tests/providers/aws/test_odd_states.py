@@ -9,17 +9,19 @@ from typing import Any
 
 import pytest
 
+from apis.teardown import Policy
 from devcloud.aws.server import Served
 from providers.aws import PROVIDER, states
 from providers.aws.account import AwsAccount
 from providers.aws.models import RDSInstanceParameters, RDSInstanceSpec
 from providers.aws.rds import RdsInstances, Seen
 from providers.aws.translate import observed
-from providers.external.client import Credential, Fence, Target
+from providers.external.client import Fence, Target
+from providers.external.credential import Credential
 from providers.external.observation import Present
 from providers.external.ownership import Owner
 from providers.managed.decide_update import converge
-from providers.managed.plan import Bounds, Desired, Lifecycle, Policy, Refuse, Scene, Update
+from providers.managed.plan import Bounds, Desired, Lifecycle, Refuse, Scene, Update
 from providers.managed.snapshot import differences
 from runtime.errors import Blocked
 from tests.providers.aws.test_translate import ANSWER, TAGS, target

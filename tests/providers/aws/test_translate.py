@@ -12,10 +12,9 @@ import pytest
 from providers.aws import PROVIDER, states
 from providers.aws.birth import refuse_database
 from providers.aws.changes import request
-from providers.aws.final import names_for, stem_of
 from providers.aws.listing import mark_of, tags_mark
 from providers.aws.models import RDSInstanceParameters, RDSInstanceSpec, RestoreFrom
-from providers.aws.names import tags_of
+from providers.aws.names import names_for, stem_of, tags_of
 from providers.aws.translate import guarded, login_versions, observed
 from providers.external.client import Target
 from providers.external.observation import Change, Class, Phase, Queue

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from composer import names
+from apis import names
+from apis.identity import Identity, child_name, connection_secret_name
 from runtime.objects import Key
 
 DNS = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
@@ -18,18 +19,18 @@ resource_names = st.from_regex(r"[a-z][a-z0-9]{0,62}", fullmatch=True)
 
 def test_a_name_never_changes() -> None:
     # Recorded: another value here means that every child in the field gets another name.
-    identity = names.Identity("7d1c8f1e-3a8e-4a0e-9d3e-0e7a3f0c1b2a", "shop", "orders")
+    identity = Identity("7d1c8f1e-3a8e-4a0e-9d3e-0e7a3f0c1b2a", "shop", "orders")
 
-    assert names.child_name(identity, "database") == "orders-database-3exvmfyowm"
+    assert child_name(identity, "database") == "orders-database-3exvmfyowm"
     assert (
-        names.manager("database.fairlead.dev", "PostgreSQLInstance", Key("shop", "orders"))
+        names.claim_manager("database.fairlead.dev", "PostgreSQLInstance", Key("shop", "orders"))
         == "fairlead.dev/7b7c0b19229fa393"
     )
 
 
 @given(claim_names, resource_names, st.text(max_size=20))
 def test_every_name_is_valid(claim: str, resource: str, key: str) -> None:
-    name = names.child_name(names.Identity("uid", "shop", claim), resource, key)
+    name = child_name(Identity("uid", "shop", claim), resource, key)
 
     assert len(name) <= 63
     assert DNS.fullmatch(name)
@@ -37,7 +38,7 @@ def test_every_name_is_valid(claim: str, resource: str, key: str) -> None:
 
 @given(claim_names)
 def test_every_secret_name_is_valid(claim: str) -> None:
-    name = names.connection_secret(Key("shop", claim), "")
+    name = connection_secret_name(claim)
 
     assert len(name) <= 253
     assert DNS.fullmatch(name)
@@ -45,7 +46,7 @@ def test_every_secret_name_is_valid(claim: str) -> None:
 
 def test_names_that_are_cut_alike_differ() -> None:
     long = "x" * 40
-    found = {names.child_name(names.Identity(f"uid-{n}", "shop", long + str(n)), "database") for n in range(50)}
+    found = {child_name(Identity(f"uid-{n}", "shop", long + str(n)), "database") for n in range(50)}
 
     assert len(found) == 50
 
@@ -63,4 +64,4 @@ def test_names_that_are_cut_alike_differ() -> None:
     ],
 )
 def test_an_identity_is_kept_unless_it_came_with_a_copy(recorded: tuple[str, ...], expected: str) -> None:
-    assert str(names.Identity.choose(recorded, Key("shop", "orders"), "new")) == expected
+    assert str(Identity.choose(recorded, Key("shop", "orders"), "new")) == expected

@@ -10,7 +10,6 @@ from providers.credentials import secret_check, secrets
 from providers.credentials.passwords import (
     Delivery,
     Kept,
-    Login,
     PasswordView,
     Stored,
     decide_password,
@@ -23,16 +22,19 @@ from providers.credentials.passwords import (
 )
 from providers.credentials.proofs import Proofs
 from providers.credentials.secret_check import Checked, Unproven, login_of_pending
-from providers.external.client import Cloud, ConfigT, Credential, Provider, Target
+from providers.external.client import Cloud, Target
+from providers.external.credential import Credential, Login
 from providers.external.observation import Phase, SpecT
 from providers.external.ownership import connection_secret_of
+from providers.external.provider import ConfigT, Provider
 from providers.managed import record
-from providers.managed.record import status_of
 from providers.managed.snapshot import Snapshot, proven_versions
 from providers.settings import Settings
+from runtime.conditions import instant
 from runtime.errors import ApiError, Forbidden, NotFound, Terminal
 from runtime.kube import Kube
-from runtime.objects import SECRETS, Key, Object, key_of
+from runtime.objects import SECRETS, Key, Object, key_of, status_of
+from runtime.secrets import text_of
 
 # What a cloud accepted and refuses at every login is sent again this rarely, and so many times in all.
 _SEND_AGAIN_AFTER = timedelta(minutes=10)
@@ -133,7 +135,7 @@ class PasswordReader(Generic[SpecT, ConfigT]):
         if recovered and not alternates and await self._tried_recovered(snapshot, recovered) is Login.REFUSED:
             recovered, login = "", Login.REFUSED
         delivery, pending_login = await self._delivery(snapshot)
-        retire_at = record.instant(rotation.get("retireAt", ""))
+        retire_at = instant(rotation.get("retireAt", ""))
         token, done_token = snapshot.envelope.password_rotation.token or "", rotation.get("token")
         if former_login(connection.get("username", ""), stored.kept if stored is not None else None):
             # What the token asked for was done before a crash; only the report of it is missing.
@@ -195,7 +197,7 @@ class PasswordReader(Generic[SpecT, ConfigT]):
             secret = await self._kube.get(SECRETS, Key(key_of(obj).namespace, name))
         except ApiError:
             return ""
-        return secrets.text_of(secret, "password")
+        return text_of(secret, "password")
 
     async def _delivery(self, snapshot: Snapshot[SpecT]) -> tuple[Delivery, Login]:
         """Tell what became of the pending password of a cloud that takes its time over it, and what its login said.
@@ -210,7 +212,7 @@ class PasswordReader(Generic[SpecT, ConfigT]):
             return Delivery.NONE, Login.NOT_TRIED
         rotation, now = status_of(snapshot.obj).get("rotation") or {}, self._settings.now()
         sent = rotation.get("sent", "") == keyed_hash(self._settings.hash_key, stored.kept.pending)
-        sent_at = record.instant(rotation.get("sentAt", ""))
+        sent_at = instant(rotation.get("sentAt", ""))
         answer, is_under_way = Login.NOT_TRIED, observed.phase is not Phase.READY or observed.password_pending
         if observed.usable and not observed.password_elsewhere:
             credential = Credential(login_of_pending(snapshot.logins, stored.kept), stored.kept.pending)

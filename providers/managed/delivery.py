@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Generic, assert_never
 
+from apis.identity import credentials_secret_key
 from providers.credentials import passwords, secrets
 from providers.credentials.passwords import (
     Await,
@@ -12,16 +13,16 @@ from providers.credentials.passwords import (
     Introduce,
     Keep,
     Kept,
-    Login,
     Missing,
     PasswordStep,
     PutBack,
     Restore,
     Retire,
 )
-from providers.external.client import ConfigT, Credential, Fence, Provider
+from providers.external.client import Fence
+from providers.external.credential import Credential, Login
 from providers.external.observation import Change, Observed, SpecT, describe
-from providers.external.ownership import credentials_key
+from providers.external.provider import ConfigT, Provider
 from providers.managed.outcome import Outcome, Said
 from providers.managed.snapshot import Snapshot
 from providers.managed.writes import Writing, account_of
@@ -87,7 +88,7 @@ class Delivering(Generic[SpecT, ConfigT]):
         ca = account_of(snapshot).cloud.endpoint(snapshot.target).ca
         await self._writing.store_secret(snapshot, Kept(step.password, "", step.username, ca), out)
         if snapshot.foreign:
-            name = credentials_key(key_of(snapshot.obj)).name
+            name = credentials_secret_key(key_of(snapshot.obj)).name
             text = f"Secret {name}: somebody else wrote {', '.join(snapshot.foreign)}; what Fairlead knows is put back"
             out.events.append(Said("Normal", "DriftCorrected", text))
         if isinstance(step, Confirm):

@@ -1,0 +1,1 @@
+"""The contract between the composer and the providers, which speak through the API server alone."""

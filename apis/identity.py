@@ -1,0 +1,84 @@
+"""Names made by rule from who asks: the same claim, resource and key always lead to the same names. Pure.
+
+The rules hold for the life of a database; a change of one of them loses it.
+"""
+
+from __future__ import annotations
+
+import base64
+import functools
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from runtime.objects import Key
+
+CA_KEY: Final = "ca.crt"
+"""Key of the credentials Secret that holds the certificates of the server's authority."""
+
+_CLAIM_CUT = 30
+_RESOURCE_CUT = 21
+_HASH_LENGTH = 10
+_LONGEST_NAME = 253
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who a claim is for ever: its uid at first sight, and where it lives. Written `<uid>@<namespace>/<name>`."""
+
+    uid: str
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.uid}@{self.namespace}/{self.name}"
+
+    @classmethod
+    @functools.lru_cache(maxsize=8_192)
+    def parse(cls, text: str) -> Identity | None:
+        """Return the identity that a text spells; None when it spells none."""
+        uid, at, place = text.partition("@")
+        namespace, slash, name = place.partition("/")
+        return cls(uid, namespace, name) if uid and at and slash and name else None
+
+    @classmethod
+    def choose(cls, candidates: Iterable[str], claim: Key, uid: str) -> Identity:
+        """Return the first recorded identity that is of this claim, else a new one.
+
+        An identity that names another object came with a copy of its manifest and is not taken.
+        """
+        for candidate in candidates:
+            recorded = cls.parse(candidate)
+            if recorded and (recorded.namespace, recorded.name) == (claim.namespace, claim.name):
+                return recorded
+        return cls(uid, claim.namespace, claim.name)
+
+
+def name_hash(uid: str, resource: str, key: str = "") -> str:
+    """Return ten characters that make a name unique: base32 of sha256 over identity uid, resource name and key."""
+    digest = hashlib.sha256(f"{uid}\0{resource}\0{key}".encode()).digest()
+    return base64.b32encode(digest).decode().lower()[:_HASH_LENGTH]
+
+
+@functools.lru_cache(maxsize=8_192)
+def child_name(identity: Identity, resource: str, key: str = "") -> str:
+    """Return the name of a child: the same claim, resource and forEach key give the same, at most 63 characters."""
+    return f"{_cut(identity.name, _CLAIM_CUT)}-{_cut(resource, _RESOURCE_CUT)}-{name_hash(identity.uid, resource, key)}"
+
+
+def connection_secret_name(claim_name: str, chosen: str = "") -> str:
+    """Return the name of the connection Secret: as chosen, or after the claim, cut to what a Secret may be called."""
+    if chosen:
+        return chosen
+    suffix = "-connection"
+    return f"{_cut(claim_name, _LONGEST_NAME - len(suffix))}{suffix}"
+
+
+def credentials_secret_key(resource: Key) -> Key:
+    """Return the key of a managed resource's credentials Secret."""
+    return Key(resource.namespace, f"{resource.name}-credentials")
+
+
+def _cut(text: str, length: int) -> str:
+    return text[:length].rstrip("-.")
