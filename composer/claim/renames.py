@@ -16,7 +16,7 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from composer import names
+from apis.identity import child_name
 from composer.claim.selection import Revision, readable
 from composer.claim.snapshot import Known, View
 from composer.inventory import Entry
@@ -56,7 +56,7 @@ def element_origins(view: View) -> dict[str, dict[str, str]]:
 
 def _was_made_without_key(view: View, entry: Entry) -> bool:
     """Return whether an element's object has the name of a resource without forEach: it was moved from one."""
-    return bool(entry.key) and entry.name == names.child_name(view.identity, entry.origin)
+    return bool(entry.key) and entry.name == child_name(view.identity, entry.origin)
 
 
 def faults(spec: CompositionSpec) -> Iterator[Problem]:

@@ -12,7 +12,8 @@ import msgspec
 import pytest
 from ruamel.yaml import YAML
 
-from composer import names
+from apis import names
+from apis.identity import Identity, child_name
 from composer.child.recovery import entry_of
 from composer.claim.compose import Prepared, Preparer
 from composer.claim.decide import Apply, Create, Keep, Plan, Remove, decide
@@ -160,4 +161,4 @@ async def test_an_upgrade_makes_one_group_and_then_takes_the_former_one_away(*, 
     assert (gone.entry.name, gone.entry.slot) == (former.name, ("parameters", "16"))
     instance = next(each for each in prepared.rendered.children if each.resource == "instance")
     reference = instance.object["spec"]["forProvider"]["dbParameterGroupNameRef"]
-    assert reference == {"name": names.child_name(names.Identity(_UID, "shop", "orders"), "parameters", "17")}
+    assert reference == {"name": child_name(Identity(_UID, "shop", "orders"), "parameters", "17")}
