@@ -83,7 +83,7 @@ def figures() -> list[Figure]:
         Figure("longest stall of the loop beside bombs", middle.loop, "ms"),
         Figure("longest stall of an idle loop at that time", middle.idle, "ms"),
         Figure("the loop's stall beyond the idle loop's", middle.beyond, "ms", aim=_STALL_AIM_MS),
-        Figure("longest that the loop itself computed", max(each.busy for each in runs), "ms", aim=_STALL_AIM_MS),
+        Figure("longest that the loop itself computed", max(run.busy for run in runs), "ms", aim=_STALL_AIM_MS),
         Figure("a neighbour's claim, median, alone", statistics.median(compared.alone) * 1000, "ms"),
         Figure("the same beside edits that do no harm", statistics.median(compared.harmless) * 1000, "ms"),
         Figure("the same beside bombs", statistics.median(compared.bombs) * 1000, "ms"),

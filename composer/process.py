@@ -61,7 +61,7 @@ async def build(
     resync: timedelta = timedelta(minutes=10),
     claim_namespaces: Sequence[str] = (),
 ) -> Sequence[Controller]:
-    """Build the controllers of Compositions and of kinds; those of claims join the crew. Raises TimeoutError.
+    """Build the controllers of Compositions and of kinds; those of claims join the manager. Raises TimeoutError.
 
     `claim_namespaces`: where Secrets may be watched, by their metadata alone.
     """
@@ -122,7 +122,7 @@ def _claim_kinds(change: Change) -> Iterable[Key]:
 
 @dataclass(frozen=True, slots=True)
 class _Service:
-    """Takes up kinds of claims: a watch, a controller in the crew, a place among the users of Compositions."""
+    """Takes up kinds of claims: a watch, a controller in the manager, a place among the users of Compositions."""
 
     context: ProcessContext
     cluster: Cluster
@@ -139,11 +139,11 @@ class _Service:
         controller = self._controller(facts, claims)
         self.cluster.watches.subscribe(controller)
         self.compositions.add(claims)
-        self.context.crew.join(controller)
+        self.context.manager.add(controller)
         return Served(facts, claims, controller, asyncio.get_running_loop().time())
 
     async def end(self, served: Served) -> None:
-        await self.context.crew.leave(served.controller)
+        await self.context.manager.remove(served.controller)
         self.cluster.watches.unsubscribe(served.controller)
         self.compositions.remove(served.claims)
         self.cluster.drop(served.facts.resource)

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 import sys
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
-from providers.external.client import Provider
-from providers.process import Times, build_for
+from providers.process import Times, build_for, provider_of
 from runtime.lease import LeaseSettings
 from runtime.serve import ProcessSettings, main
 
@@ -51,16 +48,6 @@ def _arguments() -> argparse.ArgumentParser:
         help="a host that a ProviderConfig may name as its endpoint; may be given more than once",
     )
     return parser
-
-
-def provider_of(cloud: str) -> Provider[Any, Any]:
-    """Return what a cloud's package exports; raises SystemExit with a sentence for an unknown one."""
-    try:
-        module = importlib.import_module(f"providers.{cloud}")
-    except ModuleNotFoundError as error:
-        raise SystemExit(f"no provider {cloud!r} is installed ({error})") from None
-    provider: Provider[Any, Any] = module.PROVIDER
-    return provider
 
 
 def run(arguments: list[str]) -> int:

@@ -6,9 +6,8 @@ Every write names the uid it is meant for, so that an object that vanished stays
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, assert_never
 
@@ -33,8 +32,8 @@ from composer.claim.decide import (
 from composer.claim.failures import Refusals
 from composer.claim.field_conflicts import (
     REMOVED,
-    WINDOW,
     Conflict,
+    Memory,
     conflicts,
     is_endless,
     joined,
@@ -43,7 +42,7 @@ from composer.claim.field_conflicts import (
     without,
 )
 from composer.claim.outcomes import Note, Outcome, finalizer_note, instruction_note
-from composer.claim.snapshot import Snapshot, live_hash
+from composer.claim.snapshot import Snapshot, holds_fields, stored_hash
 from composer.hashes import has_fields_of, is_sent, sent_hash
 from composer.inventory import Entry
 from composer.kinds.catalog import KindFacts
@@ -64,34 +63,6 @@ from runtime.objects import Object, annotations_of, key_of, labels_of, metadata,
 from runtime.preconditions import apply_metadata, patch_tests
 
 _log = structlog.get_logger("composer.claim.act")
-
-
-@dataclass(slots=True)
-class Memory:
-    """What one process remembers of its writes: the fields that it took back."""
-
-    _conflicts: OrderedDict[str, dict[tuple[str, str], list[datetime]]] = field(default_factory=OrderedDict)
-
-    def conflicts_before(self, uid: str) -> Mapping[tuple[str, str], Sequence[datetime]]:
-        """Return when fields of an object were taken back of late, per (field, manager)."""
-        return self._conflicts.get(uid, {})
-
-    def took_back(self, uid: str, taken: Sequence[Conflict], now: datetime) -> None:
-        """Count fields of an object that were taken back; objects without a recent conflict are forgotten."""
-        taken_at = self._conflicts.setdefault(uid, {})
-        for each in taken:
-            place = (each.field, each.manager)
-            taken_at[place] = [*(when for when in taken_at.get(place, ()) if now - when < WINDOW), now]
-        self._conflicts.move_to_end(uid)
-        while all(now - when >= WINDOW for times in next(iter(self._conflicts.values())).values() for when in times):
-            self._conflicts.popitem(last=False)
-            if not self._conflicts:
-                return
-
-    def forget_conflicts(self, uids: Collection[str]) -> None:
-        """Begin anew with the conflicts over fields of these objects."""
-        for uid in uids:
-            self._conflicts.pop(uid, None)
 
 
 class Actor:
@@ -209,7 +180,7 @@ class Actor:
             step.entry,
             uid=uid_of(made),
             desired=sent_hash(_unmarked(step)),
-            live=live_hash(made, _unmarked(step), step.facts.schema),
+            live=stored_hash(made, _unmarked(step), step.facts.schema),
             applied=False,
             yielded=(),
             floors=step.floors,
@@ -218,7 +189,12 @@ class Actor:
 
     async def _apply(self, snapshot: Snapshot, step: Apply) -> Outcome:
         entry, uid = step.entry, uid_of(step.live)
-        was_sent = entry.applied and is_sent(step.object, entry.desired)
+        # Who removed a field of ours is a rival; who changed something else is none.
+        was_sent = (
+            entry.applied
+            and is_sent(step.object, entry.desired)
+            and not holds_fields(step.live, step.object, step.facts.schema, entry.live)
+        )
         if was_sent and not snapshot.is_requested and is_endless(self.memory.conflicts_before(uid), self._now()):
             text = (
                 f"{entry.kind} {entry.name}: somebody keeps removing fields that are set here; they are set again later"
@@ -249,7 +225,7 @@ class Actor:
             entry,
             uid=uid_of(made),
             desired=sent_hash(body),
-            live=live_hash(made, body, step.facts.schema),
+            live=stored_hash(made, body, step.facts.schema),
             applied=not is_whole,
             yielded=yielded,
             floors=step.floors,

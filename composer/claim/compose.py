@@ -13,7 +13,7 @@ from apis.teardown import DeletionPolicy
 from composer.causes import Cause, cause
 from composer.claim.deletion import effective_policy
 from composer.claim.prune_guard import foreign_stateful, stateful_places
-from composer.claim.renames import moved, origins
+from composer.claim.renames import element_origins, moved, origins
 from composer.claim.report import Findings
 from composer.claim.selection import ClaimState, admitted, choose, choose_revision, is_rollback, not_allowed
 from composer.claim.snapshot import Snapshot, without_yielded
@@ -233,6 +233,7 @@ def _request(snapshot: Snapshot, chosen: _Chosen, environments: dict[str, dict[s
         observed=observed,
         stateful_foreign=foreign_stateful(snapshot),
         origins=origins(snapshot),
+        element_origins=element_origins(snapshot),
         floors=floors_of(((each.entry, each.live) for each in snapshot.known), chosen.spec),
         stateful_places=stateful_places(snapshot),
     )

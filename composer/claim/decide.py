@@ -17,7 +17,7 @@ from apis.teardown import ENDING, Policy, instruction
 from composer.causes import Cause, cause
 from composer.claim.field_conflicts import still_yielded, without
 from composer.claim.prune_guard import predecessor, still_needed, taken_away, unwanted, waits
-from composer.claim.snapshot import ObservedChild, Snapshot, live_hash
+from composer.claim.snapshot import ObservedChild, Snapshot, is_stored
 from composer.hashes import is_sent
 from composer.inventory import NEVER_READY, Entry, marks_of
 from composer.kinds.catalog import KindFacts
@@ -181,7 +181,7 @@ def _wanted(  # noqa: PLR0911 - one return for each row of the table
     if corrections:
         return Annotate(entry, facts, live, corrections)
     sent = without(child.object, still_yielded(entry.yielded, now))
-    if is_sent(sent, entry.desired) and entry.live == live_hash(live, sent, facts.schema):
+    if is_sent(sent, entry.desired) and is_stored(live, sent, facts.schema, entry.live):
         return Keep(msgspec.structs.replace(entry, floors=child.floors))
     return Apply(entry, facts, sent, live, child.floors)
 

@@ -13,8 +13,8 @@ from composer.claim.snapshot import ObservedChild, Snapshot
 from composer.inventory import NEVER_READY
 from composer.kinds.catalog import is_silent
 from composer.render import operators
-from composer.render.operators import is_usable
-from composer.render.render import Child, Rendered, is_current
+from composer.render.operators import is_current, is_usable
+from composer.render.render import Child, Rendered
 from runtime.conditions import find, is_true
 from runtime.objects import Object, annotations_of, deleting, generation_of, key_of, observed_generation_of, status_of
 

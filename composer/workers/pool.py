@@ -30,7 +30,7 @@ from composer.render.errors import CompositionError, Problem
 from composer.render.render import Rendered, Request
 from composer.validation.validate import CheckRequest
 from composer.workers import worker
-from composer.workers.answer_check import AnswerError, refuse_excess, refuse_foreign, refuse_strange
+from composer.workers.answer_check import AnswerError, CheckedObjects, refuse_excess, refuse_foreign, refuse_strange
 from composer.workers.pipe import WorkerPipe
 from composer.workers.worker import Answer, Order
 from runtime.errors import Transient
@@ -40,7 +40,7 @@ _log = structlog.get_logger("composer.workers.pool")
 
 ANSWERS_REFUSED: Final = Counter(
     "fairlead_template_answers_refused",
-    "Answers of template workers that no render of their request gives",
+    "Total number of answers of template workers that were refused, each of which ended its worker",
     ["operation"],
     registry=REGISTRY,
 )
@@ -123,9 +123,10 @@ class RenderPool:
         self._kills: OrderedDict[str, tuple[int, float]] = OrderedDict()
         self._throttled: OrderedDict[str, float] = OrderedDict()
         self._has_throttled = False
+        self._checked = CheckedObjects()
 
     def prove(self) -> None:
-        """Start one worker and end it. Raises WorkshopError when it cannot be confined."""
+        """Start one worker and end it. Raises ConfinementError when it cannot be confined."""
         _, pipe = self._spawn()
         with pipe:
             pipe.settimeout(_START_SECONDS)
@@ -146,7 +147,7 @@ class RenderPool:
             answer = msgspec.json.decode(body, type=Answer)
             if answer.rendered is not None:
                 refuse_excess(body)
-                refuse_foreign(request, answer.rendered)
+                refuse_foreign(request, answer.rendered, self._checked)
                 return answer.rendered
             if not answer.problems:
                 raise AnswerError("it has neither a result nor a fault")

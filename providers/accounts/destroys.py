@@ -9,7 +9,9 @@ from collections import Counter
 from datetime import UTC, datetime, timedelta
 
 from runtime.conditions import instant
-from runtime.objects import Object
+from runtime.objects import Object, status_of
+
+MADE_AT = "madeAt"
 
 FIELD = "recentDestroys"
 # A minute counts until its last second is an hour old.
@@ -58,3 +60,8 @@ def _recent(status: Object, now: datetime) -> list[Object]:
         if minute is not None and now - minute < _WINDOW:
             found.append(dict(entry))
     return found
+
+
+def made_at(obj: Object) -> datetime | None:
+    """Return when this database was made for this very object; None where it was taken over or had one before."""
+    return instant(str(status_of(obj).get(MADE_AT, "")))

@@ -5,27 +5,38 @@ from __future__ import annotations
 from collections import Counter, defaultdict, deque
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, TypeAlias
 
 import msgspec
 
-from apis import names
+from apis.names import BRAKE_RELEASED, EPHEMERAL_LABEL, TEARDOWN_FINALIZER
 from providers.accounts import destroy_rate
 from providers.accounts.connections import Accounts
-from providers.accounts.destroys import destroys_within_the_hour, with_one_more
+from providers.accounts.destroys import destroys_within_the_hour, made_at, with_one_more
 from providers.accounts.orphans import Orphans
-from providers.external.client import Account, Sweep
-from providers.managed import record
-from providers.managed.plan import Bounds
+from providers.external.client import Sweep
+from providers.external.ownership import held
+from providers.external.provider import Account
 from runtime.cache import Informer
 from runtime.conditions import instant
 from runtime.errors import Terminal
-from runtime.objects import Key, Object, annotations_of, deleting, finalizers_of, key_of, labels_of, uid_of
+from runtime.objects import (
+    Key,
+    Object,
+    Resource,
+    annotations_of,
+    deleting,
+    finalizers_of,
+    key_of,
+    labels_of,
+    status_of,
+    uid_of,
+)
 
-Write: TypeAlias = Callable[[Object, Object], Awaitable[Object | None]]
-"""Gives a ProviderConfig (the first) a status (the second); returns it as it is then, None where nothing is written."""
+Write: TypeAlias = Callable[[Resource, Object, Object], Awaitable[Object | None]]
+"""Gives a ProviderConfig (of a resource, an object) a status; returns it as it is then, None for nothing written."""
 
 HOUR = timedelta(hours=1)
 BY_CONFIG = "config"
@@ -38,6 +49,16 @@ class Common(msgspec.Struct, frozen=True, rename="camel"):
     per_namespace: int | None = None
     creates_per_hour: int | None = None
     destroys_per_hour: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """What a ProviderConfig allows one object; each text is empty when there is nothing to object."""
+
+    not_allowed: str = ""
+    adoption: bool = False
+    limit_reached: str = ""
+    brake: str = ""
 
 
 class Limiter:
@@ -78,7 +99,7 @@ class Limiter:
         """
         config, key = key_of(account.config_object).name, key_of(obj)
         limits = msgspec.convert((account.config_object.get("spec") or {}).get("limits") or {}, Common)
-        text = "" if record.held(obj) else self._limit(config, key, limits, uid_of(namespace))
+        text = "" if held(obj) else self._limit(config, key, limits, uid_of(namespace))
         if text:
             raise Terminal("LimitReached", text)
         self._reserved[key] = config
@@ -103,7 +124,11 @@ class Limiter:
             text = self._brake(config, where, limits)
             if text:
                 raise Terminal("Brake", text)
-            written = await write(config, with_one_more(record.status_of(config), self._kind, where, self._now()))
+            written = await write(
+                self._accounts.configs.resource,
+                config,
+                with_one_more(status_of(config), self._kind, where, self._now()),
+            )
             if written is not None:
                 self._accounts.configs.store.remember(written)
             self._destroyed[name].append((self._now(), where))
@@ -116,26 +141,27 @@ class Limiter:
         """Tell whether any resource names a ProviderConfig, with or without a database."""
         return bool(self._resources.store.by_index(BY_CONFIG, config))
 
-    def bounds(self, bounds: Bounds, obj: Object, account: Account[Any, Any], namespace: Object) -> Bounds:
-        """Return the bounds with what the ProviderConfig says about this object."""
+    def allowance(
+        self, obj: Object, account: Account[Any, Any], namespace: Object, *, delete_intended: bool = False
+    ) -> Allowance:
+        """Return what the ProviderConfig allows this object."""
         config, name = account.config_object, key_of(account.config_object).name
         spec = config.get("spec") or {}
         limits = msgspec.convert(spec.get("limits") or {}, Common)
-        return replace(
-            bounds,
+        return Allowance(
             not_allowed=refuse_namespace(config, key_of(obj).namespace, labels_of(namespace)),
             adoption=bool(spec.get("allowAdoption", False)),
-            limit_reached="" if record.held(obj) else self._limit(name, key_of(obj), limits, uid_of(namespace)),
+            limit_reached="" if held(obj) else self._limit(name, key_of(obj), limits, uid_of(namespace)),
             # A deletion that was begun was counted then, and is finished.
             brake=""
-            if bounds.delete_intended or self._is_exempt(obj, namespace)
+            if delete_intended or self._is_exempt(obj, namespace)
             else self._brake(config, key_of(obj).namespace, limits),
         )
 
     def wants_list(self, obj: Object, account: Account[Any, Any]) -> bool:
         """Tell whether a limit cannot be kept before the account was listed once."""
         name = key_of(account.config_object).name
-        unlisted = not record.held(obj) and not self.orphans.is_listed(name, account.id)
+        unlisted = not held(obj) and not self.orphans.is_listed(name, account.id)
         return unlisted and self._counts_orphans(account.config_object)
 
     def listed(self, name: str, account: str, sweep: Sweep) -> None:
@@ -150,9 +176,9 @@ class Limiter:
 
     def _is_exempt(self, obj: Object, namespace: Object) -> bool:
         """Tell whether no brake holds it: an ephemeral namespace's, or a deletion of what was made within the hour."""
-        if labels_of(namespace).get(names.EPHEMERAL_LABEL) == "true":
+        if labels_of(namespace).get(EPHEMERAL_LABEL) == "true":
             return True
-        made = record.made_at(obj)
+        made = made_at(obj)
         return deleting(obj) and made is not None and timedelta(0) <= self._now() - made < HOUR
 
     def _limit(self, config: str, key: Key, limits: Common, namespace_uid: str) -> str:
@@ -177,11 +203,11 @@ class Limiter:
         return ""
 
     def _brake(self, config: Object, namespace: str, limits: Common) -> str:
-        until = instant(annotations_of(config).get(names.BRAKE_RELEASED, ""))
+        until = instant(annotations_of(config).get(BRAKE_RELEASED, ""))
         if until is not None and self._now() < until:
             return ""
         name = key_of(config).name
-        written = destroys_within_the_hour(record.status_of(config), self._kind, self._now())
+        written = destroys_within_the_hour(status_of(config), self._kind, self._now())
         done = written | self._destroyed_within_the_hour(name)
         if done.total() < destroy_rate.fewest_of(limits.destroys_per_hour):
             # Whatever is there: nothing is counted for it in every pass.
@@ -214,7 +240,7 @@ class Limiter:
 
 def users_of(obj: Object) -> tuple[str, ...]:
     """Index a resource that holds on to its ProviderConfig by it."""
-    if names.TEARDOWN_FINALIZER not in finalizers_of(obj):
+    if TEARDOWN_FINALIZER not in finalizers_of(obj):
         return ()
     return config_of(obj)
 

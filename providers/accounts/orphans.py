@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from apis import names
+from apis.names import EXTERNAL_NAME
 from providers.external.client import Sweep
 from providers.external.ownership import Owner
-from providers.managed import record
 from runtime.cache import Informer
-from runtime.objects import Object, annotations_of
+from runtime.objects import Object, annotations_of, status_of
 
 BY_EXTERNAL_NAME = "external-name"
 
@@ -61,6 +60,6 @@ class Orphans:
 
 def external_names(obj: Object) -> tuple[str, ...]:
     """Index a resource by its database's name."""
-    status: Mapping[str, object] = record.status_of(obj)
-    name = annotations_of(obj).get(names.EXTERNAL_NAME) or str(status.get("externalName") or "")
+    status: Mapping[str, object] = status_of(obj)
+    name = annotations_of(obj).get(EXTERNAL_NAME) or str(status.get("externalName") or "")
     return (name,) if name else ()

@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from providers.accounts.connections import Accounts
-from providers.external.client import ServerUnreachable
+from providers.external.observation import ServerUnreachable
 from runtime.errors import Failure
 from runtime.objects import Key
 from runtime.results import SETTLED, Result

@@ -6,21 +6,30 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any, NamedTuple
 
-from apis import names
+from apis.names import IN_USE_FINALIZER, RECONCILE_REQUESTED_AT
 from apis.reasons import ReasonClass, class_of_managed
 from providers.accounts import destroys
 from providers.accounts.connections import Accounts
 from providers.accounts.limits import Limiter
-from providers.external.client import Provider
-from providers.managed.record import status_of
-from providers.managed.snapshot import unknown_of
+from providers.external.observation import unknown_of
+from providers.external.provider import Provider
 from providers.settings import Settings
 from runtime.conditions import Condition, find, is_true, merge
 from runtime.errors import Failure
 from runtime.events import EventRecorder
 from runtime.finalizers import removal
 from runtime.kube import Kube
-from runtime.objects import Key, Object, annotations_of, deleting, finalizers_of, generation_of, key_of, version_of
+from runtime.objects import (
+    Key,
+    Object,
+    annotations_of,
+    deleting,
+    finalizers_of,
+    generation_of,
+    key_of,
+    status_of,
+    version_of,
+)
 from runtime.results import SETTLED, Result
 from runtime.status import write_status
 
@@ -40,7 +49,7 @@ class ConfigReconciler:
 
     def __init__(
         self,
-        provider: Provider[Any, Any],
+        provider: Provider[Any],
         kube: Kube,
         accounts: Accounts[Any, Any],
         settings: Settings,
@@ -99,8 +108,8 @@ class ConfigReconciler:
         account = self._accounts.connected.get(name)
         if account is None:
             return False
-        before, self._connections[name] = self._connections.get(name), account.cloud
-        return before is not None and before is not account.cloud
+        before, self._connections[name] = self._connections.get(name), account.clients
+        return before is not None and before is not account.clients
 
     async def _looked(self, name: str) -> tuple[str, str, str, str]:
         try:
@@ -111,7 +120,7 @@ class ConfigReconciler:
             return unknown.reason, unknown.message, "", ""
         if account.changed:
             return "AccountChanged", account.changed, "", ""
-        return "", "", account.id, account.cloud.advice()
+        return "", "", account.id, account.clients.account.advice()
 
     def _status(self, config: Object, verdict: tuple[str, str], account: str, in_use: bool) -> Object:  # noqa: FBT001 - one call
         reason, message = verdict
@@ -133,7 +142,7 @@ class ConfigReconciler:
             "conditions": merge(status_of(config).get("conditions") or [], conditions, now),
             "inUse": in_use,
         }
-        requested = annotations_of(config).get(names.RECONCILE_REQUESTED_AT, "")[:256]
+        requested = annotations_of(config).get(RECONCILE_REQUESTED_AT, "")[:256]
         kept = status_of(config).get(destroys.FIELD)
         for name, value in (("account", account), ("lastHandledReconcileAt", requested), (destroys.FIELD, kept)):
             if value:
@@ -146,11 +155,11 @@ class ConfigReconciler:
             self._events.emit(config, type_="Warning", reason=stalled["reason"], message=stalled["message"])
 
     async def _let_go(self, config: Object) -> Result:
-        if names.IN_USE_FINALIZER in finalizers_of(config):
+        if IN_USE_FINALIZER in finalizers_of(config):
             await self._kube.json_patch(
                 self._provider.config_resource,
                 key_of(config),
-                removal(config, names.IN_USE_FINALIZER),
+                removal(config, IN_USE_FINALIZER),
                 manager=self._settings.manager,
             )
         self._accounts.forget(key_of(config).name)

@@ -7,7 +7,8 @@ from typing import Any
 
 from providers.aws.models import PointInTime, RDSInstanceParameters
 from providers.aws.names import tags_of
-from providers.external.client import Credential, Target
+from providers.external.client import Target
+from providers.external.credential import Credential
 from runtime.errors import Terminal
 
 # PostgreSQL, "Error Codes": invalid_catalog_name; the login itself was let in before.

@@ -4,6 +4,8 @@ No profile, no shared-credentials file (its `credential_process` runs a command)
 metadata service of the node. Read are: a Secret's named keys; what EKS puts into a Pod for IAM roles for service
 accounts (a projected token, exchanged by AssumeRoleWithWebIdentity) and for Pod Identity (an agent on a fixed
 address); and the roles of the chain, each assumed with the credentials before it.
+
+Impure: it holds the SDK's session.
 """
 
 from __future__ import annotations

@@ -3,6 +3,8 @@
 Codes: the error lists of the operations in the RDS API reference 2014-10-31 ("Common Errors" too) and of the STS API
 reference 2011-06-15; the throttling codes are those that botocore's standard retry mode knows. A code stands on the
 wire with or without `Fault` behind it, so both spellings mean one thing here.
+
+Impure: it reads the SDK's exceptions.
 """
 
 from __future__ import annotations

@@ -1,22 +1,33 @@
-"""The two logins of an instance: looked at, put in order, given passwords and switched off by its administrator."""
+"""The two logins of an instance: looked at, put in order, given passwords and switched off by its administrator.
+
+Impure: it speaks SQL.
+"""
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from typing import Protocol
 
-from providers.aws import sql
+import msgspec
+import psycopg
+
+from providers.aws import roles
 from providers.aws.models import RDSInstanceParameters
-from providers.aws.roles import is_of_roles, names_of
-from providers.aws.sql import AdministratorRefused
+from providers.aws.roles import Roles, Wanted, is_of_roles, names_of
 from providers.aws.translate import wanted_roles
-from providers.external.client import Credential, Fence, Target
+from providers.external.client import Fence, Target
+from providers.external.credential import Credential
 from providers.external.login import Server
 from providers.external.observation import Change, Observed
-from providers.external.sql_session import Session, Unreached
-from runtime.errors import Blocked, Failure, Transient
+from providers.external.scram import verifier
+from providers.external.sql_errors import failure_of
+from providers.external.sql_session import Account, Session, Unreached, as_file, open_session
+from runtime.errors import Blocked, Failure, Terminal, Transient
+
+_SALT_BYTES = 16
 
 Seen = Observed[RDSInstanceParameters]
 Where = Target[RDSInstanceParameters]
@@ -53,7 +64,7 @@ class InstanceLogins:
             return seen
         try:
             async with self._session(target) as session:
-                roles = await sql.look(session, names_of(target.spec.master_username))
+                roles = await look(session, names_of(target.spec.master_username))
         except AdministratorRefused:
             return replace(seen, facts=replace(seen.facts, administrator_refused=not seen.password_pending))
         except Failure:
@@ -67,7 +78,7 @@ class InstanceLogins:
             await self._instances.take_administrator(target, fence, managed=observed.facts.kept_elsewhere)
         if any(is_of_roles(change) for change in changes):
             async with self._session(target) as session:
-                await sql.put_in_order(session, wanted_roles(target, observed.facts.database), fence)
+                await put_in_order(session, wanted_roles(target, observed.facts.database), fence)
 
     async def set_password(self, target: Where, observed: Seen, credential: Credential, fence: Fence) -> None:
         """Give one of the two logins its password.
@@ -78,7 +89,7 @@ class InstanceLogins:
         wanted = wanted_roles(target, observed.facts.database, setting=credential.username)
         try:
             async with self._session(target) as session:
-                await sql.set_password(session, wanted, credential, fence)
+                await set_password(session, wanted, credential, fence)
         except AdministratorRefused:
             if not observed.password_pending:
                 await self._instances.take_administrator(target, fence, managed=observed.facts.kept_elsewhere)
@@ -88,7 +99,7 @@ class InstanceLogins:
     async def retire(self, target: Where, username: str, fence: Fence) -> None:
         """Switch one of the two logins off."""
         async with self._session(target) as session:
-            await sql.retire(session, username, names_of(target.spec.master_username), fence)
+            await retire(session, username, names_of(target.spec.master_username), fence)
 
     @staticmethod
     def _is_shared(target: Where) -> bool:
@@ -111,7 +122,7 @@ class InstanceLogins:
             self._instances.reached(target, is_reached=False)
             raise
         self._instances.reached(target, is_reached=True)
-        async with sql.lent(session, target.name):
+        async with lent(session, target.name):
             yield session
 
     @staticmethod
@@ -119,5 +130,72 @@ class InstanceLogins:
         username = target.spec.master_username
         if target.active == username and target.published:
             with suppress(AdministratorRefused):
-                return await sql.opened(server, database, Credential(username, target.published))
-        return await sql.opened(server, database, Credential(username, target.own_password))
+                return await opened(server, database, Credential(username, target.published))
+        return await opened(server, database, Credential(username, target.own_password))
+
+
+class AdministratorRefused(Terminal):
+    """The instance refuses the administrator's password: somebody else set it, or it was never set from here."""
+
+
+async def opened(server: Server, database: str, credential: Credential) -> Session:
+    """Open a session as the administrator.
+
+    Raises:
+        AdministratorRefused: The password is not the administrator's.
+        Failure: By the server's SQLSTATE.
+    """
+    with as_file(server.ca) as file:
+        account = Account(server, database, credential, file, application="fairlead-provider-aws")
+        try:
+            return await open_session(account, database)
+        except Terminal as failure:
+            if failure.reason == "CredentialsInvalid":
+                raise AdministratorRefused(failure.reason, failure.message) from None
+            raise
+
+
+@asynccontextmanager
+async def lent(session: Session, name: str) -> AsyncIterator[None]:
+    """Close a session in the end; errors come out as Failures."""
+    try:
+        yield
+    except psycopg.Error as error:
+        raise failure_of(error, f"set the logins of instance {name}") from None
+    finally:
+        await session.close()
+
+
+async def look(session: Session, names: roles.Names) -> Roles:
+    """Read what the rules of the roles are about; raises Terminal `UnsupportedVersion` before PostgreSQL 16."""
+    ((version,),) = await session.rows("SHOW server_version_num")
+    if int(version) // 10_000 < roles.OLDEST_MAJOR:
+        text = f"two logins need PostgreSQL {roles.OLDEST_MAJOR} or newer, where CREATEROLE is not as good as superuser"
+        raise Terminal("UnsupportedVersion", text)
+    parameters = {"roles": [names.owner, *names.logins], "owner": names.owner}
+    return msgspec.convert((await session.rows(roles.LOOK, parameters))[0][0], Roles)
+
+
+async def put_in_order(session: Session, wanted: Wanted, fence: Fence) -> None:
+    """End all differences by one transaction, then the sessions of logins that were switched off."""
+    seen = await look(session, wanted.names)
+    statements = roles.in_order(wanted, seen)
+    if statements:
+        await session.change(statements, fence)
+    shut = {change.path[1] for change in roles.broken(wanted, seen) if change.path[2:] == ("login",) and change.have}
+    for login in roles.logins_in(shut, wanted.names):
+        await session.rows(roles.END_SESSIONS, {"login": login})
+
+
+async def set_password(session: Session, wanted: Wanted, credential: Credential, fence: Fence) -> None:
+    """Give a login its password as a verifier, so that no log has it."""
+    await put_in_order(session, wanted, fence)
+    told = verifier(credential.password, secrets.token_bytes(_SALT_BYTES))
+    await session.change(roles.password(credential.username, told, wanted.names), fence)
+
+
+async def retire(session: Session, login: str, names: roles.Names, fence: Fence) -> None:
+    """Switch a former login off and end its sessions."""
+    if (await look(session, names)).role(login) is not None:
+        await session.change(roles.retirement(login, names), fence)
+    await session.rows(roles.END_SESSIONS, {"login": login})

@@ -1,4 +1,4 @@
-"""The RDSInstance as Python sees it, in RDS's own words; a test compares it with its CRD, field by field.
+"""Our kinds as Python sees them, in RDS's own words; a test compares each with its CRD, field by field.
 
 What each field means and when it takes effect: CreateDBInstance and ModifyDBInstance of the RDS API, 2014-10-31.
 """
@@ -9,8 +9,13 @@ from typing import Annotated, Literal, TypeAlias
 
 import msgspec
 
-from providers.external.observation import Compare, compared
-from providers.external.spec import DatabaseEnvelope
+from providers.external.diff import Compare, compared
+from providers.external.spec import DatabaseEnvelope, Envelope
+
+DESCRIPTION = "made by Fairlead"
+"""RDS wants a description of every group; this one stands for none."""
+
+Tags = Annotated[dict[str, str], compared(Compare.SUB_MAP)]
 
 BIRTH_ONLY = compared(Compare.BIRTH_ONLY)
 NEVER = compared(Compare.NEVER)
@@ -102,3 +107,32 @@ class RDSInstanceSpec(DatabaseEnvelope, frozen=True, rename="camel", kw_only=Tru
     """`spec` of an RDSInstance."""
 
     for_provider: RDSInstanceParameters
+
+
+class DBSubnetGroupParameters(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+    """`spec.forProvider` of a DBSubnetGroup (CreateDBSubnetGroup); what is None is not managed."""
+
+    db_subnet_group_description: str = DESCRIPTION
+    subnet_ids: Annotated[tuple[str, ...], compared(Compare.WHOLE_SET)]
+    tags: Tags | None = None
+
+
+class DBSubnetGroupSpec(Envelope, frozen=True, rename="camel", kw_only=True):
+    """`spec` of a DBSubnetGroup."""
+
+    for_provider: DBSubnetGroupParameters
+
+
+class DBParameterGroupParameters(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+    """`spec.forProvider` of a DBParameterGroup (CreateDBParameterGroup); what is None is not managed."""
+
+    db_parameter_group_family: Annotated[str, compared(Compare.BIRTH_ONLY)]
+    description: Annotated[str, compared(Compare.BIRTH_ONLY)] = DESCRIPTION
+    parameters: Annotated[dict[str, str], compared(Compare.WHOLE_MAP)] | None = None
+    tags: Tags | None = None
+
+
+class DBParameterGroupSpec(Envelope, frozen=True, rename="camel", kw_only=True):
+    """`spec` of a DBParameterGroup."""
+
+    for_provider: DBParameterGroupParameters

@@ -3,6 +3,8 @@
 A backup holds somebody's data. What carries our tags of this very namespace, by its uid, is restored. Any other one,
 that of a former namespace of the same name included, needs the platform's consent, which names it; where
 `allowAdoption` is set its own name will do.
+
+Impure: it calls the SDK.
 """
 
 from __future__ import annotations

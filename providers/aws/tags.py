@@ -1,4 +1,4 @@
-"""The tags of a thing in RDS: read, put, taken away, by its ARN."""
+"""The tags of a thing in RDS: read, put, taken away, by its ARN. Impure: it calls the SDK."""
 
 from __future__ import annotations
 

@@ -14,18 +14,11 @@ from datetime import datetime
 from enum import Enum
 from typing import TypeAlias, assert_never
 
+from providers.external.credential import Login
+
 ALPHABET = string.ascii_letters + string.digits
 LENGTH = 32
 SHORTEST, LONGEST = 8, 128
-
-
-class Login(Enum):
-    """The three answers of a login; what is not clearly a refusal is unknown."""
-
-    OK = "ok"
-    REFUSED = "refused"
-    UNKNOWN = "unknown"
-    NOT_TRIED = "not tried"
 
 
 class Delivery(Enum):

@@ -7,7 +7,6 @@ restore), and one that is not ours is never overwritten.
 from __future__ import annotations
 
 import base64
-import binascii
 import re
 import secrets
 
@@ -19,9 +18,11 @@ from runtime import secret_rights
 from runtime.errors import AlreadyExists, Conflict, Forbidden, Invalid, NotFound, Terminal
 from runtime.kube import Kube
 from runtime.objects import SECRETS, Key, Object, deleting, key_of, labels_of, uid_of, version_of
+from runtime.secrets import text_of
 
-HASH_KEY = "fairlead-hash-key"
-_HASH_KEY_BYTES = 32
+TYPE = "fairlead.dev/credentials"
+
+
 # A DNS subdomain (RFC 1123), as the API server demands it; anything else would change the path that is asked for.
 _SECRET_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 
@@ -52,19 +53,6 @@ def new_password() -> str:
         password = "".join(secrets.choice(ALPHABET) for _ in range(LENGTH))
         if well_mixed(password):
             return password
-
-
-def text_of(secret: Object, key: str) -> str:
-    """Decode one key of a Secret, empty when it is missing or no text."""
-    try:
-        return base64.b64decode((secret.get("data") or {}).get(key, ""), validate=True).decode()
-    except (binascii.Error, UnicodeDecodeError):
-        return ""
-
-
-def decoded(secret: Object) -> dict[str, str]:
-    """Decode all keys of a Secret."""
-    return {key: text_of(secret, key) for key in secret.get("data") or {}}
 
 
 def _ours(secret: Object, owner: Object) -> bool:
@@ -144,24 +132,6 @@ async def delete(kube: Kube, owner: Object, namespace: Object) -> None:
         # A namespace that ends takes its RoleBindings before us, and its Secrets as well.
         if namespace and not deleting(namespace):
             raise denied(owner, error) from None
-
-
-async def hash_key(kube: Kube, namespace: str, *, manager: str) -> bytes:
-    """Return the key of the HMACs, made once in the provider's own namespace."""
-    key = Key(namespace, HASH_KEY)
-    try:
-        secret = await kube.get(SECRETS, key)
-    except NotFound:
-        made = base64.b64encode(secrets.token_bytes(_HASH_KEY_BYTES)).decode()
-        body: Object = {
-            "apiVersion": "v1",
-            "kind": "Secret",
-            "type": "Opaque",
-            "metadata": {"name": key.name, "namespace": key.namespace},
-            "data": {"key": made},
-        }
-        secret = await kube.create(SECRETS, body, manager=manager)
-    return base64.b64decode(secret["data"]["key"])
 
 
 def is_secret_name(name: str) -> bool:

@@ -11,35 +11,34 @@ Guarantees that the generic reconciler builds on:
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 import msgspec
 
 from apis.teardown import Policy
-from providers.credentials.passwords import Login
+from providers.external.credential import Credential, Login
 from providers.external.observation import Absent, Change, Found, Observed, Present, SpecT
-from providers.external.ownership import Identity, Owner
-from providers.external.spec import Envelope
-from providers.managed.record import Operation
-from runtime.errors import Conflict, Transient
-from runtime.objects import Object, Resource
+from providers.external.ownership import Owner
+from runtime.errors import Conflict
 
-ConfigT = TypeVar("ConfigT", bound=msgspec.Struct)
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """A change that the cloud carries out over time, by the cloud's own name for it."""
+
+    id: str
+    kind: str
+    started_at: datetime
+
+
+SpecT_contra = TypeVar("SpecT_contra", bound=msgspec.Struct, contravariant=True)
 
 
 class FenceClosed(Conflict):
     """The time or the leadership under which a call was planned is over: nothing was sent."""
-
-
-class ServerUnreachable(Transient):
-    """The server that holds the databases cannot be reached, so that nobody is known to get in.
-
-    Only a cloud whose account is that server raises it: elsewhere an API may be away while the databases work.
-    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,14 +86,6 @@ class Target(Generic[SpecT]):
 
 
 @dataclass(frozen=True, slots=True)
-class Credential:
-    """A login and its password; never printed."""
-
-    username: str
-    password: str = field(repr=False)
-
-
-@dataclass(frozen=True, slots=True)
 class Sweep:
     """A list of all that is ours: a mark by name that changes when anything did. `complete` is False on any doubt.
 
@@ -124,41 +115,61 @@ class Endpoint:
         return f"{self.host}:{self.port}" if self.host else "the database"
 
 
-@dataclass(frozen=True, slots=True)
-class Rate:
-    """How many calls to one account may begin within a second, over all workers."""
-
-    reads_per_second: float = 20.0
-    writes_per_second: float = 5.0
+NO_ENDPOINT = Endpoint("", 0, "", "")
 
 
-class Cloud(Protocol[SpecT]):
-    """One account of a cloud, connected; every method may raise a Failure of runtime.errors."""
-
-    async def whoami(self) -> str:
-        """Return the account that our credentials reach."""
+class ExternalClient(Protocol[SpecT]):
+    """What every kind has: its objects in one account of a cloud; methods raise a Failure of runtime.errors."""
 
     async def observe(self, target: Target[SpecT]) -> Present[SpecT] | Absent:
-        """Read one database live."""
-
-    async def observe_all(self) -> Sweep:
-        """List what is ours, to wake keys; nothing is decided on it."""
-
-    async def find(self, owner: Owner) -> tuple[Found, ...]:
-        """Search for databases of the same claim under another identity; complete or a Failure."""
+        """Observe one object live."""
 
     async def create(self, target: Target[SpecT], credential: Credential, fence: Fence) -> Operation | None:
-        """Make the database with its tags and login; what an interrupted create left is finished."""
+        """Create the object with its tags and login; what an interrupted create left is finished."""
 
     async def update(
         self, target: Target[SpecT], observed: Observed[SpecT], changes: tuple[Change, ...], fence: Fence
     ) -> Operation | None:
         """Make the changes true on this incarnation; the deferred ones by the cloud's own queue."""
 
+    async def adopt(self, target: Target[SpecT], observed: Observed[SpecT], fence: Fence) -> None:
+        """Write our tags onto an object that a person named."""
+
+    async def release(self, target: Target[SpecT], observed: Observed[SpecT], fence: Fence) -> None:
+        """Write into its tags that the object was let go."""
+
+    async def delete(
+        self, target: Target[SpecT], observed: Observed[SpecT] | None, policy: Policy, fence: Fence
+    ) -> Operation | None:
+        """Delete the object as the policy says, and what an interrupted create or delete left."""
+
+
+class AccountClient(Protocol[SpecT_contra]):
+    """What every kind asks of its account."""
+
+    async def whoami(self) -> str:
+        """Return the account that our credentials reach."""
+
+    async def observe_all(self) -> Sweep:
+        """List what is ours, to wake keys; nothing is decided on it."""
+
+    async def find(self, owner: Owner) -> tuple[Found, ...]:
+        """List the objects of the same claim under another identity; complete or a Failure."""
+
+    def objection(self, spec: SpecT_contra) -> tuple[str, str] | None:
+        """Return reason and sentence when this account cannot serve such a spec. Pure."""
+
+    def advice(self) -> str:
+        """Return what the platform team should know about this account, empty when nothing. Pure."""
+
+
+class Logins(Protocol[SpecT]):
+    """What a kind has to which people log in."""
+
     async def set_password(
         self, target: Target[SpecT], observed: Observed[SpecT], credential: Credential, fence: Fence
     ) -> Operation | None:
-        """Give a login its password, making the login where logins are ours to make."""
+        """Give a login its password, creating the login where logins are ours to create."""
 
     async def login(self, target: Target[SpecT], credential: Credential) -> Login:
         """Try a login as an application would."""
@@ -166,116 +177,33 @@ class Cloud(Protocol[SpecT]):
     async def disable(self, target: Target[SpecT], username: str, fence: Fence) -> None:
         """Take a former login away."""
 
-    async def adopt(self, target: Target[SpecT], observed: Observed[SpecT], fence: Fence) -> None:
-        """Write our tags onto a database that a person named."""
+    def endpoint(self, target: Target[SpecT]) -> Endpoint:
+        """Return how an application reaches the database."""
 
-    async def release(self, target: Target[SpecT], observed: Observed[SpecT], fence: Fence) -> None:
-        """Say in its tags that the database was let go."""
+
+class Backups(Protocol[SpecT]):
+    """What a kind has whose data can be kept when it is deleted, and restored when it is lost."""
 
     async def backup_of(self, target: Target[SpecT]) -> str:
         """Return the newest backup that is available, of a leaving one the final backup; empty when there is none."""
 
     async def restorable(self, target: Target[SpecT]) -> tuple[str, ...]:
-        """Return the backups of a lost database that this namespace may restore under its name, the newest first."""
+        """List the backups of a lost database that this namespace may restore under its name, the newest first."""
 
-    async def delete(
-        self, target: Target[SpecT], observed: Observed[SpecT] | None, policy: Policy, fence: Fence
-    ) -> Operation | None:
-        """Take the database away as the policy says, and what an interrupted create or delete left."""
+
+class Operations(Protocol):
+    """What a kind has whose calls return operations."""
 
     async def poll(self, operation: Operation) -> bool:
-        """Tell whether an operation has ended well; one that failed is raised."""
-
-    def endpoint(self, target: Target[SpecT]) -> Endpoint:
-        """Return how an application reaches the database."""
-
-    def objection(self, spec: SpecT) -> tuple[str, str] | None:
-        """Return reason and sentence when this account cannot serve such a spec. Pure."""
-
-    def advice(self) -> str:
-        """Return what the platform team should know about this account, empty when nothing. Pure."""
+        """Return whether an operation has ended well; one that failed is raised."""
 
 
 @dataclass(frozen=True, slots=True)
-class Reference:
-    """A field that names another managed resource of the namespace; both by their names in the model.
+class Clients(Generic[SpecT]):
+    """What serves one kind in one account; what the kind does not have is None."""
 
-    `into` is left to the reference when it is unset; `shown` is its name in `status.resolved`.
-    """
-
-    field: str
-    into: str
-    shown: str
-    resource: Resource
-
-
-@dataclass(frozen=True, slots=True)
-class Provider(Generic[SpecT, ConfigT]):
-    """The one name that a cloud exports: its kinds, its models, its pure rules and how to connect.
-
-    `secrets` names the Secrets of the provider's own namespace that a ProviderConfig needs; `connect` gets
-    their data, and the account that was recorded (empty at first): another one is refused before anything is written.
-    `external_name` makes the name by rule from spec, identity and the ProviderConfig's namePrefix.
-    `hash_of` finds the hash that an external name by rule carries, empty for any other name.
-    `guarded` are the differences from what the provider keeps true whatever the spec says.
-    `endpoint_of` is the URL that a ProviderConfig names instead of the cloud's own, empty for none.
-    `view` makes this kind's Cloud of what `connect` yields, and `beside` are further kinds that share connection,
-    ProviderConfigs and budgets. A `slow` cloud carries changes out after its answer and
-    may not show them at once. `born_with_login` tells whether a create sets the published password, which a
-    restore does not. `administrator` is the login that the cloud makes, where it may have been published before there
-    were two; empty where that never is. `references` are fields that name another managed resource, each with the
-    field that takes what it resolves to. `shows_passwords` tells whether a version of `login_versions` changes with a
-    password that anybody sets; where it does not, logins are proven anew at each resync. A kind that is not
-    `stateful` has no password and no backup, and is made again when it is lost. `probe`, where the account is the
-    server that holds the databases, tries a login there with what `connect` yielded and raises ServerUnreachable; it is
-    called every few seconds, once for each ProviderConfig in use.
-    """
-
-    cloud: str
-    resource: Resource
-    config_resource: Resource
-    spec_type: type[Envelope]
-    config_type: type[ConfigT]
-    translator: int
-    policies: frozenset[Policy]
-    external_name: Callable[[SpecT, Identity, str], str]
-    hash_of: Callable[[SpecT, str], str]
-    logins: Callable[[Target[SpecT]], tuple[str, str]]
-    guarded: Callable[[Target[SpecT], Observed[SpecT]], tuple[Change, ...]]
-    classify: Callable[[Change, Observed[SpecT]], Change]
-    login_versions: Callable[[Observed[SpecT]], Mapping[str, str]]
-    secrets: Callable[[ConfigT], tuple[str, ...]]
-    connect: Callable[[ConfigT, Mapping[str, Mapping[str, str]], str], AbstractAsyncContextManager[Any]]
-    rate: Rate = Rate()
-    window_open: Callable[[Observed[SpecT], datetime], bool] = lambda _seen, _now: False
-    endpoint_of: Callable[[ConfigT], str] = lambda _config: ""
-    view: Callable[[Any], Cloud[SpecT]] = lambda connected: connected
-    beside: tuple[Provider[Any, ConfigT], ...] = ()
-    slow: bool = False
-    references: tuple[Reference, ...] = ()
-    born_with_login: Callable[[Target[SpecT]], bool] = lambda _target: True
-    administrator: Callable[[Target[SpecT]], str] = lambda _target: ""
-    stateful: bool = True
-    shows_passwords: bool = True
-    probe: Callable[[Any], Awaitable[None]] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Account(Generic[SpecT, ConfigT]):
-    """A connected cloud: `id` is who it said it is, `changed` what to say when that is not who it was."""
-
-    cloud: Cloud[SpecT]
-    config: ConfigT
-    config_object: Object
-    id: str
-    changed: str = ""
-
-    @property
-    def login_required(self) -> bool:
-        """Whether a password counts only after a login: `loginCheck` of the ProviderConfig."""
-        return (self.config_object.get("spec") or {}).get("loginCheck") == "Required"
-
-
-def decode_config(provider: Provider[Any, ConfigT], spec: dict[str, Any]) -> ConfigT:
-    """Read a ProviderConfig's spec; raises msgspec.ValidationError."""
-    return msgspec.convert(spec, provider.config_type)
+    external: ExternalClient[SpecT]
+    account: AccountClient[SpecT]
+    logins: Logins[SpecT] | None = None
+    backups: Backups[SpecT] | None = None
+    operations: Operations | None = None

@@ -15,8 +15,7 @@ import struct
 from dataclasses import dataclass
 from datetime import timedelta
 
-from providers.credentials.passwords import Login
-from providers.external.client import Credential
+from providers.external.credential import Credential, Login
 from providers.external.scram import Exchange, ScramError
 
 _SSL_REQUEST = struct.pack("!ii", 8, 80877103)

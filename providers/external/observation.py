@@ -1,22 +1,18 @@
-"""What a managed database is to us: wanted, seen, marked, and different. Pure.
-
-A cloud projects its answer into the same model that `spec.forProvider` has, so one `diff` serves every cloud; set
-order, units, letter case and server defaults are normalised there and never here.
-"""
+"""What a managed database is to us: seen, absent, unknown, remembered, and different. Pure."""
 
 from __future__ import annotations
 
-import functools
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import Enum
-from typing import Any, Generic, TypeAlias, TypeVar, assert_never
+from typing import Any, Generic, TypeAlias, TypeVar
 
 import msgspec
 
 from providers.external.ownership import Owner
+from runtime.errors import Blocked, Failure, Terminal, Throttled, Transient
 from runtime.objects import Object
 
 SpecT = TypeVar("SpecT", bound=msgspec.Struct)
@@ -43,23 +39,6 @@ class Phase(Enum):
     BUSY = "busy"
     STOPPED = "stopped"
     FAILED = "failed"
-
-
-class Compare(Enum):
-    """How `diff` compares one field; set on the model with `field(...)`."""
-
-    EQUAL = "equal"
-    BIRTH_ONLY = "birth-only"
-    NEVER = "never"
-    CONTAINS = "contains"
-    WHOLE_SET = "whole-set"
-    WHOLE_MAP = "whole-map"
-    SUB_MAP = "sub-map"
-
-
-def compared(how: Compare) -> msgspec.Meta:
-    """Annotate a model's field with how it is compared."""
-    return msgspec.Meta(extra={"compare": how})
 
 
 class Queue(Enum):
@@ -207,92 +186,6 @@ class Marks:
     applied_keys: Keys = field(default_factory=dict)
 
 
-def _equal(path: Path, want: Value, have: Value) -> Iterable[Change]:
-    if want != have:
-        yield Change(path, want, have)
-
-
-def _members(path: Path, want: Iterable[str], have: Iterable[str]) -> Iterable[Change]:
-    present = set(have)
-    for member in sorted(set(want)):
-        if member not in present:
-            yield Change((*path, member), "present", "absent")
-
-
-def _map(path: Path, want: Mapping[str, str], have: Mapping[str, str]) -> Iterable[Change]:
-    for key in sorted({*want, *have}):
-        yield from _equal((*path, key), want.get(key), have.get(key))
-
-
-def _field(path: Path, want: Any, have: Any, how: Compare, applied: tuple[str, ...]) -> Iterable[Change]:
-    match how:
-        case Compare.EQUAL:
-            return _equal(path, want, have)
-        case Compare.BIRTH_ONLY | Compare.NEVER:
-            return ()
-        case Compare.CONTAINS:
-            return _members(path, want, have or ())
-        case Compare.WHOLE_SET:
-            return _equal(path, tuple(sorted(set(want))), tuple(sorted(set(have or ()))))
-        case Compare.WHOLE_MAP:
-            return _map(path, want, have or {})
-        case Compare.SUB_MAP:
-            ours = {*want, *applied}
-            return _map(path, want, {key: value for key, value in (have or {}).items() if key in ours})
-        case never:
-            assert_never(never)
-
-
-def _how(info: msgspec.inspect.Type) -> Compare:
-    match info:
-        case msgspec.inspect.Metadata(extra=dict() as extra):
-            return Compare(extra.get("compare", Compare.EQUAL))
-        case msgspec.inspect.UnionType(types=types):
-            return next((found for found in map(_how, types) if found is not Compare.EQUAL), Compare.EQUAL)
-        case _:
-            return Compare.EQUAL
-
-
-@functools.cache
-def _fields(model: type[msgspec.Struct]) -> tuple[msgspec.inspect.Field, ...]:
-    info = msgspec.inspect.type_info(model)
-    return info.fields if isinstance(info, msgspec.inspect.StructType) else ()
-
-
-def diff(want: SpecT, have: SpecT, *, ignore: Iterable[str] = (), applied: Keys | None = None) -> tuple[Change, ...]:
-    """Return what the user asked for and the cloud does not show; unset fields (None) are not managed.
-
-    `ignore` holds paths below forProvider as people write them; a path also covers what lies below it. `applied` are
-    keys that the spec set before in maps which others write as well: what it names no more of them is to go.
-    """
-    skipped = tuple(ignore)
-    found: list[Change] = []
-    for one in _fields(type(want)):
-        value, ours = getattr(want, one.name), (applied or {}).get(one.encode_name, ())
-        if value is None and ours:
-            value = {}
-        if value is not None:
-            found += _field((one.encode_name,), value, getattr(have, one.name), _how(one.type), ours)
-    return tuple(change for change in found if not _covered(change.path, skipped))
-
-
-def shared_keys(spec: msgspec.Struct) -> dict[str, tuple[str, ...]]:
-    """Return the keys that a spec sets in maps which others write as well."""
-    maps = {
-        one.encode_name: getattr(spec, one.name) for one in _fields(type(spec)) if _how(one.type) is Compare.SUB_MAP
-    }
-    return {path: tuple(sorted(keys)) for path, keys in maps.items() if keys}
-
-
-def joined_keys(one: Keys, other: Keys) -> dict[str, tuple[str, ...]]:
-    """Return the keys of both."""
-    return {path: tuple(sorted({*one.get(path, ()), *other.get(path, ())})) for path in sorted({*one, *other})}
-
-
-def _covered(path: Path, ignored: tuple[str, ...]) -> bool:
-    return any(".".join(path[: end + 1]) in ignored for end in range(len(path)))
-
-
 def digest(value: object) -> str:
     """Return 16 hex characters that stand for a value; equal values give equal text."""
     encoded = msgspec.json.encode(value, order="deterministic", enc_hook=repr)
@@ -308,3 +201,28 @@ def describe(value: Value) -> str:
             return ", ".join(value)[:256]
         case _:
             return str(value)[:256]
+
+
+def renamed_text(name: str, now: str) -> str:
+    """Return what to say of a database that is to be deleted and has another name."""
+    return f"database {name} is not gone: it is called {now} now; rename it back, or drop it"
+
+
+def unknown_of(failure: Failure) -> Unknown:
+    """Turn a failed read into what it teaches about the database: nothing."""
+    match failure:
+        case Terminal(reason=reason, message=message) | Blocked(reason=reason, message=message):
+            return Unknown(reason, message)
+        case Throttled():
+            return Unknown("Throttled", str(failure))
+        case ServerUnreachable():
+            return Unknown("ServerUnreachable", str(failure))
+        case _:
+            return Unknown("CloudUnreachable", str(failure))
+
+
+class ServerUnreachable(Transient):
+    """The server that holds the databases cannot be reached, so that nobody is known to get in.
+
+    Only a cloud whose account is that server raises it: elsewhere an API may be away while the databases work.
+    """

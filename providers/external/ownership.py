@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from apis import names
 from apis.identity import connection_secret_name, name_hash
-from runtime.objects import Object, annotations_of, key_of, labels_of, metadata, uid_of
+from apis.names import CLAIM_NAME, CONNECTION_SECRET, TEARDOWN_FINALIZER
+from runtime.objects import Object, annotations_of, finalizers_of, key_of, labels_of, metadata, uid_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,5 +106,10 @@ def connection_secret_of(obj: Object) -> str:
     Nothing is taken from there unless it agrees with a keyed hash in the status: the name is a hint, and no authority.
     """
     annotations = annotations_of(obj)
-    claim = annotations.get(names.CLAIM_NAME, "")
-    return connection_secret_name(claim, annotations.get(names.CONNECTION_SECRET, "")) if claim else ""
+    claim = annotations.get(CLAIM_NAME, "")
+    return connection_secret_name(claim, annotations.get(CONNECTION_SECRET, "")) if claim else ""
+
+
+def held(obj: Object) -> bool:
+    """Tell whether our finalizer is on the object."""
+    return TEARDOWN_FINALIZER in finalizers_of(obj)

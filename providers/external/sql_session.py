@@ -17,9 +17,10 @@ from typing import Any
 
 import psycopg
 
-from providers.credentials.passwords import Login
-from providers.external.client import Credential, Fence, ServerUnreachable
+from providers.external.client import Fence
+from providers.external.credential import Credential, Login
 from providers.external.login import Server, try_login
+from providers.external.observation import ServerUnreachable
 from providers.external.sql_errors import failure_of
 from runtime.errors import Failure, Terminal, Transient
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -10,31 +9,24 @@ from typing import Any
 import msgspec
 
 from apis import names
-from apis.names import ADOPT, CLAIM_NAME, CONSENT
+from apis.names import (
+    CLAIM_NAME,
+    TEARDOWN,
+)
 from apis.pause import is_paused, pause_end, pause_reason
 from apis.teardown import Policy
-from providers.external.observation import Converged, Keys, Marks
+from providers.external.client import Operation, Target
+from providers.external.observation import Absent, Converged, Keys, Marks, Present, SpecT
 from providers.external.spec import Envelope
-from providers.managed.plan import Consent
 from runtime.conditions import instant
-from runtime.objects import Object, annotations_of, finalizers_of
+from runtime.objects import Object, annotations_of, status_of, uid_of
 
 APPLIED_KEYS = "appliedKeys"
-MADE_AT = "madeAt"
-USED_CONSENTS = "usedConsents"
+
+
 RESTORING = "restoring"
 
 INTENT_FORMAT = 1
-MOST_CONSENTS = 50
-
-
-@dataclass(frozen=True, slots=True)
-class Operation:
-    """A change that the cloud carries out over time, by the cloud's own name for it."""
-
-    id: str
-    kind: str
-    started_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,20 +54,9 @@ def written_keys(keys: Keys) -> Object:
     return {path: list(names) for path, names in keys.items()}
 
 
-def status_of(obj: Object) -> Object:
-    """Return `status`, or an empty dictionary."""
-    found: Object = obj.get("status") or {}
-    return found
-
-
 def envelope_of(obj: Object, model: type[Envelope]) -> Envelope:
     """Read `spec`; raises msgspec.ValidationError, which the CRD's schema should have prevented."""
     return msgspec.convert(obj.get("spec") or {}, model)
-
-
-def made_at(obj: Object) -> datetime | None:
-    """Return when this database was made for this very object; None where it was taken over or had one before."""
-    return instant(str(status_of(obj).get(MADE_AT, "")))
 
 
 def asked_anew(obj: Object) -> bool:
@@ -133,33 +114,12 @@ def restoring_of(obj: Object) -> str:
     return str(restoring.get("backup", "")) if recorded in {"", restoring.get("lost", "")} else ""
 
 
-def consent_of(obj: Object) -> Consent:
-    """Read what the platform agreed to and was not used yet; entries without `=` are ignored."""
-    entries, used = consents_given(obj), used_consents(obj)
-    values = tuple(entry for entry in entries if entry[0] != "adopt" and entry not in used)
-    adopt = next((value for path, value in entries if path == "adopt" and (path, value) not in used), "")
-    return Consent(values, adopt, tuple(entry for entry in entries if entry in used))
-
-
-def consents_given(obj: Object) -> tuple[tuple[str, str], ...]:
-    """Return all entries of the annotations, used or not; `adopt` is one of them."""
-    annotations = annotations_of(obj)
-    pairs = (entry.strip().partition("=") for entry in annotations.get(CONSENT, "").split(","))
-    values = [(path.strip(), value.strip()) for path, mark, value in pairs if mark and path.strip() != "adopt"]
-    adopt = annotations.get(ADOPT, "")
-    return (*values, ("adopt", adopt)) if adopt else tuple(values)
-
-
-def used_consents(obj: Object) -> tuple[tuple[str, str], ...]:
-    """Return the entries that the status says were used."""
-    pairs = (str(entry).partition("=") for entry in status_of(obj).get(USED_CONSENTS) or ())
-    return tuple((path, value) for path, _, value in pairs)
-
-
-def written_consents(obj: Object, used: Iterable[tuple[str, str]]) -> list[str]:
-    """Return what the status says of used consents: those that are still in the annotations, and no others."""
-    known = {*used, *used_consents(obj)}
-    return sorted(f"{path}={value}" for path, value in consents_given(obj) if (path, value) in known)[:MOST_CONSENTS]
+def word_of(obj: Object) -> Policy | None:
+    """Return the claim's word, None while there is none; a word for another uid is void."""
+    uid, _, word = annotations_of(obj).get(TEARDOWN, "").partition("/")
+    if uid != uid_of(obj) or word not in {policy.value for policy in Policy}:
+        return None
+    return Policy(word)
 
 
 def withheld(word: Policy | None, own: Policy) -> str:
@@ -175,11 +135,6 @@ def withheld(word: Policy | None, own: Policy) -> str:
         " destroyed. The composer writes both; where it does not, set spec.deletionPolicy of this resource to"
         f" {word.value} to have it so"
     )
-
-
-def held(obj: Object) -> bool:
-    """Tell whether our finalizer is on the object."""
-    return names.TEARDOWN_FINALIZER in finalizers_of(obj)
 
 
 def intent_of(obj: Object) -> Intent | None:
@@ -227,3 +182,16 @@ def written(intent: Intent) -> Object:
         "notAfter": intent.not_after.strftime("%Y-%m-%dT%H:%M:%SZ"),
         "calls": calls,
     }
+
+
+def is_same_database(target: Target[SpecT], marks: Marks, seen: Present[SpecT] | Absent) -> bool:
+    """Tell whether an account that was accepted in place of the recorded one has this very database, or none was made.
+
+    Its name was asked for; its owner's tags and its incarnation must agree.
+    """
+    match seen:
+        case Present(observed=observed):
+            known = marks.incarnation
+            return target.owner.owns(observed.owner) and (not known or observed.is_recorded_as(known))
+        case Absent():
+            return not marks.incarnation

@@ -8,13 +8,12 @@ from typing import Any, Generic
 
 import msgspec
 
-from apis import names
-from providers.external.client import Provider
+from apis.names import EXTERNAL_NAME
 from providers.external.observation import SpecT
-from providers.managed.record import status_of
+from providers.external.provider import Kind
 from runtime.cache import Cache, Informer
 from runtime.conditions import find, is_true
-from runtime.objects import Key, Object, annotations_of, key_of
+from runtime.objects import Key, Object, annotations_of, key_of, status_of
 
 _NOT_OURS = frozenset({"NotOwned", "Replaced", "AdoptionRefused"})
 
@@ -31,8 +30,8 @@ class Resolved(Generic[SpecT]):
 class References:
     """Looks up what the references of a kind stand for; its informers wake whoever refers."""
 
-    def __init__(self, provider: Provider[Any, Any], cache: Cache) -> None:
-        self._of = tuple((each, cache.informer(each.resource)) for each in provider.references)
+    def __init__(self, kind: Kind[Any], cache: Cache) -> None:
+        self._of = tuple((each, cache.informer(each.resource)) for each in kind.references)
 
     @property
     def informers(self) -> tuple[Informer, ...]:
@@ -60,7 +59,7 @@ def _looked_up(kind: str, informer: Informer, key: Key) -> tuple[str, tuple[str,
     if other is None:
         return "", ("ReferenceNotFound", f"there is no {kind} {key.name} in this namespace")
     # The status first: an annotation may be anybody's, and what it names is known to be ours once a pass says so.
-    name = status_of(other).get("externalName", "") or annotations_of(other).get(names.EXTERNAL_NAME)
+    name = status_of(other).get("externalName", "") or annotations_of(other).get(EXTERNAL_NAME)
     if (find(other, "Synced") or {}).get("reason") in _NOT_OURS:
         return "", ("ResourcePending", f"waits for {kind} {key.name}, which does not name a {kind} of its own")
     if not name or not is_true(other, "Ready"):
@@ -68,11 +67,11 @@ def _looked_up(kind: str, informer: Informer, key: Key) -> tuple[str, tuple[str,
     return str(name), None
 
 
-def referred(provider: Provider[Any, Any], obj: Object) -> tuple[str, ...]:
+def referred(kind: Kind[Any], obj: Object) -> tuple[str, ...]:
     """Index a resource by `Kind/namespace/name` of each that it refers to; reads the JSON, whatever else is in it."""
     spec = ((obj.get("spec") or {}).get("forProvider")) or {}
     found = []
-    for each in provider.references:
+    for each in kind.references:
         reference = spec.get(f"{each.shown}Ref") or {}
         if isinstance(reference, dict) and reference.get("name"):
             found.append(f"{each.resource.kind}/{key_of(obj).namespace}/{reference['name']}")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from providers.external.client import Credential
+from providers.external.credential import Credential
 from providers.onprem.models import ProviderConfigSpec
 from runtime.errors import Blocked, Terminal
 

@@ -1,4 +1,7 @@
-"""Making the administrator the owner of a database that is taken over, without loss for the former one."""
+"""Making the administrator the owner of a database that is taken over, without loss for the former one.
+
+Impure: it speaks SQL.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The on-prem cloud: a PostgreSQL server of the platform team, spoken to as its administrator, who is no superuser."""
+"""The on-prem cloud: a PostgreSQL server of the platform team, spoken to as its administrator, who is no superuser.
+
+Impure: it speaks SQL.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +14,14 @@ import msgspec
 import psycopg
 
 from apis.teardown import Policy
-from providers.credentials.passwords import Login
-from providers.external.client import Credential, Endpoint, Fence, Sweep, Target
+from providers.external.client import Endpoint, Fence, Operation, Sweep, Target
+from providers.external.credential import Credential, Login
+from providers.external.diff import diff
 from providers.external.login import Server
-from providers.external.observation import Absent, Change, Found, Observed, Present, diff
+from providers.external.observation import Absent, Change, Found, Observed, Present, renamed_text
 from providers.external.ownership import Owner
 from providers.external.scram import verifier
 from providers.external.sql_session import Account, Session, as_file
-from providers.managed.decide import renamed_text
-from providers.managed.record import Operation
 from providers.onprem import catalog, removal
 from providers.onprem.administrator import admin_login
 from providers.onprem.adoption import take_ownership
@@ -49,7 +51,7 @@ Where = Target[PostgresDatabaseParameters]
 
 
 class OnPremCloud:
-    """Implements providers.external.client.Cloud."""
+    """ExternalClient, AccountClient, Logins and Backups; what is done here is done when its call returns."""
 
     def __init__(self, config: ProviderConfigSpec, sessions: Sessions, about: About) -> None:
         self._config = config
@@ -264,10 +266,6 @@ class OnPremCloud:
             else:
                 await removal.drop(self._sessions, session, doomed, fence)
         return None
-
-    async def poll(self, operation: Operation) -> bool:
-        """Everything here is done when its call returns."""
-        return bool(operation.id)
 
     def endpoint(self, target: Where) -> Endpoint:
         """Return how an application reaches the database."""

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from providers.external.observation import Compare, compared
+from providers.external.diff import Compare, compared
 from providers.external.spec import DatabaseEnvelope
 
 BirthOnly = Annotated[str, compared(Compare.BIRTH_ONLY)]

@@ -1,4 +1,4 @@
-"""Statements that the server refuses, collected: one of them stops none of the others."""
+"""Statements that the server refuses, collected: one of them stops none of the others. Impure: it speaks SQL."""
 
 from __future__ import annotations
 

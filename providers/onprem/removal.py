@@ -1,4 +1,7 @@
-"""Taking a database away, and nothing else: what is owned elsewhere stays, DROP OWNED is never used."""
+"""Taking a database away, and nothing else: what is owned elsewhere stays, DROP OWNED is never used.
+
+Impure: it speaks SQL.
+"""
 
 from __future__ import annotations
 

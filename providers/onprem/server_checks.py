@@ -1,4 +1,7 @@
-"""What a server must be before it is used: a primary of a safe version, whose login has what it needs and no more."""
+"""What a server must be before it is used: a primary of a safe version, whose login has what it needs and no more.
+
+Impure: it speaks SQL.
+"""
 
 from __future__ import annotations
 

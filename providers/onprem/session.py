@@ -1,6 +1,8 @@
 """Sessions of the administrator: few in its own database, kept; short ones in a tenant's.
 
 An address may lead elsewhere tomorrow: each session is proven to be at the very server that was met first.
+
+Impure: it opens sessions.
 """
 
 from __future__ import annotations
@@ -14,8 +16,7 @@ from dataclasses import dataclass, field
 
 import psycopg
 
-from providers.credentials.passwords import Login
-from providers.external.client import Credential
+from providers.external.credential import Credential, Login
 from providers.external.login import try_login
 from providers.external.sql_errors import failure_of
 from providers.external.sql_session import Account, NoAnswerError, Session, Unreached, open_session

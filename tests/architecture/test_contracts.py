@@ -18,11 +18,28 @@ import pytest
 from tests.architecture import tree
 
 CONTRACTS = tree.pyproject()["tool"]["importlinter"]["contracts"]
-PURE = sorted(
-    path
-    for name in next(each for each in CONTRACTS if each["id"] == "pure")["source_modules"]
-    for path in tree.ROOT.glob(name.replace(".**", ".**.*").replace(".", "/") + ".py")
-)
+PURE_CONTRACT = next(contract for contract in CONTRACTS if contract["id"] == "pure")
+
+
+def _pure_of_clouds() -> list[Path]:
+    """Return the modules of clouds that are pure: all but the wiring and those whose docstring says `Impure`."""
+    return [
+        path
+        for cloud in tree.clouds("providers")
+        for path in tree.modules(f"providers/{cloud}")
+        if path.name != "__init__.py" and not re.search(r"\bImpure[.:]", ast.get_docstring(tree.parse(path)) or "")
+    ]
+
+
+PURE_OF_CLOUDS = _pure_of_clouds()
+PURE = sorted({
+    *PURE_OF_CLOUDS,
+    *(
+        path
+        for name in PURE_CONTRACT["source_modules"]
+        for path in tree.ROOT.glob(re.sub(r"\*\*$", "**/*", name.replace(".", "/")) + ".py")
+    ),
+})  # fmt: skip
 each_pure_module = pytest.mark.parametrize("path", PURE, ids=tree.module_name)
 
 
@@ -64,7 +81,17 @@ SEEDS = (
     Seed(
         "the machine's platform imports a provider that it judges",
         "devcloud knows runtime and apis alone BROKEN",
-        {"devcloud/seed.py": "from providers import cloud\n"},
+        {"devcloud/aws/api/seed.py": "from providers.external import client\n"},
+    ),
+    Seed(
+        "a room of devcloud imports one above it",
+        "what they share BROKEN",
+        {"devcloud/postgres/seed.py": "from devcloud import clouds\n"},
+    ),
+    Seed(
+        "a lifecycle imports the API",
+        "The rooms of the simulated RDS: server > simulator > api > lifecycle > state BROKEN",
+        {"devcloud/aws/lifecycle/seed.py": "from devcloud.aws.api import wire\n"},
     ),
     Seed(
         "a pure module reaches asyncio over a second one",
@@ -72,14 +99,14 @@ SEEDS = (
         {"runtime/seed.py": "import asyncio\n", "runtime/errors.py": "import runtime.seed\n"},
     ),
     Seed(
-        "the room of Compositions imports the pass over a claim",
-        "composer: process > claim | kind_reconciler | workers > composition > validation > kinds > render BROKEN",
-        {"composer/composition/seed.py": "from composer.claim import snapshot\n"},
+        "a cloud imports the generic reconciler",
+        "A cloud knows of the providers its external side alone BROKEN",
+        {"providers/aws/seed.py": "import providers.managed.plan\n"},
     ),
     Seed(
-        "the render imports what is known of kinds",
-        "render knows models, the inventory and quantities alone BROKEN",
-        {"composer/render/seed.py": "from composer.kinds import catalog\n"},
+        "accounts know the reconciler that uses them",
+        "Rooms of the providers: each knows those below BROKEN",
+        {"providers/accounts/seed.py": "import providers.managed.plan\n"},
     ),
     Seed(
         "a controller imports the Kubernetes client",
@@ -114,18 +141,47 @@ def test_clouds_do_not_know_one_another() -> None:
 
 
 def test_the_generic_part_of_providers_knows_no_cloud() -> None:
-    graph = grimp.build_graph("providers", "runtime")
-    generic = [name for name in graph.modules if re.fullmatch(r"providers\.\w+", name)]
+    graph = grimp.build_graph("providers", "apis", "runtime")
     clouds = {f"providers.{cloud}" for cloud in tree.clouds("providers")}
+
+    def of_a_cloud(module: str) -> bool:
+        return ".".join(module.split(".")[:2]) in clouds
+
     known = {
         f"{module} -> {imported}"
-        for module in generic
-        if module not in clouds
+        for module in graph.modules
+        if not of_a_cloud(module)
         for imported in graph.find_modules_directly_imported_by(module)
-        if ".".join(imported.split(".")[:2]) in clouds
+        if of_a_cloud(imported)
     }
 
     assert known == set()
+
+
+def _impure_chains(graph: grimp.ImportGraph) -> set[str]:
+    """Return how modules of clouds that do not say `Impure` reach what a pure module may not."""
+    forbidden = [name for name in PURE_CONTRACT["forbidden_modules"] if name in graph.modules]
+    chains = (graph.find_shortest_chain(tree.module_name(path), name) for path in PURE_OF_CLOUDS for name in forbidden)
+    return {" -> ".join(chain) for chain in chains if chain}
+
+
+def _cloud_graph() -> grimp.ImportGraph:
+    return grimp.build_graph(
+        "providers", "apis", "runtime", include_external_packages=True, exclude_type_checking_imports=True
+    )
+
+
+def test_modules_of_clouds_are_pure_unless_they_say_impure() -> None:
+    assert _impure_chains(_cloud_graph()) == set()
+
+
+@pytest.mark.parametrize("cloud", tree.clouds("providers"))
+def test_a_pure_module_of_a_cloud_that_reaches_asyncio_is_seen(cloud: str) -> None:
+    graph = _cloud_graph()
+    importer = next(name for name in map(tree.module_name, PURE_OF_CLOUDS) if name.startswith(f"providers.{cloud}."))
+    graph.add_import(importer=importer, imported="providers.external.login")
+
+    assert f"{importer} -> providers.external.login -> asyncio" in _impure_chains(graph)
 
 
 def test_the_contract_names_every_module_that_calls_itself_pure() -> None:
@@ -135,6 +191,9 @@ def test_the_contract_names_every_module_that_calls_itself_pure() -> None:
         if path.name != "__init__.py"
         if re.search(r"\bPure[.:;]", ast.get_docstring(tree.parse(path)) or "")
     }
+    packages = {path for path in claimed if path.stem == "__init__"}
+    claimed |= {path for package in packages for path in package.parent.rglob("*.py")} - packages
+    claimed -= packages
 
     assert claimed - set(PURE) == set()
 
@@ -173,7 +232,7 @@ def test_the_runtime_would_fit_another_project(path: Path) -> None:
 
 
 BANNED_VERBS = re.compile(r"^_?(handle|process|do)(_|$)|(^|_)(helpers?|utils?)$")
-BANNED_NOUNS = re.compile(r"(manager|helper|util|handler|processor)s?$", re.IGNORECASE)
+BANNED_NOUNS = re.compile(r"(helper|util|handler|processor|(?<!^)manager)s?$", re.IGNORECASE)
 
 
 def _vague(path: Path) -> Iterator[str]:

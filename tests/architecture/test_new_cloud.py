@@ -33,8 +33,8 @@ def _run(root: Path, *arguments: str) -> str:
 
 def test_the_process_finds_it(grown: Path) -> None:
     source = (
-        f"from providers.__main__ import provider_of; p = provider_of('{new_cloud.CLOUD}');"
-        "print(p.cloud, p.resource.kind)"
+        f"from providers.process import provider_of; p = provider_of('{new_cloud.CLOUD}');"
+        "print(p.cloud, p.kinds[0].resource.kind)"
     )
 
     assert _run(grown, "-c", source) == "toy ToyDatabase\n"

@@ -30,9 +30,14 @@ def module_name(path: Path) -> str:
 
 
 def clouds(package: str) -> list[str]:
-    """Return the sub-packages of `providers` or `devcloud` that a cloud brings: those `providers/` lists."""
-    found = {path.parent.name for path in (ROOT / "providers").glob("*/__init__.py")}
-    return sorted(name for name in found if (ROOT / package / name / "__init__.py").exists())
+    """Return the sub-packages of `providers` or `devcloud` that a cloud brings: those of providers with a PROVIDER."""
+    exporting = {path.parent.name for path in (ROOT / "providers").glob("*/__init__.py") if _exports_provider(path)}
+    return sorted(name for name in exporting if (ROOT / package / name / "__init__.py").exists())
+
+
+def _exports_provider(path: Path) -> bool:
+    targets = (node.target for node in parse(path).body if isinstance(node, ast.AnnAssign))
+    return any(isinstance(target, ast.Name) and target.id == "PROVIDER" for target in targets)
 
 
 @functools.cache

@@ -13,7 +13,7 @@ from apis import names
 from composer.claim.act import Actor
 from composer.claim.decide import Apply, Create
 from composer.claim.field_conflicts import WINDOW, still_yielded, without
-from composer.claim.snapshot import ObservedChild, Snapshot
+from composer.claim.snapshot import ObservedChild, Snapshot, stored_hash
 from composer.hashes import sent_hash
 from runtime.conditions import timestamp
 from runtime.errors import ApiError, ApplyConflict, Cause, Invalid, NotFound, WriteConflict
@@ -224,6 +224,20 @@ async def test_a_rival_that_removes_a_field_without_a_conflict_is_not_fought_for
     now[0] += WINDOW
     (outcome,) = await actor.act(snapshot, (step,))
     assert outcome.cause is None
+
+
+async def test_who_changes_another_field_than_ours_is_no_rival() -> None:
+    snapshot = factories.snapshot()
+    kube: Any = _Taking([])
+    actor = Actor(kube, now=lambda: NOON, remember=lambda _kind, _obj: None)
+    stored = factories.live(EDITED)
+    entry = factories.entry(desired=sent_hash(EDITED), live=stored_hash(stored, EDITED, None), applied=True)
+    step = Apply(entry, factories.DATABASE, EDITED, factories.live(EDITED, generation=2))
+    for _ in range(30):
+        (outcome,) = await actor.act(snapshot, (step,))
+        assert outcome.cause is None
+
+    assert len(kube.applied) == 30
 
 
 async def test_an_edit_of_the_claim_is_sent_also_while_somebody_removes_its_fields() -> None:

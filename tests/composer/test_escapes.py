@@ -14,7 +14,7 @@ from composer.render import template
 from composer.render.errors import CompositionError, PendingError
 from composer.render.render import Request
 from composer.render.sandbox import Sandbox, evaluate
-from composer.render.scope import Composed, Variables
+from composer.render.scope import Composed, Elements, Variables
 from composer.render.values import ExpressionError
 from composer.workers import worker
 from composer.workers.pool import RenderPool
@@ -33,6 +33,7 @@ def _request(text: str) -> Request:
         "resources": [
             {"name": "database", "template": manifest},
             {"name": "other", "template": {**manifest, "spec": {}}},
+            {"name": "many", "forEach": "{{ ['x'] }}", "template": {**manifest, "spec": {}}},
         ],
     }
     found = claim(annotations={"way": "__class__"})
@@ -84,7 +85,10 @@ def test_an_escape_that_is_compiled_all_the_same_finds_data_alone(name: str) -> 
     source = ESCAPES[name].removeprefix("{{").removesuffix("}}").strip()
     scope: dict[str, Any] = {
         "claim": {"metadata": {"labels": {"x": "y"}, "annotations": {"way": "__class__"}}, "spec": {"size": "small"}},
-        "resources": {"database": Composed("database", None, None), "other": Composed("other", None, None)},
+        "resources": {
+            **{name: Composed(name, None, None) for name in ("database", "other")},
+            "many": Elements("many", {"x": {"metadata": {"name": "a"}, "spec": {}}}, {}),
+        },
         "env": {},
     }
     scope["vars"] = Variables({"name": "a"}, scope)

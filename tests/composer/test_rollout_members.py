@@ -127,7 +127,7 @@ def test_whose_trouble_stops_a_rollout(case: Blame) -> None:
 
 
 def test_the_page_names_the_reasons_that_a_tenant_can_bring_about() -> None:
-    page = (Path(__file__).resolve().parents[2] / "docs" / "compositions.md").read_text(encoding="utf-8")
+    page = (Path(__file__).resolve().parents[2] / "docs" / "compositions-reference.md").read_text(encoding="utf-8")
 
     rows = [row for row in page.splitlines() if row.endswith("when claims of two namespaces say it |")]
 

@@ -10,7 +10,8 @@ import msgspec
 import pytest
 
 from devcloud.onprem import OnPremServer
-from providers.external.client import Credential, Fence, Target
+from providers.external.client import Fence, Target
+from providers.external.credential import Credential
 from providers.external.ownership import Owner
 from providers.onprem.client import OnPremCloud, connect
 from providers.onprem.models import PostgresDatabaseParameters, ProviderConfigSpec

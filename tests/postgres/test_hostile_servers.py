@@ -1,6 +1,6 @@
 """Servers that ask for the administrator's password in every way but the one that keeps it: none of them gets it.
 
-Each has a certificate that verifies, as one would whose ProviderConfig a stranger wrote, or a front that is not ours.
+Each has a certificate that verifies, as one would whose ProviderConfig a stranger wrote, or another's TLS proxy.
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ import msgspec
 import pytest
 
 from devcloud.onprem import OnPremServer
-from providers.credentials.passwords import Login
-from providers.external.client import Credential
+from providers.external.credential import Credential, Login
 from providers.external.login import Server, try_login
 from providers.onprem.client import connect
 from providers.onprem.models import ProviderConfigSpec

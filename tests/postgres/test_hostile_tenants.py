@@ -17,9 +17,9 @@ import pytest_asyncio
 
 from apis.teardown import Policy
 from devcloud.onprem import OnPremServer
-from providers.credentials.passwords import Login
-from providers.external.client import Credential
-from providers.external.observation import Change, Phase, Present, diff
+from providers.external.credential import Credential, Login
+from providers.external.diff import diff
+from providers.external.observation import Change, Phase, Present
 from providers.onprem.client import OnPremCloud, connect
 from providers.onprem.facts import broken_rules
 from providers.onprem.incarnations import oid_of

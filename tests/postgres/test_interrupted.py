@@ -13,9 +13,10 @@ import pytest_asyncio
 
 from apis.teardown import Policy
 from devcloud.onprem import OnPremServer
-from providers.credentials.passwords import Login
-from providers.external.client import Credential, Fence, FenceClosed
-from providers.external.observation import Absent, Change, Present, diff
+from providers.external.client import Fence, FenceClosed
+from providers.external.credential import Credential, Login
+from providers.external.diff import diff
+from providers.external.observation import Absent, Change, Present
 from providers.onprem.client import OnPremCloud, connect
 from providers.onprem.facts import broken_rules
 from providers.onprem.translate import wanted

@@ -10,9 +10,9 @@ import pytest
 
 from apis.teardown import Policy
 from devcloud.onprem import OnPremServer
-from providers.credentials.passwords import Login
-from providers.external.client import Credential
-from providers.external.observation import Absent, Present, diff
+from providers.external.credential import Credential, Login
+from providers.external.diff import diff
+from providers.external.observation import Absent, Present
 from providers.onprem.client import OnPremCloud, connect
 from providers.onprem.facts import broken_rules
 from providers.onprem.incarnations import oid_of

@@ -14,10 +14,10 @@ from apis.teardown import Policy
 from devcloud import addresses, onprem
 from devcloud.daemons import Lifetime
 from devcloud.onprem import OnPremServer
-from providers.credentials.passwords import Login
-from providers.external.client import Credential
+from providers.external.credential import Credential, Login
+from providers.external.diff import diff
 from providers.external.login import Server
-from providers.external.observation import Absent, Present, diff
+from providers.external.observation import Absent, Present
 from providers.external.sql_session import Account
 from providers.onprem.client import OnPremCloud, connect
 from providers.onprem.facts import broken_rules

@@ -8,14 +8,14 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from providers.external.client import Provider
+from providers.external.provider import Provider
 from runtime.errors import Terminal
 from runtime.objects import Key
 from tests.providers.toy import CONFIGS, ToyCloud, provider_of
 from tests.providers.world import World
 
 
-def _counting(cloud: ToyCloud, dials: list[str]) -> Provider[Any, Any]:
+def _counting(cloud: ToyCloud, dials: list[str]) -> Provider[Any]:
     @asynccontextmanager
     async def connect(_config: Any, _given: Mapping[str, Mapping[str, str]], _recorded: str) -> AsyncIterator[ToyCloud]:
         dials.append("dialled")

@@ -10,10 +10,10 @@ import pytest
 
 from providers.accounts.connections import Accounts
 from providers.accounts.destroys import destroys_within_the_hour, with_one_more
-from providers.accounts.limits import Limiter, allowed
-from providers.external.client import Account, Sweep
+from providers.accounts.limits import Allowance, Limiter, allowed
+from providers.external.client import Sweep
 from providers.external.ownership import Owner
-from providers.managed.plan import Bounds
+from providers.external.provider import Account
 from runtime.cache import Cache
 from runtime.errors import NotFound, Terminal
 from runtime.objects import Key, Object, Resource, dumps
@@ -31,6 +31,8 @@ def toy(name: str, namespace: str = "team", *, held: bool = True) -> Object:
 
 class Configs:
     """The ProviderConfigs as an account's informer has them."""
+
+    resource = Resource("toy.example.org", "v1", "ProviderConfig", "providerconfigs", namespaced=False)
 
     def __init__(self) -> None:
         self.config: Object = {}
@@ -76,7 +78,7 @@ class World:
     ) -> None:
         """Count one destroy; `written` False is for a kind whose destroys are not written down."""
 
-        async def write(config: Object, status: Object) -> Object | None:
+        async def write(_resource: Resource, config: Object, status: Object) -> Object | None:
             return {**config, "status": status} if written else None
 
         await self.limiter.count_destroy(self.account, obj or toy("there-0"), namespace or {}, write)
@@ -90,8 +92,8 @@ class World:
         cloud: Any = None
         return Account(cloud, None, self.config, "account")
 
-    def bounds(self, obj: Object, namespace: Object | None = None) -> Bounds:
-        return self.limiter.bounds(Bounds(), obj, self.account, namespace or {})
+    def bounds(self, obj: Object, namespace: Object | None = None) -> Allowance:
+        return self.limiter.allowance(obj, self.account, namespace or {})
 
 
 @pytest.mark.parametrize(
@@ -202,7 +204,7 @@ async def test_a_restart_after_each_destroy_does_not_release_the_brake(
 async def test_what_cannot_be_written_down_is_not_counted_and_not_begun() -> None:
     world = World(10)
 
-    async def unwritten(_config: Object, _status: Object) -> Object | None:
+    async def unwritten(_resource: Resource, _config: Object, _status: Object) -> Object | None:
         raise NotFound("the ProviderConfig is gone", status=404)
 
     for _ in range(5):
@@ -215,7 +217,7 @@ async def test_what_cannot_be_written_down_is_not_counted_and_not_begun() -> Non
 async def test_destroys_side_by_side_are_all_written_down() -> None:
     world = World(10, destroysPerHour=20)
 
-    async def slow(config: Object, status: Object) -> Object | None:
+    async def slow(_resource: Resource, config: Object, status: Object) -> Object | None:
         await asyncio.sleep(0)
         return {**config, "status": status}
 
@@ -229,7 +231,7 @@ async def test_a_deletion_that_was_begun_is_finished_behind_the_brake() -> None:
     world = World(10, destroysPerHour=1)
     await world.destroy()
 
-    begun = world.limiter.bounds(Bounds(delete_intended=True), toy("there-0"), world.account, {})
+    begun = world.limiter.allowance(toy("there-0"), world.account, {}, delete_intended=True)
 
     assert begun.brake == ""
     assert world.bounds(toy("there-1")).brake

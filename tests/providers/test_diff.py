@@ -8,7 +8,8 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from providers.external.observation import Compare, compared, describe, diff, digest
+from providers.external.diff import Compare, compared, diff
+from providers.external.observation import describe, digest
 
 
 class Model(msgspec.Struct, frozen=True, rename="camel", kw_only=True):

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from providers.credentials.passwords import keyed_hash
-from providers.credentials.secrets import text_of
-from providers.external.client import Credential, Endpoint, Fence, Target
+from providers.external.client import Endpoint, Fence, Operation, Target
+from providers.external.credential import Credential
 from providers.external.observation import Absent, Observed, Phase, Present
-from providers.managed.record import Operation
 from runtime.objects import SECRETS, Key, Object
 from runtime.results import Result
+from runtime.secrets import text_of
 from tests.providers.test_slow import LateCloud, late
 from tests.providers.toy import TOYS, ToyParameters
 from tests.providers.world import World
@@ -73,7 +73,7 @@ class OneLogin(LateCloud):
 
 
 def world_of(cloud: OneLogin) -> World:
-    provider = replace(late(cloud), login_versions=lambda _observed: {"boss": "1"}, shows_passwords=False)
+    provider = late(cloud, versions=lambda _observed: {"boss": "1"}, shows_passwords=False)
     return World(cloud, provider=provider)
 
 

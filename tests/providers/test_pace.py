@@ -9,9 +9,9 @@ import pytest
 from structlog.testing import capture_logs
 
 from apis.teardown import Policy
-from providers.external.client import Credential, Fence, Target
+from providers.external.client import Fence, Operation, Target
+from providers.external.credential import Credential
 from providers.external.observation import Absent, Change, Observed, Phase, Present
-from providers.managed.record import Operation
 from runtime.errors import Blocked, Transient
 from runtime.results import Result
 from tests.providers.test_slow import LateCloud, ready, world_of

@@ -17,7 +17,6 @@ from providers.credentials.passwords import (
     Introduce,
     Keep,
     Kept,
-    Login,
     Missing,
     PasswordStep,
     PasswordView,
@@ -31,6 +30,7 @@ from providers.credentials.passwords import (
     refuse_password,
 )
 from providers.credentials.secrets import new_password
+from providers.external.credential import Login
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 LOGINS = ("app_a", "app_b")

@@ -11,7 +11,7 @@ import pytest
 from providers.accounts.limits import BY_CONFIG
 from providers.accounts.probe import EVERY, Prober
 from providers.accounts.reconciler import Beside, ConfigReconciler
-from providers.external.client import ServerUnreachable
+from providers.external.observation import ServerUnreachable
 from providers.settings import Settings
 from runtime.conditions import find
 from runtime.errors import Failure, Terminal, Transient

@@ -8,7 +8,8 @@ import pytest
 
 from apis.teardown import Policy, instruction_of
 from providers.accounts.lister import ExternalStore
-from providers.external.client import Sweep
+from providers.external.client import Operation, Sweep
+from providers.external.consent import consent_of
 from providers.external.ownership import Identity, identity_of, owner_of
 from providers.managed import record
 from runtime.objects import Object
@@ -92,7 +93,7 @@ def test_marks_are_read_from_either_place() -> None:
 
 
 def test_consent_is_a_list_of_paths_and_values() -> None:
-    consent = record.consent_of(obj({P + "consent": "recreate=7, a.b = 3,nonsense", P + "adopt": "9"}))
+    consent = consent_of(obj({P + "consent": "recreate=7, a.b = 3,nonsense", P + "adopt": "9"}))
 
     assert consent.to("recreate", "7")
     assert consent.to("a.b", "3")
@@ -115,7 +116,7 @@ def test_an_operation_is_read_from_status() -> None:
         obj(status={"operation": {"id": "o", "kind": "Create", "startedAt": "2026-11-21T12:00:00Z"}})
     )
 
-    assert found == record.Operation("o", "Create", NOW)
+    assert found == Operation("o", "Create", NOW)
     assert record.operation_of(obj()) is None
 
 

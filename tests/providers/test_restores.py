@@ -7,8 +7,8 @@ from datetime import timedelta
 
 import pytest
 
-from providers.external.client import Credential, Fence, Target
-from providers.managed.record import Operation
+from providers.external.client import Fence, Operation, Target
+from providers.external.credential import Credential
 from runtime.errors import Blocked, Transient
 from runtime.objects import Key, Object
 from tests.providers.test_slow import LateCloud, ready, world_of
@@ -193,7 +193,7 @@ async def test_a_lost_status_in_the_middle_begins_nothing_empty() -> None:
     world.annotate(consent="restore=backup-1")
     await world.step()
     cloud.error = None
-    obj = world.kube.objects[world.provider.resource.plural, Key("team", "db")]
+    obj = world.kube.objects[world.kind.resource.plural, Key("team", "db")]
     del obj["status"]
     obj["metadata"]["annotations"].pop("fairlead.dev/consent")
     for _ in range(4):

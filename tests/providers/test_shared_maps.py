@@ -8,7 +8,8 @@ from typing import Annotated, Any
 import msgspec
 import pytest
 
-from providers.external.observation import Compare, Keys, compared, diff, joined_keys, shared_keys
+from providers.external.diff import Compare, compared, diff, joined_keys, shared_keys
+from providers.external.observation import Keys
 from tests.providers.toy import TOYS, Toy, ToyCloud
 from tests.providers.world import World
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from providers.accounts.connections import Accounts
-from providers.external.client import Provider
+from providers.external.provider import Provider
 from providers.managed.act import Effects
 from providers.managed.gather import Gatherer
 from providers.managed.reconciler import Around, Reconciler
@@ -122,7 +122,7 @@ class World:
         *,
         process: str = "process-1",
         kube: MemoryKube | None = None,
-        provider: Provider[Any, Any] | None = None,
+        provider: Provider[Any] | None = None,
     ) -> None:
         self.cloud, self.now = cloud, START
         self.kube = kube or MemoryKube()
@@ -133,14 +133,16 @@ class World:
             grace=timedelta(seconds=60),
         )  # fmt: skip
         provider = self.provider = provider or provider_of(cloud)
-        accounts = self.accounts = Accounts(provider, self.cache, "fairlead-toy")
-        gatherer: Gatherer[Any, Any] = Gatherer(provider, port, accounts, settings, self.cache)
-        self.store = self.cache.informer(provider.resource).store
-        writing: Writing[Any, Any] = Writing(provider, port, settings, self.store, lambda: lambda _budget: True)
-        effects: Effects[Any, Any] = Effects(provider, port, writing)
+        kind = self.kind = provider.kinds[0]
+        accounts: Accounts[Any, Any] = Accounts(provider, self.cache, "fairlead-toy")
+        self.accounts = accounts
+        gatherer: Gatherer[Any, Any] = Gatherer(kind, port, accounts, settings, self.cache)
+        self.store = self.cache.informer(kind.resource).store
+        writing: Writing[Any, Any] = Writing(kind, port, settings, self.store, lambda: lambda _budget: True)
+        effects: Effects[Any, Any] = Effects(kind, port, writing)
         self.events = EventRecorder(port, controller="toy", instance=process)
         around: Around[Any, Any] = Around(self.store, self.events, gatherer, effects)
-        self.reconcile = Reconciler(provider, port, accounts, settings, around)
+        self.reconcile = Reconciler(kind, port, accounts, settings, around)
         if not self.kube.objects:
             self.kube.put(provider.config_resource, {
                 "metadata": {"name": "default", "generation": 1},
@@ -160,7 +162,7 @@ class World:
     def feed(self) -> None:
         """Let every store see what the API server holds."""
         watched = (
-            (self.provider.resource, Selection()),
+            (self.kind.resource, Selection()),
             (self.provider.config_resource, Selection()),
             (NAMESPACES, Selection(metadata_only=True)),
             (SECRETS, Selection(namespace="fairlead-toy")),
@@ -175,7 +177,7 @@ class World:
 
     def ask(self, name: str = "db", **spec: Any) -> Object:
         """Create or edit a resource as a person does."""
-        known, resource = self.get(name), self.provider.resource
+        known, resource = self.get(name), self.kind.resource
         meta: Object = deepcopy(known["metadata"]) if known else {"name": name, "namespace": "team", "generation": 0}
         meta["generation"] += 1
         body: Object = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": meta}
@@ -189,15 +191,15 @@ class World:
         obj["metadata"].setdefault("annotations", {}).update(
             {f"fairlead.dev/{key}": value for key, value in annotations.items()}
         )
-        self.kube.put(self.provider.resource, obj)
+        self.kube.put(self.kind.resource, obj)
 
     def delete(self, name: str = "db") -> None:
         obj = deepcopy(self.get(name) or {})
         obj["metadata"]["deletionTimestamp"] = "2026-11-21T12:00:00Z"
-        self.kube.put(self.provider.resource, obj)
+        self.kube.put(self.kind.resource, obj)
 
     def get(self, name: str = "db") -> Object | None:
-        return self.kube.objects.get((self.provider.resource.plural, Key("team", name)))
+        return self.kube.objects.get((self.kind.resource.plural, Key("team", name)))
 
     def reason(self, kind: str = "Synced", name: str = "db") -> str:
         obj = self.get(name) or {}

@@ -5,8 +5,7 @@ from __future__ import annotations
 import base64
 from typing import Any
 
-from providers.credentials.passwords import Login
-from providers.external.client import Credential
+from providers.external.credential import Credential, Login
 from providers.external.login import Server, try_login
 from tests.support.api import JsonObject, connect
 from tests.support.kinds import DATABASE, SECRET, database, is_ready

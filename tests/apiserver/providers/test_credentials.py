@@ -6,7 +6,7 @@ import base64
 
 import pytest
 
-from providers.credentials.passwords import Login
+from providers.external.credential import Login
 from tests.apiserver.providers.actions import kept, login, made, poke, ready, refused
 from tests.support.api import ApiError
 from tests.support.kinds import DATABASE, SECRET, condition, database, in_trouble, is_ready

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from providers.credentials.passwords import Login
+from providers.external.credential import Login
 from tests.apiserver.providers.actions import login, made, ready
 from tests.support.audit import WRITES, Match, Request
 from tests.support.kinds import DATABASE, SECRET

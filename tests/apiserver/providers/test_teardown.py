@@ -5,7 +5,7 @@ from __future__ import annotations
 import psycopg
 import pytest
 
-from providers.credentials.passwords import Login
+from providers.external.credential import Login
 from tests.apiserver.providers.actions import annotate, databases, kept, login, made, poke, ready, speak
 from tests.support.api import JsonObject
 from tests.support.kinds import DATABASE, NAMESPACE, PROVIDER_CONFIG, SECRET, condition, database, in_trouble, is_ready

@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from apis import names
+from apis.names import EXTERNAL_NAME
 from composer.claim.act import Actor
 from composer.claim.decide import Annotate, Apply, Delete, Orphan, RemoveFinalizer, Step
 from composer.claim.snapshot import ObservedChild
@@ -248,7 +249,7 @@ async def test_late_marks_of_a_provider_are_refused(kube: KubeClient, late: Late
     settings: Any = SimpleNamespace(manager="provider")
     port: Any = late
     writing: Writing[Any, Any] = Writing(provider, port, settings, Store(WIDGETS), lambda: lambda _: True)
-    marks = {"annotations": {names.EXTERNAL_NAME: "new"}}
+    marks = {"annotations": {EXTERNAL_NAME: "new"}}
 
     async def successor() -> None:
         await kube.apply(WIDGETS, widget(namespace, "w", metadata=marks), manager="provider", force=True)
@@ -257,7 +258,7 @@ async def test_late_marks_of_a_provider_are_refused(kube: KubeClient, late: Late
     error = await delivered_late(late, "apply", lambda: writing.mark(named, outcome, incarnation=""), successor)
 
     assert isinstance(error, WriteConflict)
-    assert annotations_of(await kube.get(WIDGETS, key_of(live)))[names.EXTERNAL_NAME] == "new"
+    assert annotations_of(await kube.get(WIDGETS, key_of(live)))[EXTERNAL_NAME] == "new"
 
 
 async def test_a_late_deletion_of_credentials_is_refused(kube: KubeClient, late: LateKube, namespace: str) -> None:

@@ -9,7 +9,8 @@ import pytest
 
 from providers.aws.birth import call_for
 from providers.aws.models import PointInTime, RDSInstanceParameters, RestoreFrom
-from providers.external.client import Credential, Target
+from providers.external.client import Target
+from providers.external.credential import Credential
 from providers.external.ownership import Owner
 
 OWNER = Owner("home", "uid-1", "0123456789abcdef", "shop", "orders", "instance", "shop-uid")

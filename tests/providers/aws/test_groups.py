@@ -10,15 +10,16 @@ import pytest
 
 from apis.teardown import Policy
 from devcloud.aws.server import Served
-from providers.aws import parameter_groups, subnet_groups
+from providers.aws import groups
 from providers.aws.account import AwsAccount
 from providers.aws.errors import AlreadyThere
-from providers.aws.groups import DBParameterGroupParameters, DBSubnetGroupParameters
+from providers.aws.groups import ParameterGroups, SubnetGroups
+from providers.aws.models import DBParameterGroupParameters, DBSubnetGroupParameters
 from providers.aws.names import encoded_tags
-from providers.aws.parameter_groups import ParameterGroups
-from providers.aws.subnet_groups import SubnetGroups
-from providers.external.client import Credential, Fence, Target
-from providers.external.observation import Absent, Change, Observed, Present, diff
+from providers.external.client import Fence, Target
+from providers.external.credential import Credential
+from providers.external.diff import diff
+from providers.external.observation import Absent, Change, Observed, Present
 from providers.external.ownership import Owner
 from runtime.errors import Blocked, Terminal
 from tests.support.rds_control import control
@@ -51,14 +52,14 @@ async def _subnets_of(cloud: SubnetGroups, wanted: Target[Any]) -> tuple[Observe
     seen = await cloud.observe(wanted)
     assert isinstance(seen, Present)
     found = seen.observed
-    return found, (*diff(wanted.spec, found.spec), *subnet_groups.KIND.guarded(wanted, found))
+    return found, (*diff(wanted.spec, found.spec), *groups.SUBNET_GROUPS.guarded(wanted, found))
 
 
 async def _parameters_of(cloud: ParameterGroups, wanted: Target[Any]) -> tuple[Observed[Any], tuple[Change, ...]]:
     seen = await cloud.observe(wanted)
     assert isinstance(seen, Present)
     found = seen.observed
-    return found, (*diff(wanted.spec, found.spec), *parameter_groups.KIND.guarded(wanted, found))
+    return found, (*diff(wanted.spec, found.spec), *groups.PARAMETER_GROUPS.guarded(wanted, found))
 
 
 async def test_a_subnet_group_is_made_changed_and_deleted(account: AwsAccount, simulator: Served) -> None:

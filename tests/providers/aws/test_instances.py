@@ -16,7 +16,8 @@ from providers.aws.account import AwsAccount
 from providers.aws.models import RDSInstanceParameters
 from providers.aws.names import tags_of
 from providers.aws.rds import RdsInstances, Seen
-from providers.external.client import Credential, Fence, Target
+from providers.external.client import Fence, Target
+from providers.external.credential import Credential
 from providers.external.observation import Absent, Present
 from providers.external.ownership import Owner
 from runtime.errors import Blocked, Terminal

@@ -10,7 +10,8 @@ from providers.accounts.lister import ExternalStore
 from providers.aws.account import AwsAccount
 from providers.aws.models import RDSInstanceParameters
 from providers.aws.rds import RdsInstances
-from providers.external.client import Credential, Fence, Target
+from providers.external.client import Fence, Target
+from providers.external.credential import Credential
 from providers.external.observation import Present
 from providers.external.ownership import Owner
 from tests.support.rds_control import control

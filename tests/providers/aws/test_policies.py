@@ -11,8 +11,7 @@ import botocore.session
 from botocore import xform_name
 
 from providers.aws import dataless
-from providers.aws.parameter_groups import ParameterGroups
-from providers.aws.subnet_groups import SubnetGroups
+from providers.aws.groups import ParameterGroups, SubnetGroups
 
 ROOT = Path(__file__).resolve().parents[3]
 # DeleteDBInstance makes its final snapshot, with the instance's tags, as whoever called it.

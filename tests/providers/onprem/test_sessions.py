@@ -9,8 +9,8 @@ from typing import Any, cast
 
 import pytest
 
-from providers.credentials.passwords import Login
-from providers.external.client import Credential, Fence
+from providers.external.client import Fence
+from providers.external.credential import Credential, Login
 from providers.external.login import Server
 from providers.external.sql_session import Account, NoAnswerError, Session, Unreached
 from providers.onprem.session import Sessions

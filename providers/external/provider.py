@@ -1,0 +1,140 @@
+"""The one name that a cloud exports: what it is, and how to connect to an account of it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from providers.external.client import Clients, Target
+from providers.external.observation import Change, Observed, SpecT
+from providers.external.ownership import Identity
+from providers.external.spec import Envelope
+from runtime.objects import Object, Resource
+
+ConfigT = TypeVar("ConfigT", bound=msgspec.Struct)
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """How many calls to one account may begin within a second, over all workers."""
+
+    reads_per_second: float = 20.0
+    writes_per_second: float = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A field that names another managed resource of the namespace; both by their names in the model.
+
+    `into` is left to the reference when it is unset; `shown` is its name in `status.resolved`.
+    """
+
+    field: str
+    into: str
+    shown: str
+    resource: Resource
+
+
+@dataclass(frozen=True, slots=True)
+class LoginRules(Generic[SpecT]):
+    """The pure rules of a kind to which people log in.
+
+    `names` are the two logins that take turns, or twice the same. `versions` are the versions of the logins' rows;
+    `shows_passwords` tells whether one changes with a password that anybody sets; where it does not, logins are proven
+    anew at each resync. `set_by_create` tells whether a create sets the published password, which a restore does not.
+    `administrator` is the login that the cloud makes, where it may have been published before there were two; empty
+    where that never is.
+    """
+
+    names: Callable[[Target[SpecT]], tuple[str, str]]
+    versions: Callable[[Observed[SpecT]], Mapping[str, str]]
+    administrator: Callable[[Target[SpecT]], str] = lambda _target: ""
+    set_by_create: Callable[[Target[SpecT]], bool] = lambda _target: True
+    shows_passwords: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Naming(Generic[SpecT]):
+    """The names of a kind in its cloud.
+
+    `name` makes the name by rule from spec, identity and the ProviderConfig's namePrefix; `hash_in` finds the hash that
+    a name by rule carries, empty for any other name.
+    """
+
+    name: Callable[[SpecT, Identity, str], str]
+    hash_in: Callable[[SpecT, str], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Kind(Generic[SpecT]):
+    """One kind of managed resource of a cloud: its model, its pure rules, and its clients.
+
+    `guarded` are the differences from what the provider keeps true whatever the spec says, `classify` says what a
+    change does to those who use the database. `projection` is raised whenever the same answer of the cloud would be
+    read differently. `clients` makes this kind's clients of what the provider's `connect` yields. `logins` are None
+    where nobody logs in. A kind that is not `stateful` holds no data, and is made again when it is lost. An
+    `asynchronous` cloud carries changes out after its answer and may not show them at once. `references` are fields
+    that name another managed resource, each with the field that takes what it resolves to.
+    """
+
+    resource: Resource
+    spec_type: type[Envelope]
+    projection: int
+    naming: Naming[SpecT]
+    guarded: Callable[[Target[SpecT], Observed[SpecT]], tuple[Change, ...]]
+    clients: Callable[[Any], Clients[SpecT]]
+    classify: Callable[[Change, Observed[SpecT]], Change] = lambda change, _observed: change
+    logins: LoginRules[SpecT] | None = None
+    window_open: Callable[[Observed[SpecT], datetime], bool] = lambda _seen, _now: False
+    references: tuple[Reference, ...] = ()
+    stateful: bool = True
+    asynchronous: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Provider(Generic[ConfigT]):
+    """The one name that a cloud exports: what belongs to the cloud, how to connect, and its kinds.
+
+    `secrets` names the Secrets of the provider's own namespace that a ProviderConfig needs; `connect` gets
+    their data, and the account that was recorded (empty at first): another one is refused before anything is written.
+    `endpoint_of` is the URL that a ProviderConfig names instead of the cloud's own, empty for none. All `kinds` share
+    connection, ProviderConfigs and budgets; the first one says whose account it is. `probe`, where the account is the
+    server that holds the databases, tries a login there with what `connect` yielded and raises ServerUnreachable; it is
+    called every few seconds, once for each ProviderConfig in use.
+    """
+
+    cloud: str
+    config_resource: Resource
+    config_type: type[ConfigT]
+    secrets: Callable[[ConfigT], tuple[str, ...]]
+    connect: Callable[[ConfigT, Mapping[str, Mapping[str, str]], str], AbstractAsyncContextManager[Any]]
+    kinds: tuple[Kind[Any], ...]
+    rate: Rate = Rate()
+    endpoint_of: Callable[[ConfigT], str] = lambda _config: ""
+    probe: Callable[[Any], Awaitable[None]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Account(Generic[SpecT, ConfigT]):
+    """A connected account as one kind sees it: `id` is who it is, `changed` what to say when that was another one."""
+
+    clients: Clients[SpecT]
+    config: ConfigT
+    config_object: Object
+    id: str
+    changed: str = ""
+
+    @property
+    def login_required(self) -> bool:
+        """Whether a password counts only after a login: `loginCheck` of the ProviderConfig."""
+        return (self.config_object.get("spec") or {}).get("loginCheck") == "Required"
+
+
+def decode_config(provider: Provider[ConfigT], spec: dict[str, Any]) -> ConfigT:
+    """Read a ProviderConfig's spec; raises msgspec.ValidationError."""
+    return msgspec.convert(spec, provider.config_type)
