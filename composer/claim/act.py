@@ -6,9 +6,8 @@ Every write names the uid it is meant for, so that an object that vanished stays
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, assert_never
 
@@ -33,8 +32,8 @@ from composer.claim.decide import (
 from composer.claim.failures import Refusals
 from composer.claim.field_conflicts import (
     REMOVED,
-    WINDOW,
     Conflict,
+    Memory,
     conflicts,
     is_endless,
     joined,
@@ -64,34 +63,6 @@ from runtime.objects import Object, annotations_of, key_of, labels_of, metadata,
 from runtime.preconditions import apply_metadata, patch_tests
 
 _log = structlog.get_logger("composer.claim.act")
-
-
-@dataclass(slots=True)
-class Memory:
-    """What one process remembers of its writes: the fields that it took back."""
-
-    _conflicts: OrderedDict[str, dict[tuple[str, str], list[datetime]]] = field(default_factory=OrderedDict)
-
-    def conflicts_before(self, uid: str) -> Mapping[tuple[str, str], Sequence[datetime]]:
-        """Return when fields of an object were taken back of late, per (field, manager)."""
-        return self._conflicts.get(uid, {})
-
-    def took_back(self, uid: str, taken: Sequence[Conflict], now: datetime) -> None:
-        """Count fields of an object that were taken back; objects without a recent conflict are forgotten."""
-        taken_at = self._conflicts.setdefault(uid, {})
-        for each in taken:
-            place = (each.field, each.manager)
-            taken_at[place] = [*(when for when in taken_at.get(place, ()) if now - when < WINDOW), now]
-        self._conflicts.move_to_end(uid)
-        while all(now - when >= WINDOW for times in next(iter(self._conflicts.values())).values() for when in times):
-            self._conflicts.popitem(last=False)
-            if not self._conflicts:
-                return
-
-    def forget_conflicts(self, uids: Collection[str]) -> None:
-        """Begin anew with the conflicts over fields of these objects."""
-        for uid in uids:
-            self._conflicts.pop(uid, None)
 
 
 class Actor:

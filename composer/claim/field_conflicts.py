@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections import OrderedDict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -173,3 +174,31 @@ def _drop(container: Any, steps: Sequence[str | dict[str, str]]) -> None:
 
 def _selected(item: Mapping[str, Any], selector: Mapping[str, str]) -> bool:
     return all(str(item.get(name)) == value for name, value in selector.items())
+
+
+@dataclass(slots=True)
+class Memory:
+    """What one process remembers of its writes: the fields that it took back."""
+
+    _conflicts: OrderedDict[str, dict[tuple[str, str], list[datetime]]] = field(default_factory=OrderedDict)
+
+    def conflicts_before(self, uid: str) -> Mapping[tuple[str, str], Sequence[datetime]]:
+        """Return when fields of an object were taken back of late, per (field, manager)."""
+        return self._conflicts.get(uid, {})
+
+    def took_back(self, uid: str, taken: Sequence[Conflict], now: datetime) -> None:
+        """Count fields of an object that were taken back; objects without a recent conflict are forgotten."""
+        taken_at = self._conflicts.setdefault(uid, {})
+        for each in taken:
+            place = (each.field, each.manager)
+            taken_at[place] = [*(when for when in taken_at.get(place, ()) if now - when < WINDOW), now]
+        self._conflicts.move_to_end(uid)
+        while all(now - when >= WINDOW for times in next(iter(self._conflicts.values())).values() for when in times):
+            self._conflicts.popitem(last=False)
+            if not self._conflicts:
+                return
+
+    def forget_conflicts(self, uids: Collection[str]) -> None:
+        """Begin anew with the conflicts over fields of these objects."""
+        for uid in uids:
+            self._conflicts.pop(uid, None)

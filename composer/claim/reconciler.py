@@ -51,7 +51,7 @@ from runtime.errors import Conflict, Forbidden, Invalid, NotFound
 from runtime.events import EventRecorder
 from runtime.in_time import PASS, in_time
 from runtime.kube import Kube
-from runtime.objects import Key, Object, annotations_of, is_name, key_of, uid_of
+from runtime.objects import Key, Object, annotations_of, finalizers_of, is_name, key_of, uid_of
 from runtime.preconditions import apply_metadata
 from runtime.results import SETTLED, Result
 from runtime.secret_rights import look_again
@@ -328,20 +328,15 @@ class ClaimReconciler:
         name = (snapshot.status.get("binding") or {}).get("name")
         if name and is_name(name):
             # Under propagation Orphan the collector lets the Secret live, whatever the claim's policy says.
-            orphaned = "orphan" in snapshot.claim["metadata"].get("finalizers", ())
-            collected_with = "" if orphaned else snapshot.uid
-            secret = Key(snapshot.key.namespace, name)
+            owner = "" if "orphan" in finalizers_of(snapshot.claim) else snapshot.uid
+            secret, identity = Key(snapshot.key.namespace, name), snapshot.identity.uid
             try:
-                await self._tools.publisher.disown(
-                    secret, snapshot.identity.uid, keep=keep_secret, collected_with=collected_with
-                )
+                await self._tools.publisher.disown(secret, identity, keep=keep_secret, collected_with=owner)
             except Forbidden as error:
                 # A namespace that ends takes its RoleBindings before us, and its Secrets as well.
                 if snapshot.namespace and not snapshot.namespace_deleting:
-                    now = self._tools.now()
-                    snapshot = await self._write_deletion(
-                        snapshot, teardown_status(snapshot, (denied(snapshot, error),), now)
-                    )
+                    now, why = self._tools.now(), denied(snapshot, error)
+                    snapshot = await self._write_deletion(snapshot, teardown_status(snapshot, (why,), now))
                     return Result(look_again(snapshot.claim, now))
         operations = finalizers.removal(snapshot.claim, names.TEARDOWN_FINALIZER)
         with suppress(NotFound):

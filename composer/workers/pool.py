@@ -126,7 +126,7 @@ class RenderPool:
         self._checked = CheckedObjects()
 
     def prove(self) -> None:
-        """Start one worker and end it. Raises WorkshopError when it cannot be confined."""
+        """Start one worker and end it. Raises ConfinementError when it cannot be confined."""
         _, pipe = self._spawn()
         with pipe:
             pipe.settimeout(_START_SECONDS)
