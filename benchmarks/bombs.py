@@ -24,7 +24,7 @@ from benchmarks import loop_stall
 from benchmarks.plane import on_a_plane
 from benchmarks.report import Figure, told
 from composer.render.errors import CompositionError
-from composer.workers.pool import Workshop
+from composer.workers.pool import RenderPool
 from runtime.errors import Transient
 from runtime.serve import freeze_imports
 from tests.composer.bombs import BOMBS, request_of
@@ -83,7 +83,7 @@ def figures() -> list[Figure]:
         Figure("longest stall of the loop beside bombs", middle.loop, "ms"),
         Figure("longest stall of an idle loop at that time", middle.idle, "ms"),
         Figure("the loop's stall beyond the idle loop's", middle.beyond, "ms", aim=_STALL_AIM_MS),
-        Figure("longest that the loop itself computed", max(each.busy for each in runs), "ms", aim=_STALL_AIM_MS),
+        Figure("longest that the loop itself computed", max(run.busy for run in runs), "ms", aim=_STALL_AIM_MS),
         Figure("a neighbour's claim, median, alone", statistics.median(compared.alone) * 1000, "ms"),
         Figure("the same beside edits that do no harm", statistics.median(compared.harmless) * 1000, "ms"),
         Figure("the same beside bombs", statistics.median(compared.bombs) * 1000, "ms"),
@@ -100,8 +100,8 @@ def figures() -> list[Figure]:
 
 async def _stalls() -> Stalled:
     """Measure how long the loop of this process is kept while it waits for bombs, as the composer's would be."""
-    workshop = Workshop(workers=2)
-    await asyncio.to_thread(workshop.prove)
+    pool = RenderPool(workers=2)
+    await asyncio.to_thread(pool.prove)
     # As the composer does once it is loaded.
     freeze_imports()
     requests = [
@@ -109,16 +109,16 @@ async def _stalls() -> Stalled:
         for number, bomb in enumerate(BOMBS.values())
         if len(msgspec.json.encode(request_of(bomb))) <= _OBJECT_LIMIT_BYTES
     ]
-    await _go_off(workshop, msgspec.structs.replace(request_of(BOMBS["a range"]), claim=claim_of(size="warm")))
+    await _go_off(pool, msgspec.structs.replace(request_of(BOMBS["a range"]), claim=claim_of(size="warm")))
     async with loop_stall.measured_beside() as (own, idle):
-        await asyncio.gather(*(_go_off(workshop, request) for request in requests))
-    await workshop.close()
+        await asyncio.gather(*(_go_off(pool, request) for request in requests))
+    await pool.close()
     return Stalled(own.longest_ms, idle.longest_ms, own.busiest_ms)
 
 
-async def _go_off(workshop: Workshop, request: Any) -> None:
+async def _go_off(pool: RenderPool, request: Any) -> None:
     with suppress(CompositionError, Transient):
-        await workshop.render(request)
+        await pool.render(request)
 
 
 async def _neighbours(system: System) -> Compared:

@@ -106,8 +106,8 @@ class _Run:
             await making
             await self.system.at_rest()
         self._created_seconds = ready
-        requests = [one for one in audit.requests(Match(user=COMPOSER)) if one.verb != "watch"]
-        counted = [one for one in requests if one.resource != "events"]
+        requests = [request for request in audit.requests(Match(user=COMPOSER)) if request.verb != "watch"]
+        counted = [request for request in requests if request.resource != "events"]
         return [
             Figure("create: all composed", composed, "s"),
             Figure("create: all Ready", ready, "s", aim=20.5),
@@ -123,7 +123,7 @@ class _Run:
         audit = self.system.audit()
         async with usage.measured(self.composer.pid) as used:
             await asyncio.sleep(self.idle_seconds)
-        requests = [one for one in audit.requests(Match(user=COMPOSER)) if one.verb != "watch"]
+        requests = [request for request in audit.requests(Match(user=COMPOSER)) if request.verb != "watch"]
         return [
             Figure(f"idle {self.idle_seconds:g} s: requests (Leases, watches apart)", len(requests), "", aim=0),
             *(Figure(f"idle:   {what}", count, "") for what, count in _by_verb(requests)),
@@ -173,7 +173,7 @@ class _Run:
         composed = await self.load.until(lambda: key in self.load.seen.composed, "the newcomer is composed") - began
         await self.system.at_rest(for_s=5.0)
         writes = audit.requests(Match(user=COMPOSER, verbs=WRITES))
-        others = [one for one in writes if one.namespace != _NEWCOMERS]
+        others = [write for write in writes if write.namespace != _NEWCOMERS]
         return [
             Figure("restart: a new claim's children", composed, "s"),
             Figure("restart: writes to claims at rest", len(others), "", aim=0),
@@ -204,11 +204,11 @@ class _Run:
                 sys.executable,
                 "-m",
                 "benchmarks.engine_floor",
-                *one,
+                *argument,
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
             )
-            for one in arguments
+            for argument in arguments
         ]
         for process in running:
             await _stdout_of(process).readline()
@@ -227,7 +227,9 @@ class _Run:
 
 
 def _count(audit: AuditLog) -> int:
-    return sum(one.verb != "watch" and one.resource != "events" for one in audit.requests(Match(user=COMPOSER)))
+    return sum(
+        request.verb != "watch" and request.resource != "events" for request in audit.requests(Match(user=COMPOSER))
+    )
 
 
 def _stdout_of(process: asyncio.subprocess.Process) -> asyncio.StreamReader:
@@ -242,7 +244,10 @@ def _per_claim(requests: list[Request], claims: int) -> list[Figure]:
 
 
 def _by_verb(requests: list[Request]) -> list[tuple[str, int]]:
-    table = Counter(f"{one.verb} {one.resource}{'/' if one.subresource else ''}{one.subresource}" for one in requests)
+    table = Counter(
+        f"{request.verb} {request.resource}{'/' if request.subresource else ''}{request.subresource}"
+        for request in requests
+    )
     return sorted(table.items())
 
 

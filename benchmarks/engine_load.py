@@ -108,7 +108,7 @@ class Load:
         return time.monotonic()
 
     def all_carry(self, limit: int) -> bool:
-        """Tell whether all children have a limit; counted, since it is asked after every event."""
+        """Return whether all children have a limit; counted, since it is asked after every event."""
         return self.seen.carrying[limit] == len(self.seen.limits)
 
     async def _watch(self, resource: Resource, see: Callable[[Object], None], started: asyncio.Barrier) -> None:

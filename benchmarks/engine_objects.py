@@ -96,7 +96,7 @@ def credentials(child: Object) -> Object:
 
 
 def is_for_connection(child: Object) -> bool:
-    """Tell whether the connection Secret is copied from this child."""
+    """Return whether the connection Secret is copied from this child."""
     return bool(child["metadata"]["annotations"].get("fairlead.dev/resource") == RESOURCES[0])
 
 

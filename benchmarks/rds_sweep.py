@@ -155,7 +155,7 @@ async def _swept(aws: Aws, provider: Program, instances: int, seconds: float) ->
     async with usage.measured(provider.pid) as used:
         await asyncio.sleep(seconds)
     calls = await aws.calls(since, by=_OURS)
-    lists = [one for one in calls if one["action"] == "DescribeDBInstances" and not one["identifier"]]
+    lists = [call for call in calls if call["action"] == "DescribeDBInstances" and not call["identifier"]]
     starts = [number for number, one in enumerate(lists) if "Marker" not in one["params"]]
     sweeps = [lists[begin:end] for begin, end in itertools.pairwise(starts)]
     pages = [len(sweep) for sweep in sweeps]

@@ -18,7 +18,7 @@ class Figure:
 
     @property
     def met(self) -> bool:
-        """Tell whether the aim is met."""
+        """Return whether the aim is met."""
         if self.aim is None:
             return True
         return self.value >= self.aim if self.at_least else self.value <= self.aim

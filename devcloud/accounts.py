@@ -48,10 +48,10 @@ def choose() -> Account:
         return Account((), own, is_foreign=False)
     named = _some_named_uid()
     mapped = (program("unshare"), "--user", f"--map-user={named}", f"--map-group={named}", "--")
-    if _works((*mapped, "true")):
+    if _runs((*mapped, "true")):
         return Account(mapped, own, is_foreign=False)
     nobody = (program("setpriv"), f"--reuid={named}", f"--regid={named}", "--clear-groups", "--")
-    if own == 0 and _works((*nobody, "true")):
+    if own == 0 and _runs((*nobody, "true")):
         return Account(nobody, named, is_foreign=True)
     raise DevcloudError(
         f"PostgreSQL refuses to run as uid {own}, and user namespaces are forbidden here: run as a user of /etc/passwd"
@@ -91,24 +91,24 @@ def home_for(folder: Path, account: Account) -> Path:
     return home
 
 
-def reachable_copy(root: Path, members: tuple[str, ...], program_path: str, account: Account) -> Path:
+def reachable_copy(root: Path, parts: tuple[str, ...], program_path: str, account: Account) -> Path:
     """Return a folder in place of `root` whose programs the account can execute: itself, or a copy of its members.
 
     Args:
         root: The folder that the members' own relative references (RPATH) stay within.
-        members: What of it is needed, relative.
+        parts: What of it is needed, relative.
         program_path: A program below it, relative, that uses the libraries and ends well with `--version`.
         account: Who must be able to run it.
     """
-    if not account.is_foreign or _works((*account.prefix, str(root / program_path), "--version")):
+    if not account.is_foreign or _runs((*account.prefix, str(root / program_path), "--version")):
         return root
     _foreign_home()
-    found = (root / program_path).stat()
-    key = hashlib.sha256(f"{root.absolute()}\0{found.st_size}\0{found.st_mtime_ns}".encode()).hexdigest()[:16]
+    stat = (root / program_path).stat()
+    key = hashlib.sha256(f"{root.absolute()}\0{stat.st_size}\0{stat.st_mtime_ns}".encode()).hexdigest()[:16]
     copy = _NOBODY_HOME / f"programs-{key}"
     if not copy.exists():
         draft = _NOBODY_HOME / f"draft-{key}-{os.getpid()}"
-        for member in members:
+        for member in parts:
             shutil.copytree(root / member, draft / member)
         try:
             draft.rename(copy)
@@ -120,12 +120,12 @@ def reachable_copy(root: Path, members: tuple[str, ...], program_path: str, acco
 
 def _foreign_home() -> None:
     _NOBODY_HOME.mkdir(mode=0o755, exist_ok=True)
-    found = _NOBODY_HOME.lstat()
-    if _NOBODY_HOME.is_symlink() or found.st_uid != 0:
+    stat = _NOBODY_HOME.lstat()
+    if _NOBODY_HOME.is_symlink() or stat.st_uid != 0:
         raise DevcloudError(f"{_NOBODY_HOME} is not a folder of root: remove it, then try again")
 
 
-def _works(command: tuple[str, ...]) -> bool:
+def _runs(command: tuple[str, ...]) -> bool:
     try:
         return subprocess.run(command, check=False, capture_output=True).returncode == 0
     except OSError:

@@ -123,15 +123,15 @@ def _opened(path: Path) -> int:
 
 
 def is_listened(host: str, port: int) -> bool:
-    """Tell whether somebody listens on an address, or on all addresses of IPv4, at a port; touches nothing."""
+    """Return whether somebody listens on an address, or on all addresses of IPv4, at a port; touches nothing."""
     return _listener(host, port) is not None
 
 
 def holder_of(host: str, port: int) -> str:
     """Say in words which process listens on an address, or on all addresses, at a port."""
-    found = _listener(host, port)
-    if found is not None:
-        return _owner_of_socket(found.inode, uid=found.uid)
+    listener = _listener(host, port)
+    if listener is not None:
+        return _owner_of_socket(listener.inode, uid=listener.uid)
     if _listens_on_any_ipv6(port):
         return "a process that listens on all addresses of IPv6 and IPv4"
     return "no process that this user can see"

@@ -1,4 +1,4 @@
-"""What `fairlead up` does for each cloud: its simulation, what the cluster is told of it, its provider's process.
+"""What `fairlead up` does for each cloud: its simulation, what the cluster holds of it, its provider's process.
 
 The package `devcloud.<cloud>` has a module `platform` that exports `CLOUD`; a cloud is added with such a package.
 """
@@ -18,12 +18,12 @@ from devcloud.programs import Program
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class RunningCloud:
     """A simulated cloud that runs.
 
     Attributes:
         says: What it is and where, in a line for people.
-        objects: What the cluster is told: Secrets, ProviderConfigs and what Compositions read.
+        objects: What the cluster holds: Secrets, ProviderConfigs and what Compositions read.
         logs: The log of each of its programs, by name.
         flags: More flags of the provider's process.
         variables: What a shell needs for the cloud's own tools.
@@ -51,8 +51,8 @@ class Cloud:
 
     name: str
     program: Program
-    start: Callable[[Path, Lease], Awaitable[Standing]]
-    find: Callable[[Path, int], Standing | None]
+    start: Callable[[Path, Lease], Awaitable[RunningCloud]]
+    find: Callable[[Path, int], RunningCloud | None]
     stop: Callable[[Path], Awaitable[None]]
     erase: Callable[[Path], None]
 
@@ -65,12 +65,12 @@ def cloud_of(name: str) -> Cloud:
     """
     if name not in names():
         raise DevcloudError(f"no cloud {name!r} can be simulated here, only {', '.join(names())}")
-    found: Cloud = importlib.import_module(f"devcloud.{name}.platform").CLOUD
-    return found
+    cloud: Cloud = importlib.import_module(f"devcloud.{name}.platform").CLOUD
+    return cloud
 
 
 def names() -> tuple[str, ...]:
     """Return the clouds that can be simulated."""
-    packages = (found.name for found in pkgutil.iter_modules(devcloud.__path__) if found.ispkg)
+    packages = (package.name for package in pkgutil.iter_modules(devcloud.__path__) if package.ispkg)
     folders = [Path(root) for root in devcloud.__path__]
     return tuple(name for name in packages if any((root / name / "platform.py").exists() for root in folders))

@@ -1,4 +1,4 @@
-"""Programs that run beside us: started with a log file, known again by pid and birth, stopped by pid only.
+"""Programs that run beside us: started with a log file, known again by pid and start time, stopped by pid only.
 
 A pid alone proves nothing, since the kernel reuses it. An `Identity` adds the boot and the start time of the
 process, and signals go through a pidfd (pidfd_open(2)), so that a stranger who got the number is never touched.
@@ -36,7 +36,7 @@ class Lifetime(enum.Enum):
 
 
 class Identity(msgspec.Struct, frozen=True):
-    """One process, told from every other one of this machine, earlier boots included."""
+    """One process, distinct from every other one of this machine, earlier boots included."""
 
     pid: int
     start_ticks: int
@@ -110,13 +110,13 @@ def _left_to_us() -> set[int]:
 
     What outlives us must not keep them: a lock would be held for ever, and a reader would wait for the end of a pipe.
     """
-    found: set[int] = set()
-    for number in (int(each.name) for each in Path("/proc/self/fd").iterdir()):
+    descriptors: set[int] = set()
+    for number in (int(path.name) for path in Path("/proc/self/fd").iterdir()):
         # One of them is the listing's own.
         with contextlib.suppress(OSError):
             if number > _STANDARD_ERROR and os.get_inheritable(number):
-                found.add(number)
-    return found
+                descriptors.add(number)
+    return descriptors
 
 
 def _death_prefix(command: Command, lifetime: Lifetime) -> tuple[str, ...]:
@@ -157,7 +157,7 @@ def _identity_of(pid: int) -> Identity | None:
 
 
 def is_alive(identity: Identity) -> bool:
-    """Tell whether this very process still runs; one that ended and waits to be reaped does not."""
+    """Return whether this very process still runs; one that ended and waits to be reaped does not."""
     _reap(identity.pid)
     if _identity_of(identity.pid) != identity:
         return False
@@ -225,7 +225,7 @@ async def stop_strays(name: str, marker: str) -> None:
 
 
 def _strays(name: str, marker: str) -> list[Identity]:
-    found: list[Identity] = []
+    identities: list[Identity] = []
     for entry in Path("/proc").glob("[0-9]*"):
         # Processes end while we look.
         with contextlib.suppress(OSError):
@@ -236,8 +236,8 @@ def _strays(name: str, marker: str) -> list[Identity]:
                 continue
             identity = _identity_of(int(entry.name))
             if identity is not None:
-                found.append(identity)
-    return found
+                identities.append(identity)
+    return identities
 
 
 def kill_now(identity: Identity, *, limit_s: float = 10.0) -> None:

@@ -89,8 +89,8 @@ async def prepared_namespaces(kubectl: Kubectl) -> tuple[str, ...]:
     """Return the namespaces in which the composer may use Secrets."""
     selector = f"--field-selector=metadata.name={_COMPOSER_BINDING}"
     columns = "--output=custom-columns=:.metadata.namespace"
-    found = await kubectl.run("get", "rolebindings", "--all-namespaces", selector, columns, "--no-headers")
-    return tuple(line.strip() for line in found.splitlines() if line.strip())
+    listing = await kubectl.run("get", "rolebindings", "--all-namespaces", selector, columns, "--no-headers")
+    return tuple(line.strip() for line in listing.splitlines() if line.strip())
 
 
 async def installation_id(kubectl: Kubectl) -> str:
@@ -104,10 +104,10 @@ async def installation_id(kubectl: Kubectl) -> str:
         cluster_uid = await kubectl.run("get", "namespace", "kube-system", "--output=jsonpath={.metadata.uid}")
         chosen = (f"--from-literal=id={secrets.token_hex(8)}", f"--from-literal=clusterUid={cluster_uid}")
         await kubectl.run("create", "configmap", INSTALLATION, f"--namespace={SYSTEM_NAMESPACE}", *chosen)
-    found = await kubectl.run(*query, "jsonpath={.data.id}")
-    if not found:
+    answer = await kubectl.run(*query, "jsonpath={.data.id}")
+    if not answer:
         raise DevcloudError(f"ConfigMap {SYSTEM_NAMESPACE}/{INSTALLATION} has no key `id`: restore it from a backup")
-    return found
+    return answer
 
 
 async def apply_objects(kubectl: Kubectl, objects: Iterable[Mapping[str, Any]]) -> None:

@@ -54,8 +54,8 @@ def private_folder(folder: Path) -> Path:
         DevcloudError: The path exists and is not a folder, or belongs to another user.
     """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    found = folder.lstat()
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
+    status = folder.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
         raise DevcloudError(f"{folder} is not a folder of this user: remove it, then try again")
     folder.chmod(0o700)
     return folder

@@ -51,14 +51,14 @@ COMPOSER = Program("composer", ("composer",), "fairlead-system", "fairlead-compo
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Start:
-    """What a process is told when it starts: the installation's id, where it answers probes, more flags."""
+    """What a process is started with: the installation's id, where it answers probes, more flags."""
 
     installation: str
     health_port: int
     flags: tuple[str, ...] = ()
 
 
-async def start(program: Program, folder: Path, cluster: Plane, given: Start) -> None:
+async def start(program: Program, folder: Path, cluster: Plane, options: Start) -> None:
     """Start a program unless it runs; give it a fresh token of its ServiceAccount.
 
     Raises:
@@ -70,7 +70,7 @@ async def start(program: Program, folder: Path, cluster: Plane, given: Start) ->
     )
     if runs(program, folder):
         return
-    flags = (f"--namespace={program.namespace}", f"--health-port={given.health_port}", *given.flags)
+    flags = (f"--namespace={program.namespace}", f"--health-port={options.health_port}", *options.flags)
     log = program.log(folder)
     # Only this start's words may answer "why did it end"; those of a process that died are kept beside them.
     daemons.set_aside(log)
@@ -78,7 +78,7 @@ async def start(program: Program, folder: Path, cluster: Plane, given: Start) ->
         name=program.name,
         arguments=daemons.python("-m", *program.module, *flags),
         log=log,
-        environment=_environment() | {"KUBECONFIG": str(kubeconfig), "FAIRLEAD_INSTALLATION": given.installation},
+        environment=_environment() | {"KUBECONFIG": str(kubeconfig), "FAIRLEAD_INSTALLATION": options.installation},
     )
     daemons.save(program.pid_file(folder), daemons.launch(command, Lifetime.DETACHED))
 
@@ -109,7 +109,7 @@ async def stop(program: Program, folder: Path) -> None:
 
 
 def runs(program: Program, folder: Path) -> bool:
-    """Tell whether a program runs."""
+    """Return whether a program runs."""
     identity = daemons.load(program.pid_file(folder))
     return identity is not None and daemons.is_alive(identity)
 
@@ -119,9 +119,9 @@ def free_ports(names: Iterable[str]) -> dict[str, int]:
     with contextlib.ExitStack() as stack:
         # All open at once, so that no two are the same.
         sockets = {name: stack.enter_context(socket.socket()) for name in names}
-        for one in sockets.values():
-            one.bind((_HOST, 0))
-        return {name: int(one.getsockname()[1]) for name, one in sockets.items()}
+        for listener in sockets.values():
+            listener.bind((_HOST, 0))
+        return {name: int(listener.getsockname()[1]) for name, listener in sockets.items()}
 
 
 def _environment() -> dict[str, str]:

@@ -14,7 +14,7 @@ import msgspec
 
 from devcloud import addresses, clouds, controlplane, install, programs
 from devcloud.addresses import Lease
-from devcloud.clouds import Cloud, Standing
+from devcloud.clouds import Cloud, RunningCloud
 from devcloud.controlplane import Programs, plane
 from devcloud.controlplane.kubectl import Kubectl
 from devcloud.controlplane.plane import Plane
@@ -62,7 +62,7 @@ class Environment:
 
     folder: Path
     plane: Plane
-    clouds: dict[str, Standing]
+    clouds: dict[str, RunningCloud]
     logs: dict[str, Path]
     was_running: bool
 
@@ -130,23 +130,23 @@ async def up(options: Options, progress: Progress) -> Environment:
         chosen = _chosen(folder, options)
         installation = await _install(cluster, options.assets, chosen)
         clock.step("control plane: CRDs, accounts, roles, policies and Compositions applied")
-        standings: dict[str, Standing] = {}
+        running_clouds: dict[str, RunningCloud] = {}
         for name in chosen:
-            standings[name] = await _start_cloud(clouds.cloud_of(name), folder)
-            await install.apply_objects(cluster.kubectl, standings[name].objects)
-            clock.step(standings[name].says)
+            running_clouds[name] = await _start_cloud(clouds.cloud_of(name), folder)
+            await install.apply_objects(cluster.kubectl, running_clouds[name].objects)
+            clock.step(running_clouds[name].says)
         state = _with_ports(folder, is_bare=options.is_bare)
-        for program, flags in _starts(state, standings):
+        for program, flags in _starts(state, running_clouds):
             start = programs.Start(installation=installation, health_port=state.health_ports[program.name], flags=flags)
             await programs.start(program, folder, cluster, start)
         for program in state.programs():
             await programs.until_ready(program, folder, health_port=state.health_ports[program.name])
             clock.step(f"{program.name}: ready, as ServiceAccount {program.namespace}/{program.account}")
-        return _describe(folder, cluster, standings, state)
+        return _describe(folder, cluster, running_clouds, state)
 
 
 async def down(progress: Progress, *, keep_data: bool = False, folder: Path | None = None) -> bool:
-    """Stop the platform and, unless told to keep them, delete its objects and databases for good.
+    """Stop the platform and, unless asked to keep them, delete its objects and databases for good.
 
     Returns:
         Whether there was anything to stop or to delete.
@@ -228,7 +228,7 @@ def _chosen(folder: Path, options: Options) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*has, *options.clouds))) or (_FIRST_CLOUD,)
 
 
-async def _start_cloud(cloud: Cloud, folder: Path) -> Standing:
+async def _start_cloud(cloud: Cloud, folder: Path) -> RunningCloud:
     state = _state(folder) or _State()
     octet = state.octets.get(cloud.name)
     home = folder / cloud.name
@@ -266,35 +266,35 @@ def _with_ports(folder: Path, *, is_bare: bool) -> _State:
     return state
 
 
-def _starts(state: _State, standings: dict[str, Standing]) -> list[tuple[Program, tuple[str, ...]]]:
+def _starts(state: _State, running_clouds: dict[str, RunningCloud]) -> list[tuple[Program, tuple[str, ...]]]:
     if state.is_bare:
         return []
-    return [(COMPOSER, ()), *((cloud.program, standings[cloud.name].flags) for cloud in state.clouds())]
+    return [(COMPOSER, ()), *((cloud.program, running_clouds[cloud.name].flags) for cloud in state.clouds())]
 
 
 async def _find(folder: Path) -> Environment | None:
     state = _state(folder)
     if state is None or not all(programs.runs(program, folder) for program in state.programs()):
         return None
-    standings: dict[str, Standing] = {}
+    running_clouds: dict[str, RunningCloud] = {}
     for cloud in state.clouds():
-        standing = cloud.find(folder / cloud.name, state.octets[cloud.name])
-        if standing is None:
+        running = cloud.find(folder / cloud.name, state.octets[cloud.name])
+        if running is None:
             return None
-        standings[cloud.name] = standing
+        running_clouds[cloud.name] = running
     binaries = controlplane.find()
     cluster = None if binaries is None else await plane.find(folder / "plane", binaries)
-    return None if cluster is None else _describe(folder, cluster, standings, state, was_running=True)
+    return None if cluster is None else _describe(folder, cluster, running_clouds, state, was_running=True)
 
 
 def _describe(
-    folder: Path, cluster: Plane, standings: dict[str, Standing], state: _State, *, was_running: bool = False
+    folder: Path, cluster: Plane, running_clouds: dict[str, RunningCloud], state: _State, *, was_running: bool = False
 ) -> Environment:
     logs = {program.name: program.log(folder) for program in state.programs()}
     logs |= {name: cluster.folder / "logs" / f"{name}.log" for name in plane.MEMBERS}
-    for standing in standings.values():
-        logs |= standing.logs
-    return Environment(folder=folder, plane=cluster, clouds=standings, logs=logs, was_running=was_running)
+    for running in running_clouds.values():
+        logs |= running.logs
+    return Environment(folder=folder, plane=cluster, clouds=running_clouds, logs=logs, was_running=was_running)
 
 
 @asynccontextmanager

@@ -1,4 +1,4 @@
-"""The rules of a CRD's schema (`x-kubernetes-validations`), as far as they can be told without an API server. Pure.
+"""Rules of a CRD's schema (`x-kubernetes-validations`), as far as they are evaluated without an API server. Pure.
 
 Rules are written in CEL. Read here is the part of it that is Python's too once `!`, `&&` and `||` are spelled out:
 fields, has(), comparisons, `in`, int(), size(), startsWith(), matches() and all(). A rule that holds anything else, or
@@ -76,29 +76,29 @@ def _in_python(rule: str) -> str:
 
 
 def _value(node: ast.expr, names: Mapping[str, Any]) -> Any:
-    found: Any
+    value: Any
     match node:
-        case ast.Constant(value=found):
+        case ast.Constant(value=value):
             pass
         case ast.List(elts=items):
-            found = [_value(each, names) for each in items]
+            value = [_value(item, names) for item in items]
         case ast.Name(id=name) if name in names:
-            found = names[name]
+            value = names[name]
         case ast.Attribute(value=base, attr=name):
-            found = _field(_value(base, names), name)
+            value = _field(_value(base, names), name)
         case ast.UnaryOp(op=ast.Invert(), operand=operand):
-            found = not _value(operand, names)
+            value = not _value(operand, names)
         case ast.BoolOp(op=ast.And(), values=parts):
-            found = all(_value(each, names) for each in parts)
+            value = all(_value(part, names) for part in parts)
         case ast.BoolOp(op=ast.Or(), values=parts):
-            found = any(_value(each, names) for each in parts)
+            value = any(_value(part, names) for part in parts)
         case ast.Compare(left=left, ops=[sign], comparators=[right]) if type(sign) in _COMPARISONS:
-            found = _COMPARISONS[type(sign)](_value(left, names), _value(right, names))
+            value = _COMPARISONS[type(sign)](_value(left, names), _value(right, names))
         case ast.Call(func=function, args=arguments, keywords=[]):
-            found = _called(function, arguments, names)
+            value = _called(function, arguments, names)
         case _:
             raise _UnreadableError(type(node).__name__)
-    return found
+    return value
 
 
 def _field(base: Any, name: str) -> Any:
@@ -115,8 +115,8 @@ def _called(function: ast.expr, arguments: list[ast.expr], names: Mapping[str, A
             return int(_value(argument, names))
         case ast.Name(id="size"), [argument]:
             return len(_value(argument, names))
-        case ast.Attribute(value=base, attr="all"), [ast.Name(id=each), condition]:
-            return all(_value(condition, {**names, each: item}) for item in _value(base, names))
+        case ast.Attribute(value=base, attr="all"), [ast.Name(id=name), condition]:
+            return all(_value(condition, {**names, name: item}) for item in _value(base, names))
         case ast.Attribute(value=base, attr=method), [argument] if method in _METHODS:
             return _METHODS[method](_value(base, names), _value(argument, names))
         case _:

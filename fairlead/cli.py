@@ -65,7 +65,7 @@ def run(arguments: Sequence[str]) -> int:
 def _with_standard_input(arguments: Sequence[str]) -> Iterator[str]:
     """Let `-` mean standard input where a file is asked for; what follows `--` is another program's."""
     ours = list(arguments).index("--") if "--" in arguments else len(arguments)
-    yield from ("/dev/stdin" if each == "-" else each for each in arguments[:ours])
+    yield from ("/dev/stdin" if argument == "-" else argument for argument in arguments[:ours])
     yield from arguments[ours:]
 
 
@@ -157,13 +157,13 @@ def env() -> Exit:
 
 @app.command
 def demo(*, clouds: Clouds = "onprem") -> Exit:
-    """Bring the platform up and tell its story: claims, psql, drift repaired, a lost database, a broken claim."""
+    """Bring the platform up and run its steps: claims, psql, drift repaired, a lost database, a broken claim."""
     import asyncio
 
     from fairlead import demo as stories
     from fairlead import platform
 
-    asyncio.run(stories.tell(platform.names_in(clouds)))
+    asyncio.run(stories.run_demo(platform.names_in(clouds)))
     return Exit.DONE
 
 
@@ -217,8 +217,8 @@ def explain(reason: str = "", /) -> Exit:
     from fairlead.assets import assets
 
     page = (assets("docs") / "troubleshooting.md").read_text(encoding="utf-8")
-    told = [explanations.explain(page, reason)] if reason else explanations.explanations(page).values()
-    print("\n\n".join(each.text() for each in told))
+    chosen = [explanations.explain(page, reason)] if reason else explanations.explanations(page).values()
+    print("\n\n".join(explanation.text() for explanation in chosen))
     return Exit.DONE
 
 
@@ -239,7 +239,7 @@ app.command(crd)
 
 @crd.command(name="check")
 def crd_check(*files: Path) -> Exit:
-    """Tell whether CRDs have all that a kind of claim needs; what is missing is named with its place.
+    """Return whether CRDs have all that a kind of claim needs; what is missing is named with its place.
 
     Args:
         files: Files or folders with CRDs, `-` for standard input.
@@ -248,9 +248,9 @@ def crd_check(*files: Path) -> Exit:
 
     if not files:
         raise CommandError("crd check: name a file with a CustomResourceDefinition", exit_code=Exit.USAGE)
-    found = checking.check_files(files)
-    to_output("\n".join(found.sentences))
-    for remark in found.remarks:
+    failures = checking.check_files(files)
+    to_output("\n".join(failures.sentences))
+    for remark in failures.remarks:
         to_errors(remark)
     return Exit.DONE
 
@@ -274,12 +274,12 @@ def validate(
 
     if not paths:
         raise CommandError("validate: name files or folders to check", exit_code=Exit.USAGE)
-    verdict = validation.validate(paths, crds)
-    for line in verdict.good:
+    validity = validation.validate(paths, crds)
+    for line in validity.good:
         to_output(line)
-    for line in (*verdict.faults, *(f"remark: {each}" for each in verdict.remarks), verdict.summary()):
+    for line in (*validity.faults, *(f"remark: {remark}" for remark in validity.remarks), validity.summary()):
         to_errors(line)
-    return verdict.exit_code(strict=strict)
+    return validity.exit_code(strict=strict)
 
 
 @app.command
@@ -313,13 +313,13 @@ def plan(
     if output == "json":
         show_json({"schemaVersion": SCHEMA_VERSION, "claims": plans})
     else:
-        for each in plans:
-            for line in each.lines():
+        for claim_plan in plans:
+            for line in claim_plan.lines():
                 to_output(line)
         print(summary(plans))
     for remark in outcome.remarks:
         to_errors(remark)
-    return worst(each.exit_code for each in plans)
+    return worst(claim_plan.exit_code for claim_plan in plans)
 
 
 @app.command(name="test")
@@ -339,7 +339,7 @@ def run_tests(
     for result in results:
         for line in result.lines():
             to_output(line)
-    failed = sum(bool(each.differences) for each in results)
+    failed = sum(bool(result.differences) for result in results)
     print(f"{len(results) - failed} passed, {failed} failed")
     return testing.exit_of(results)
 
@@ -369,9 +369,9 @@ def trace(
     from fairlead.output import show_json, show_tree
     from fairlead.trace import trace as gather
 
-    found = asyncio.run(gather(reference, namespace=namespace, server=server))
-    show_json(tree.json_of(found)) if output == "json" else show_tree(found)
-    return tree.exit_of(found) if exit_status else Exit.DONE
+    root = asyncio.run(gather(reference, namespace=namespace, server=server))
+    show_json(tree.json_of(root)) if output == "json" else show_tree(root)
+    return tree.exit_of(root) if exit_status else Exit.DONE
 
 
 @app.command

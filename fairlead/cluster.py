@@ -20,7 +20,7 @@ from runtime.kube import Kube, Selection
 from runtime.objects import NAMESPACES, Key, Object, Resource, key_of, loads
 
 _CLAIM_KIND = "PostgreSQLInstance"
-_TOLD = 3
+_MOST_HOMES = 3
 
 
 @asynccontextmanager
@@ -56,13 +56,13 @@ def _unanswered(server: Server, error: NoAnswer) -> str:
     """Say that the API server is down; the one of `fairlead up` is known by where its kubeconfig lies."""
     named = [str(path)] if (path := server.kubeconfig or default_kubeconfig()) else _in_variable()
     platform = platform_path().resolve()
-    if any(platform in Path(each).resolve().parents for each in named[:1]):
+    if any(platform in Path(path).resolve().parents for path in named[:1]):
         return "the platform of `fairlead up` is down; `fairlead up` brings it back"
     return f"the API server gives no answer: {error}; is it up, and the kubeconfig its own?"
 
 
 def _in_variable() -> list[str]:
-    return [each for each in os.environ.get("KUBECONFIG", "").split(os.pathsep) if each]
+    return [path for path in os.environ.get("KUBECONFIG", "").split(os.pathsep) if path]
 
 
 def default_kubeconfig() -> Path | None:
@@ -73,18 +73,18 @@ def default_kubeconfig() -> Path | None:
     if os.environ.get("KUBECONFIG") or "KUBERNETES_SERVICE_HOST" in os.environ:
         return None
     candidates = (Path.home() / ".kube" / "config", platform_path() / "plane" / "kubeconfigs" / "admin")
-    return next((each for each in candidates if each.exists()), None)
+    return next((candidate for candidate in candidates if candidate.exists()), None)
 
 
 def current_namespace(server: Server) -> str:
     """Return the namespace of the context, as kubectl would take it; `default` when none is set."""
     path = server.kubeconfig or default_kubeconfig()
     named = [str(path)] if path else _in_variable()
-    configs = [_read(each) for each in named]
-    current = (str(each["current-context"]) for each in configs if each.get("current-context"))
+    configs = [_read(path) for path in named]
+    current = (str(config["current-context"]) for config in configs if config.get("current-context"))
     context = server.context or next(current, "")
-    found = (_namespace_in(each, context) for each in configs)
-    return next((namespace for namespace in found if namespace), "default")
+    namespaces = (_namespace_in(config, context) for config in configs)
+    return next((namespace for namespace in namespaces if namespace), "default")
 
 
 def _read(path: str) -> dict[str, Any]:
@@ -121,11 +121,11 @@ async def existing(kube: Kube, resource: Resource, key: Key) -> Object:
 
 
 async def _refuse_unknown_namespace(kube: Kube, name: str) -> None:
-    """Raise CommandError where there is no such namespace; who may not ask is told nothing of namespaces."""
+    """Raise CommandError where there is no such namespace; whoever may not ask learns nothing of namespaces."""
     try:
         await kube.get(NAMESPACES, Key("", name))
     except NotFound as error:
-        names = [each.name for each in await _known(kube, NAMESPACES, "")]
+        names = [home.name for home in await _known(kube, NAMESPACES, "")]
         raise CommandError(f"namespace {name} does not exist{near(name, names)}") from error
     except ApiError:
         return
@@ -133,22 +133,24 @@ async def _refuse_unknown_namespace(kube: Kube, name: str) -> None:
 
 async def _known(kube: Kube, resource: Resource, namespace: str) -> list[Key]:
     """Return those that the person may see: everywhere, else in one namespace, else none."""
-    for each in ("", namespace):
+    for home in ("", namespace):
         with suppress(ApiError):
-            page = await kube.list_page(resource, Selection(namespace=each, metadata_only=True))
+            page = await kube.list_page(resource, Selection(namespace=home, metadata_only=True))
             return [key_of(loads(item)) for item in page.items]
     return []
 
 
 def _instead(resource: Resource, key: Key, known: Sequence[Key]) -> str:
-    homes = sorted(each.namespace for each in known if each.name == key.name and resource.namespaced)
+    homes = sorted(neighbour.namespace for neighbour in known if neighbour.name == key.name and resource.namespaced)
     if homes:
-        more = ", ..." if len(homes) > _TOLD else ""
-        return f", but in {', '.join(homes[:_TOLD])}{more}: say -n {homes[0]}"
-    beside = [each.name for each in known if not resource.namespaced or each.namespace == key.namespace]
-    what = resource.plural if resource.namespaced else f"{resource.plural}.{resource.group}"
-    command = f"`kubectl get {what}{' -A' if resource.namespaced else ''}` lists them all"
-    close = near(key.name, beside)
+        more = ", ..." if len(homes) > _MOST_HOMES else ""
+        return f", but in {', '.join(homes[:_MOST_HOMES])}{more}: say -n {homes[0]}"
+    neighbours = [
+        neighbour.name for neighbour in known if not resource.namespaced or neighbour.namespace == key.namespace
+    ]
+    plural = resource.plural if resource.namespaced else f"{resource.plural}.{resource.group}"
+    command = f"`kubectl get {plural}{' -A' if resource.namespaced else ''}` lists them all"
+    close = near(key.name, neighbours)
     return f"{close} {command}" if close else f"; {command}"
 
 
@@ -159,6 +161,6 @@ def split_reference(reference: str) -> tuple[str, str]:
     """
     word, slash, name = reference.rpartition("/")
     if not name or (slash and not word) or "/" in word:
-        what = f'"{reference}" is neither NAME nor KIND/NAME, for example orders or pgi/orders'
-        raise CommandError(what, exit_code=Exit.USAGE)
+        problem = f'"{reference}" is neither NAME nor KIND/NAME, for example orders or pgi/orders'
+        raise CommandError(problem, exit_code=Exit.USAGE)
     return (word or _CLAIM_KIND), name

@@ -28,17 +28,17 @@ def check_files(paths: Sequence[Path]) -> Checked:
 
     Raises CommandError (invalid input): file, line and column of each version that lacks something, with all it lacks.
     """
-    found = [each for path in paths for each in _crds_in(path)]
-    others = [each for each in found if _is_no_claims(each)]
-    found = [each for each in found if each not in others]
-    faults = [fault for document in found for fault in _faults(document)]
+    crds = [crd for path in paths for crd in _crds_in(path)]
+    others = [crd for crd in crds if _is_no_claims(crd)]
+    crds = [crd for crd in crds if crd not in others]
+    faults = [fault for document in crds for fault in _faults(document)]
     if faults:
         raise CommandError("\n".join(faults), exit_code=Exit.INVALID_INPUT)
     return Checked(
-        tuple(f"{name} is fit to be a kind of claim" for name, _ in _all_versions(found)),
+        tuple(f"{name} is fit to be a kind of claim" for name, _ in _all_versions(crds)),
         (
-            *(_passed_over(each) for each in others),
-            *(remark for name, version in _all_versions(found) for remark in _remarks(name, version)),
+            *(_passed_over(other) for other in others),
+            *(remark for name, version in _all_versions(crds) for remark in _remarks(name, version)),
         ),
     )
 
@@ -56,10 +56,10 @@ def _passed_over(document: Document) -> str:
 
 
 def _crds_in(path: Path) -> list[Document]:
-    found = [each for each in documents_in(path) if each.content["kind"] == _KIND]
-    if not found:
+    documents = [document for document in documents_in(path) if document.content["kind"] == _KIND]
+    if not documents:
         raise invalid(path, f"holds no {_KIND}")
-    return found
+    return documents
 
 
 def _faults(document: Document) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""`fairlead demo`: the story of two claims, told on a real platform. Each step ends when its effect was really seen."""
+"""`fairlead demo`: the story of two claims, on a real platform. Each step ends when its effect was really seen."""
 
 from __future__ import annotations
 
@@ -78,8 +78,8 @@ spec:
 """
 
 
-async def tell(clouds: tuple[str, ...]) -> None:
-    """Bring the platform up with these clouds, if need be, and tell the story of each.
+async def run_demo(clouds: tuple[str, ...]) -> None:
+    """Bring the platform up with these clouds, if need be, and run the steps of each.
 
     Raises CommandError when a step was not seen to happen, and DevcloudError when the platform does not come up.
     """
@@ -180,10 +180,10 @@ async def _drift_is_repaired(stage: Stage) -> None:
     await stage.until("the owner may connect again", grant_is_back, claim="orders")
     await stage.until("the Secret's password works again", password_is_back, claim="orders")
     repairs = ("connectionLimit", "CONNECT", "password")
-    told = await stage.until(
-        "events say what was found and what was set", lambda: _drift_told(stage, child, repairs), claim="orders"
+    message = await stage.until(
+        "events say what was found and what was set", lambda: _drift_reported(stage, child, repairs), claim="orders"
     )
-    stage.show("\n".join(told))
+    stage.show("\n".join(message))
 
 
 async def _a_lost_database_is_reported(stage: Stage) -> None:
@@ -224,24 +224,32 @@ async def _a_broken_claim_says_why(stage: Stage) -> None:
 
 
 async def _ready(stage: Stage, claim: str) -> Object | None:
-    found = await stage.find("postgresqlinstance", claim)
-    return found if found is not None and is_true(found, "Ready") and current(found, "Ready") else None
+    current_claim = await stage.find("postgresqlinstance", claim)
+    return (
+        current_claim
+        if current_claim is not None and is_true(current_claim, "Ready") and current(current_claim, "Ready")
+        else None
+    )
 
 
 async def _unready(stage: Stage, claim: str, reason: str) -> Object | None:
-    found = await stage.find("postgresqlinstance", claim)
-    condition = find(found, "Ready") if found is not None else None
-    return found if condition is not None and (condition["status"], condition["reason"]) == ("False", reason) else None
+    current_claim = await stage.find("postgresqlinstance", claim)
+    condition = find(current_claim, "Ready") if current_claim is not None else None
+    return (
+        current_claim
+        if condition is not None and (condition["status"], condition["reason"]) == ("False", reason)
+        else None
+    )
 
 
 async def _stalled(stage: Stage, claim: str, reason: str) -> Object | None:
-    found = await _unready(stage, claim, reason)
-    return found if found is not None and is_true(found, "Stalled") else None
+    unready = await _unready(stage, claim, reason)
+    return unready if unready is not None and is_true(unready, "Stalled") else None
 
 
 async def _child(stage: Stage, claim: str) -> Object:
-    found = await stage.find("postgresqlinstance", claim)
-    entries = ((found or {}).get("status") or {}).get("inventory") or ()
+    current_claim = await stage.find("postgresqlinstance", claim)
+    entries = ((current_claim or {}).get("status") or {}).get("inventory") or ()
     for entry in entries:
         child = await stage.find("postgresdatabase", entry["name"])
         if child is not None:
@@ -249,7 +257,7 @@ async def _child(stage: Stage, claim: str) -> Object:
     raise CommandError(f"{claim} has no PostgresDatabase; `fairlead trace {claim} -n {NAMESPACE}` says more")
 
 
-async def _drift_told(stage: Stage, child: Object, repairs: Sequence[str]) -> list[str] | None:
+async def _drift_reported(stage: Stage, child: Object, repairs: Sequence[str]) -> list[str] | None:
     """Return what the provider's events say it corrected on this object, None while one of the repairs is missing."""
     query = f"regarding.uid={uid_of(child)},reason=DriftCorrected"
     template = "--output=jsonpath={range .items[*]}{.note}{'\\n'}{end}"

@@ -25,11 +25,11 @@ from runtime.text import readable
 
 NAMESPACE = "demo"
 _POLL_S = 0.2
-Found = TypeVar("Found")
+Answer = TypeVar("Answer")
 
 
 class Stage:
-    """One telling of the demo on one platform.
+    """One run of the demo on one platform.
 
     Attributes:
         namespace: Where the story plays now.
@@ -131,22 +131,22 @@ class Stage:
             self.show(line, style="bold red" if is_cause else "")
 
     async def until(
-        self, what: str, probe: Callable[[], Awaitable[Found | None]], *, claim: str, limit_s: float = 60.0
-    ) -> Found:
+        self, goal: str, probe: Callable[[], Awaitable[Answer | None]], *, claim: str, limit_s: float = 60.0
+    ) -> Answer:
         """Wait until a probe about a claim finds something and return it.
 
         Raises CommandError that says what did not come, and where the logs are, after the claim's trace was shown.
         """
         begin = time.monotonic()
         while True:
-            found = await probe()
-            if found:
-                self.say(f"seen after {time.monotonic() - begin:.1f} s: {what}")
-                return found
+            seen = await probe()
+            if seen:
+                self.say(f"seen after {time.monotonic() - begin:.1f} s: {goal}")
+                return seen
             if time.monotonic() - begin > limit_s:
                 with suppress(CommandError, ApiError):
                     await self.trace(claim)
                 ours = (name for name in self._environment.logs if name == "composer" or name.startswith("provider-"))
                 logs = ", ".join(str(self._environment.logs[name]) for name in ours)
-                raise CommandError(f"not seen within {limit_s:g} s: {what}; the logs are {logs}")
+                raise CommandError(f"not seen within {limit_s:g} s: {goal}; the logs are {logs}")
             await asyncio.sleep(_POLL_S)

@@ -42,7 +42,7 @@ class Discovery:
 
     async def resource_of(self, api_version: str, kind: str) -> Resource | None:
         """Return the resource of one kind, None when it is not served."""
-        return next((each.resource for each in await self._of(api_version) if each.resource.kind == kind), None)
+        return next((served.resource for served in await self._of(api_version) if served.resource.kind == kind), None)
 
     async def resource_named(self, word: str) -> Resource:
         """Return the resource that a person means: kind, plural, singular or short name in any case, or NAME.GROUP.
@@ -53,19 +53,21 @@ class Discovery:
         """
         name, _, group = word.lower().partition(".")
         versions = await self._versions()
-        ours = await self._all_of(version for each, version in versions.items() if _is_ours(each))
+        ours = await self._all_of(version for api_group, version in versions.items() if _is_ours(api_group))
         if not group and (matching := _meant(name, ours)):
             return matching[0].resource
         own = await self._claim_kinds()
         if group:
-            matching = _meant(name, await self._all_of(version for each, version in versions.items() if each == group))
+            matching = _meant(
+                name, await self._all_of(version for api_group, version in versions.items() if api_group == group)
+            )
         else:
-            foreign = (version for each, version in versions.items() if _is_foreign(each))
+            foreign = (version for api_group, version in versions.items() if _is_foreign(api_group))
             matching = _meant(name, own) or _meant(name, await self._all_of(foreign))
         if len(matching) == 1:
             return matching[0].resource
         if matching:
-            which = " and ".join(sorted(each.full_name for each in matching))
+            which = " and ".join(sorted(match.full_name for match in matching))
             raise CommandError(f'"{word}" may be {which}: name it with its group')
         raise CommandError(_unknown(word, ours, own))
 
@@ -74,7 +76,7 @@ class Discovery:
         return {group["name"]: group["preferredVersion"]["groupVersion"] for group in groups}
 
     async def _all_of(self, api_versions: Iterable[str]) -> list[ServedKind]:
-        return [each for api_version in api_versions for each in await self._of(api_version)]
+        return [kind for api_version in api_versions for kind in await self._of(api_version)]
 
     async def _claim_kinds(self) -> list[ServedKind]:
         """Return the kinds of claim that are not ours, by the Compositions; none where these may not be listed."""
@@ -82,13 +84,13 @@ class Discovery:
         with suppress(ApiError):
             page = await self._kube.list_page(names.COMPOSITIONS, Selection())
             named = ((loads(item).get("spec") or {}).get("compositeTypeRef") or {} for item in page.items)
-            types = {(str(each.get("apiVersion")), str(each.get("kind"))) for each in named}
+            types = {(str(reference.get("apiVersion")), str(reference.get("kind"))) for reference in named}
         return [
-            each
+            served
             for api_version, kind in sorted(types)
             if not _is_ours(api_version.partition("/")[0])
-            for each in await self._of(api_version)
-            if each.resource.kind == kind
+            for served in await self._of(api_version)
+            if served.resource.kind == kind
         ]
 
     async def _of(self, api_version: str) -> tuple[ServedKind, ...]:
@@ -112,7 +114,7 @@ def _is_foreign(group: str) -> bool:
 
 
 def _meant(name: str, kinds: Iterable[ServedKind]) -> list[ServedKind]:
-    return [each for each in kinds if name in each.words]
+    return [kind for kind in kinds if name in kind.words]
 
 
 def _served(api_version: str, item: Mapping[str, Any]) -> ServedKind:
@@ -124,7 +126,7 @@ def _served(api_version: str, item: Mapping[str, Any]) -> ServedKind:
 
 def _unknown(word: str, ours: Iterable[ServedKind], own: Iterable[ServedKind]) -> str:
     ours, own = tuple(ours), tuple(own)
-    words = {each for kind in (*ours, *own) for each in kind.words}
-    names = sorted({each.resource.plural for each in ours} | {each.full_name for each in own})
+    words = {word for kind in (*ours, *own) for word in kind.words}
+    names = sorted({our.resource.plural for our in ours} | {kind.full_name for kind in own})
     listed = ", ".join(names) or "none; is Fairlead installed there?"
     return f'the API server serves no kind "{word}" of Fairlead{near(word.lower(), words)}; it serves: {listed}'

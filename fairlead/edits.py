@@ -26,7 +26,7 @@ class Edits:
 
     def settings(self) -> dict[str, dict[str, str]]:
         """Return the data of the edited environments, by name."""
-        return {name: dict(each.content.get("data") or {}) for name, each in self.environments.items()}
+        return {name: dict(document.content.get("data") or {}) for name, document in self.environments.items()}
 
     def home(self, name: str, live: Object | None) -> Object | None:
         """Return a namespace with the labels that it would have; None where it neither lives nor is in the files."""
@@ -42,23 +42,25 @@ def edits_in(paths: Iterable[Path], settings: str) -> Edits:
 
     Raises CommandError (invalid input) for a file that cannot be read, and where nothing can be planned.
     """
-    documents = [each for path in paths for each in documents_in(path)]
+    documents = [document for path in paths for document in documents_in(path)]
     by_kind: dict[str, list[Document]] = {}
-    for each in documents:
-        by_kind.setdefault(str(each.content["kind"]), []).append(each)
+    for document in documents:
+        by_kind.setdefault(str(document.content["kind"]), []).append(document)
     compositions = by_kind.pop("Composition", [])
-    for each in compositions:
-        refuse_unreadable(each)
-    namespaces = {_name(each): each.content for each in by_kind.pop("Namespace", [])}
+    for composition in compositions:
+        refuse_unreadable(composition)
+    namespaces = {_name(namespace): namespace.content for namespace in by_kind.pop("Namespace", [])}
     config_maps = by_kind.pop("ConfigMap", [])
-    environments = {_name(each): each for each in config_maps if _namespace(each) in ("", settings)}
+    environments = {
+        _name(config_map): config_map for config_map in config_maps if _namespace(config_map) in ("", settings)
+    }
     remarks = tuple(
-        f"{each.place('metadata')}: ConfigMap {_namespace(each)}/{_name(each)} is no environment: "
+        f"{config_map.place('metadata')}: ConfigMap {_namespace(config_map)}/{_name(config_map)} is no environment: "
         f"those are in namespace {settings}"
-        for each in config_maps
-        if _namespace(each) not in ("", settings)
+        for config_map in config_maps
+        if _namespace(config_map) not in ("", settings)
     )
-    claims = tuple(each for kind, group in by_kind.items() if kind not in _NO_EDITS for each in group)
+    claims = tuple(document for kind, group in by_kind.items() if kind not in _NO_EDITS for document in group)
     if not (claims or compositions or environments):
         text = "the files hold neither a claim nor a Composition nor an environment"
         raise CommandError("\n".join((text, *remarks)), exit_code=Exit.INVALID_INPUT)

@@ -31,8 +31,8 @@ class Explanation:
     def text(self) -> str:
         """Say it."""
         said = {"means": self.means, "to do": self.cure, "next move": self.move}
-        told = (f"{name}: {text}" for name, text in said.items() if text)
-        return "\n".join((self.reason, *(_wrapped(each) for each in told)))
+        labelled = (f"{name}: {text}" for name, text in said.items() if text)
+        return "\n".join((self.reason, *(_wrapped(line) for line in labelled)))
 
 
 def _wrapped(line: str) -> str:
@@ -41,8 +41,8 @@ def _wrapped(line: str) -> str:
 
 def explanations(page: str) -> Mapping[str, Explanation]:
     """Read all explanations off the page, by reason."""
-    found = (_of(match) for match in _ROW.finditer(page))
-    return {each.reason: each for each in found}
+    rows = (_of(match) for match in _ROW.finditer(page))
+    return {row.reason: row for row in rows}
 
 
 def _of(row: re.Match[str]) -> Explanation:
@@ -55,9 +55,9 @@ def explain(page: str, reason: str) -> Explanation:
 
     Raises CommandError that names near reasons.
     """
-    known = {each.lower(): explanation for each, explanation in explanations(page).items()}
+    known = {name.lower(): explanation for name, explanation in explanations(page).items()}
     if reason.lower() not in known:
-        close = near(reason, [each.reason for each in known.values()])
+        close = near(reason, [explanation.reason for explanation in known.values()])
         more = close or "; `fairlead explain` lists them all"
         raise CommandError(f"{reason!r} is no reason of a condition{more}", exit_code=Exit.USAGE)
     return known[reason.lower()]

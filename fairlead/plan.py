@@ -16,7 +16,7 @@ from apis import names
 from composer import inventory
 from composer.claim.compose import Prepared, Preparer
 from composer.claim.decide import decide
-from composer.claim.snapshot import Known, View
+from composer.claim.snapshot import ObservedChild, Snapshot
 from composer.composition.revision import Candidate, Revision, candidates, reused_names, revisions
 from composer.kinds.catalog import Catalog, catalog
 from composer.models import RolloutStatus
@@ -84,7 +84,7 @@ class _Library:
         return candidates(self.compositions, api_version, kind)
 
     def revisions(self, composition: str) -> tuple[Revision, ...]:
-        return tuple(each for each in self.known if each.composition_name == composition)
+        return tuple(revision for revision in self.known if revision.composition_name == composition)
 
     def environment(self, name: str) -> dict[str, str] | None:
         return self.settings.get(name)
@@ -94,17 +94,17 @@ class _Library:
 
         Every earlier revision stays: a claim may be pinned to it.
         """
-        new = {str(metadata(each.content)["name"]): each.content for each in edits.compositions}
-        kept = (each for each in self.compositions if metadata(each)["name"] not in new)
-        number = 1 + max((each.number for each in self.known), default=0)
+        new = {str(metadata(composition.content)["name"]): composition.content for composition in edits.compositions}
+        kept = (composition for composition in self.compositions if metadata(composition)["name"] not in new)
+        number = 1 + max((revision.number for revision in self.known), default=0)
         reached = RolloutStatus(revision=number, phase="Finished")
         made = (Revision(_EDITED, number, name, obj["spec"], reached) for name, obj in new.items())
         return _Library((*kept, *new.values()), (*self.known, *made), {**self.settings, **edits.settings()})
 
     def reading(self, environments: Collection[str]) -> dict[str, Mapping[str, str]]:
         """Return the kind of claim of each Composition that reads one of these environments in some revision."""
-        specs = [(str(metadata(each)["name"]), each["spec"]) for each in self.compositions]
-        specs += [(each.composition_name, each.composition) for each in self.known]
+        specs = [(str(metadata(composition)["name"]), composition["spec"]) for composition in self.compositions]
+        specs += [(revision.composition_name, revision.composition) for revision in self.known]
         return {name: spec["compositeTypeRef"] for name, spec in specs if _reads(spec, environments)}
 
 
@@ -125,8 +125,8 @@ async def plan(options: Options) -> Outcome:
         try:
             cluster = await _Cluster.read(kube, options, edits)
             cluster.check()
-            plans = [await cluster.of_file(each) for each in edits.claims]
-            seen = {each.claim for each in plans}
+            plans = [await cluster.of_file(file) for file in edits.claims]
+            seen = {plan.claim for plan in plans}
             for name, claim_type in cluster.concerned().items():
                 plans += [await cluster.of_live(claim) for claim in await cluster.users(name, claim_type, seen)]
         except Forbidden as error:
@@ -162,9 +162,9 @@ class _Cluster:
         crds, compositions, known = await asyncio.gather(
             _all(kube, CRDS), _all(kube, names.COMPOSITIONS), _all(kube, names.REVISIONS)
         )
-        written = (*compositions, *(each.content for each in edits.compositions))
-        specs = [each.get("spec") or {} for each in written]
-        specs += [each["spec"].get("composition") or {} for each in known]
+        written = (*compositions, *(composition.content for composition in edits.compositions))
+        specs = [composition.get("spec") or {} for composition in written]
+        specs += [revision["spec"].get("composition") or {} for revision in known]
         named = sorted({str(name) for spec in specs for name in spec.get("environments") or ()})
         data = await asyncio.gather(*(_environment(kube, Key(options.settings, name)) for name in named))
         settings = {name: content for name, content in zip(named, data, strict=True) if content is not None}
@@ -176,7 +176,7 @@ class _Cluster:
 
         Raises CommandError with the place of each fault that the edit brings.
         """
-        edited = {str(metadata(each.content)["name"]): each for each in self.edits.compositions}
+        edited = {str(metadata(document.content)["name"]): document for document in self.edits.compositions}
         for name, file in edited.items():
             spec = file.content["spec"]
             problems = check(CheckRequest(spec, self.kinds, self.edited.settings))
@@ -190,17 +190,25 @@ class _Cluster:
 
     def _check_environments(self, composition: str, spec: dict[str, Any]) -> None:
         before = check(CheckRequest(spec, self.kinds, self.library.settings))
-        problems = [each for each in check(CheckRequest(spec, self.kinds, self.edited.settings)) if each not in before]
+        problems = [
+            problem for problem in check(CheckRequest(spec, self.kinds, self.edited.settings)) if problem not in before
+        ]
         if problems:
             files = ", ".join(
                 str(self.edits.environments[name].path) for name in _read_by(spec, self.edits.environments)
             )
-            lines = (f"{files}: with it Composition {composition} fails: {each} [{each.reason}]" for each in problems)
+            lines = (
+                f"{files}: with it Composition {composition} fails: {problem} [{problem.reason}]"
+                for problem in problems
+            )
             raise CommandError("\n".join(lines), exit_code=Exit.INVALID_INPUT)
 
     def concerned(self) -> dict[str, Mapping[str, str]]:
         """Return the kind of claim of every Composition whose claims the edit may change, by its name."""
-        edited = {str(metadata(each.content)["name"]): each.content["spec"] for each in self.edits.compositions}
+        edited = {
+            str(metadata(composition.content)["name"]): composition.content["spec"]
+            for composition in self.edits.compositions
+        }
         named = {name: spec["compositeTypeRef"] for name, spec in edited.items()}
         return {**named, **self.edited.reading(self.edits.environments)}
 
@@ -236,54 +244,54 @@ class _Cluster:
             if self.options.namespace:
                 raise
             raise CommandError(f"{error}; name the namespace that you may read: -n NAMESPACE") from error
-        claims = ({"apiVersion": resource.api_version, "kind": resource.kind, **each} for each in listed)
-        return [each for each in claims if _uses(each, composition) and str(key_of(each)) not in planned]
+        claims = ({"apiVersion": resource.api_version, "kind": resource.kind, **item} for item in listed)
+        return [claim for claim in claims if _uses(claim, composition) and str(key_of(claim)) not in planned]
 
     async def _plan(self, resource: Resource, claim: Object, live: Object | None) -> ClaimPlan:
         known, home = await self._around(claim)
         edited_home = self.edits.home(key_of(claim).namespace, home)
-        view = View(claim, resource, edited_home, kind_deleting=False, catalog=self.kinds, known=known)
-        prepared = await Preparer(self.edited, _Here()).prepare(view)
-        told = str(key_of(claim))
+        snapshot = Snapshot(claim, resource, edited_home, kind_deleting=False, catalog=self.kinds, known=known)
+        prepared = await Preparer(self.edited, _Here()).prepare(snapshot)
+        label = str(key_of(claim))
         if not isinstance(prepared, Prepared):
-            return ClaimPlan(told, prepared.composition, blocked(prepared.causes))
+            return ClaimPlan(label, prepared.composition, blocked(prepared.causes))
         before = None
         if live is not None:
-            view = View(live, resource, home, kind_deleting=False, catalog=self.kinds, known=known)
-            earlier = await Preparer(self.library, _Here()).prepare(view)
+            snapshot = Snapshot(live, resource, home, kind_deleting=False, catalog=self.kinds, known=known)
+            earlier = await Preparer(self.library, _Here()).prepare(snapshot)
             before = earlier.rendered if isinstance(earlier, Prepared) else None
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        decided = decide(prepared.view, prepared.rendered, now=now)
+        decided = decide(prepared.snapshot, prepared.rendered, now=now)
         changes = changes_of(decided, Renders(prepared.rendered, before), is_new=live is None)
         changes = (*changes, *moved_connection(live, claim))
-        return ClaimPlan(told, prepared.composition, changes if edited_home else (*changes, homeless(claim)))
+        return ClaimPlan(label, prepared.composition, changes if edited_home else (*changes, homeless(claim)))
 
-    async def _around(self, claim: Object) -> tuple[tuple[Known, ...], Object | None]:
+    async def _around(self, claim: Object) -> tuple[tuple[ObservedChild, ...], Object | None]:
         """Read the children of a claim and its namespace, None where there is none."""
         entries = inventory.load(claim.get("status") or {})
         namespace = key_of(claim).namespace
-        known = await asyncio.gather(*(self._known(each, namespace) for each in entries))
+        known = await asyncio.gather(*(self._known(entry, namespace) for entry in entries))
         try:
             home: Object | None = await self.kube.get(NAMESPACES, Key("", namespace))
         except NotFound:
             home = None
         return tuple(known), home
 
-    async def _known(self, entry: inventory.Entry, namespace: str) -> Known:
+    async def _known(self, entry: inventory.Entry, namespace: str) -> ObservedChild:
         facts = self.kinds.get(entry.group_kind)
         if facts is None:
-            return Known(entry, None, None, unseen=bool(entry.uid))
+            return ObservedChild(entry, None, None, unseen=bool(entry.uid))
         try:
-            return Known(entry, await self.kube.get(facts.resource, Key(namespace, entry.name)), facts)
+            return ObservedChild(entry, await self.kube.get(facts.resource, Key(namespace, entry.name)), facts)
         except NotFound:
-            return Known(entry, None, facts)
+            return ObservedChild(entry, None, facts)
 
     async def _resource(self, document: Document) -> Resource:
         content = document.content
-        found = await self.discovery.resource_of(content["apiVersion"], content["kind"])
-        if found is None:
+        resource = await self.discovery.resource_of(content["apiVersion"], content["kind"])
+        if resource is None:
             raise invalid(document.place("kind"), f"the API server serves no kind {content['kind']}")
-        return found
+        return resource
 
     def _namespace(self) -> str:
         return self.options.namespace or current_namespace(self.options.server)
@@ -328,10 +336,10 @@ async def _environment(kube: Kube, key: Key) -> dict[str, str] | None:
 
 
 async def _all(kube: Kube, resource: Resource, namespace: str = "") -> list[Object]:
-    found: list[Object] = []
+    objects: list[Object] = []
     page = await kube.list_page(resource, Selection(namespace=namespace))
-    found += map(loads, page.items)
+    objects += map(loads, page.items)
     while page.next_page:
         page = await kube.list_page(resource, Selection(namespace=namespace), next_page=page.next_page)
-        found += map(loads, page.items)
-    return found
+        objects += map(loads, page.items)
+    return objects

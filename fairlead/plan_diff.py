@@ -11,7 +11,7 @@ import msgspec
 from apis import names
 from apis.identity import connection_secret_name
 from composer.causes import Cause
-from composer.claim.decide import Annotate, Apply, Create, LetGo, Plan, Remove, Step
+from composer.claim.decide import Annotate, Apply, Create, Delete, Orphan, Plan, Step
 from composer.inventory import Entry
 from composer.render.render import Rendered
 from composer.render.schema import project
@@ -73,9 +73,9 @@ class Change(msgspec.Struct, frozen=True):
     def lines(self) -> Iterator[str]:
         """Say it."""
         named = f"{self.kind}, its name follows at creation" if self.kind and not self.name else self.kind
-        what = " ".join(filter(None, (named, self.name)))
-        yield f"  {_SIGNS[self.verb]} {self.verb} {self.resource}" + (f" ({what})" if what else "")
-        yield from (f"      {each}" for each in self.fields)
+        subject = " ".join(filter(None, (named, self.name)))
+        yield f"  {_SIGNS[self.verb]} {self.verb} {self.resource}" + (f" ({subject})" if subject else "")
+        yield from (f"      {field}" for field in self.fields)
         if self.why:
             yield f"      {self.why}"
 
@@ -89,38 +89,40 @@ class ClaimPlan(msgspec.Struct, frozen=True):
 
     @property
     def exit_code(self) -> Exit:
-        """What the shell is told of it."""
-        return worst(_EXITS[each.verb] for each in self.changes)
+        """The exit status of the command."""
+        return worst(_EXITS[change.verb] for change in self.changes)
 
     def lines(self) -> Iterator[str]:
         """Say the whole plan."""
         yield f"{self.claim} by {self.composition or 'no Composition'}" + ("" if self.changes else ": no change")
-        for each in self.changes:
-            yield from each.lines()
+        for change in self.changes:
+            yield from change.lines()
 
 
 @dataclass(frozen=True, slots=True)
 class Renders:
-    """What a claim renders to after the edit, and before it where that could be told."""
+    """What a claim renders to after the edit, and before it where that is known."""
 
     after: Rendered
     before: Rendered | None
 
 
 def changes_of(plan: Plan, renders: Renders, *, is_new: bool = False) -> tuple[Change, ...]:
-    """Tell a plan of the composer's as changes of children; `is_new`: the claim does not live yet."""
+    """Return a plan of the composer's as changes of children; `is_new`: the claim does not live yet."""
     earlier = {child.name: child.object for child in renders.before.children} if renders.before else {}
-    found = [each for step in plan.steps for each in _of_step(step, earlier)]
-    found += [_of_cause(each) for each in plan.causes]
+    changes = [change for step in plan.steps for change in _of_step(step, earlier)]
+    changes += [_of_cause(cause) for cause in plan.causes]
     if is_new:
-        found = [msgspec.structs.replace(each, name="") for each in found]
-    made = {each.resource for each in found if each.verb == "create"}
-    ended = {each.resource for each in found if each.verb in ("delete", "release")}
+        changes = [msgspec.structs.replace(change, name="") for change in changes]
+    made = {change.resource for change in changes if change.verb == "create"}
+    ended = {change.resource for change in changes if change.verb in ("delete", "release")}
     replaced = made & ended
     return tuple(
-        msgspec.structs.replace(each, verb="replace") if each.resource in replaced and each.verb == "create" else each
-        for each in found
-        if each.resource not in replaced or each.verb == "create"
+        msgspec.structs.replace(change, verb="replace")
+        if change.resource in replaced and change.verb == "create"
+        else change
+        for change in changes
+        if change.resource not in replaced or change.verb == "create"
     )
 
 
@@ -146,8 +148,8 @@ def homeless(claim: Object) -> Change:
 
 
 def blocked(causes: Iterable[Cause]) -> tuple[Change, ...]:
-    """Tell why a claim cannot be composed at all."""
-    return tuple(_of_cause(each) for each in causes)
+    """Return why a claim cannot be composed at all."""
+    return tuple(_of_cause(cause) for cause in causes)
 
 
 def _of_step(step: Step, earlier: Mapping[str, Object]) -> Iterator[Change]:
@@ -159,12 +161,12 @@ def _of_step(step: Step, earlier: Mapping[str, Object]) -> Iterator[Change]:
             fields += tuple(_left(earlier.get(entry.name), desired))
             if fields:
                 yield _change("update", entry, fields=fields)
-        case Remove(entry=entry, why=why):
+        case Delete(entry=entry, why=why):
             yield _change("delete", entry, why=why)
         case Annotate(entry=entry, annotations=annotations) if names.TEARDOWN in annotations:
             verb: Verb = "delete" if annotations[names.TEARDOWN] == "delete" else "release"
             yield _change(verb, entry, why=f"its provider is told to {annotations[names.TEARDOWN]}")
-        case LetGo(entry=entry):
+        case Orphan(entry=entry):
             yield _change("release", entry, why="it lives on without its claim")
         case _:
             return
@@ -194,9 +196,9 @@ def _left(before: Object | None, after: Object) -> Iterator[FieldChange]:
     """Yield what an earlier render set and this one leaves out: it goes, where nobody else sets it."""
     if before is None:
         return
-    for each in _fields({**before, "metadata": _visible(before)}, {**after, "metadata": _visible(after)}, ""):
-        if each.then is None:
-            yield each
+    for field in _fields({**before, "metadata": _visible(before)}, {**after, "metadata": _visible(after)}, ""):
+        if field.then is None:
+            yield field
 
 
 def _visible(obj: Object) -> Object:
@@ -212,6 +214,6 @@ def _shown(value: Any) -> str:
 
 def summary(plans: Sequence[ClaimPlan]) -> str:
     """Count the changes of all plans by verb."""
-    counts = {verb: sum(each.verb == verb for plan in plans for each in plan.changes) for verb in _SIGNS}
-    told = ", ".join(f"{count} to {verb}" for verb, count in counts.items() if count)
-    return f"{len(plans)} claims: {told or 'no change'}" if len(plans) != 1 else f"1 claim: {told or 'no change'}"
+    counts = {verb: sum(change.verb == verb for plan in plans for change in plan.changes) for verb in _SIGNS}
+    summary = ", ".join(f"{count} to {verb}" for verb, count in counts.items() if count)
+    return f"{len(plans)} claims: {summary or 'no change'}" if len(plans) != 1 else f"1 claim: {summary or 'no change'}"

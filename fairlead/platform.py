@@ -16,9 +16,9 @@ from fairlead.exits import CommandError, Exit
 def command() -> str:
     """Return how this shell calls us: by name where that finds this very program, else by the path it used."""
     called = sys.argv[0]
-    found = shutil.which("fairlead")
+    path = shutil.which("fairlead")
     is_ours = Path(called).name == "fairlead" and Path(called).exists()
-    return called if is_ours and (found is None or not Path(found).samefile(called)) else "fairlead"
+    return called if is_ours and (path is None or not Path(path).samefile(called)) else "fairlead"
 
 
 def path_line(programs: Path) -> str:
@@ -51,8 +51,8 @@ def names_in(clouds: str) -> tuple[str, ...]:
     known = cloud_names()
     for name in named:
         if name not in known:
-            what = f"--clouds: no cloud {name!r} can be simulated here, only {', '.join(known)}"
-            raise CommandError(what, exit_code=Exit.USAGE)
+            problem = f"--clouds: no cloud {name!r} can be simulated here, only {', '.join(known)}"
+            raise CommandError(problem, exit_code=Exit.USAGE)
     return named
 
 

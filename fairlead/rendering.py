@@ -18,6 +18,7 @@ from composer.render.errors import CompositionError, Problem, near
 from composer.render.render import Child, Observed, Rendered, Request, render
 from composer.render.schema_limits import absences
 from composer.validation.samples import all_ready
+from composer.validation.validate import unknown_claim_paths
 from fairlead.assets import assets
 from fairlead.cel import broken
 from fairlead.exits import CommandError, Exit
@@ -59,19 +60,22 @@ class Options:
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class Context:
     """What may lie beside claims in their file: the labels of their Namespaces, and ConfigMaps as environments."""
 
     namespaces: Mapping[str, Mapping[str, str]]
     environments: Mapping[str, dict[str, str]]
 
     @classmethod
-    def of(cls, documents: Iterable[Document]) -> Beside:
+    def of(cls, documents: Iterable[Document]) -> Context:
         """Find them among the documents of files."""
-        found = [(each.content["kind"], str(metadata(each.content).get("name")), each.content) for each in documents]
+        objects = [
+            (document.content["kind"], str(metadata(document.content).get("name")), document.content)
+            for document in documents
+        ]
         return cls(
-            {name: labels_of(obj) for kind, name, obj in found if kind == "Namespace"},
-            {name: dict(obj.get("data") or {}) for kind, name, obj in found if kind == "ConfigMap"},
+            {name: labels_of(obj) for kind, name, obj in objects if kind == "Namespace"},
+            {name: dict(obj.get("data") or {}) for kind, name, obj in objects if kind == "ConfigMap"},
         )
 
 
@@ -93,59 +97,62 @@ def render_files(options: Options) -> Outcome:
             f"--identity {options.identity!r} is no uid; `kubectl get -o jsonpath={{.metadata.uid}}` tells a claim's",
             exit_code=Exit.USAGE,
         )
-    given = kinds_in(options.crds) if options.crds else {}
-    documents = [each for each in documents_in(options.claim) if each.content["kind"] not in _NO_CLAIMS]
-    beside = Beside.of(documents)
-    claims = [each for each in documents if each.content["kind"] not in _BESIDE]
+    catalog = kinds_in(options.crds) if options.crds else {}
+    documents = [document for document in documents_in(options.claim) if document.content["kind"] not in _NO_CLAIMS]
+    context = Context.of(documents)
+    claims = [document for document in documents if document.content["kind"] not in _BESIDE]
     if not claims:
         raise invalid(options.claim, "holds no claim")
     outcomes: list[Outcome] = []
     faults: list[str] = []
     for claim in claims:
         try:
-            outcome = _render(claim, beside, options, given)
+            outcome = _render(claim, context, options, catalog)
             is_plain = len(claims) == 1 or options.output == "json"
             outcomes.append(outcome if is_plain else _headed(claim, outcome))
         except CommandError as error:
             faults.append(str(error))
     if faults:
         raise CommandError("\n".join(faults), exit_code=Exit.INVALID_INPUT)
-    return Outcome("".join(each.text for each in outcomes), tuple(said for each in outcomes for said in each.remarks))
+    return Outcome(
+        "".join(outcome.text for outcome in outcomes), tuple(said for outcome in outcomes for said in outcome.remarks)
+    )
 
 
-def _render(claim_file: Document, beside: Beside, options: Options, given: Catalog) -> Outcome:
-    claim = checked_claim(claim_file, options.identity, given)
-    selection = _choose(claim_file, beside, options)
+def _render(claim_file: Document, context: Context, options: Options, catalog: Catalog) -> Outcome:
+    claim = checked_claim(claim_file, options.identity, catalog)
+    selection = _choose(claim_file, context, options)
     composition_file = selection.composition
     request = Request(
         composition_name=str(metadata(composition_file.content)["name"]),
         composition=composition_file.content["spec"],
         claim=claim,
         identity=str(Identity(options.identity, metadata(claim)["namespace"], metadata(claim)["name"])),
-        environments=_environments(composition_file, beside, options),
-        observed=tuple(_observed(options.observed, given)) if options.observed else (),
-        stateful_foreign=_foreign_stateful(given),
+        environments=_environments(composition_file, context, options),
+        observed=tuple(_observed(options.observed, catalog)) if options.observed else (),
+        stateful_foreign=_foreign_stateful(catalog),
     )
     try:
         rendered = all_ready(request) if options.ready == "all" else render(request)
     except CompositionError as error:
         raise located(composition_file, error.problems) from error
-    check_children(composition_file, rendered, given)
+    check_claim_paths(composition_file, claim, catalog)
+    check_children(composition_file, rendered, catalog)
     text = (
         _lines(rendered.children) if options.output == "json" else yaml_of(request.composition_name, rendered.children)
     )
-    return Outcome(text, (*selection.remarks, *(str(each) for each in rendered.waiting)))
+    return Outcome(text, (*selection.remarks, *(str(remark) for remark in rendered.waiting)))
 
 
 def _headed(claim: Document, outcome: Outcome) -> Outcome:
     """Say before one of several renders whose it is."""
     name = f"{metadata(claim.content).get('namespace', 'default')}/{metadata(claim.content)['name']}"
-    return Outcome(f"# claim: {name}\n{outcome.text}", tuple(f"{name}: {each}" for each in outcome.remarks))
+    return Outcome(f"# claim: {name}\n{outcome.text}", tuple(f"{name}: {remark}" for remark in outcome.remarks))
 
 
-def _facts(group_kind: str, given: Catalog) -> KindFacts | None:
+def _facts(group_kind: str, catalog: Catalog) -> KindFacts | None:
     """Look a kind up in the CRDs of its group, as an API server with them would serve it."""
-    return given.get(group_kind) or shipped_kinds(f"{group_kind.partition('.')[2]}_*.yaml").get(group_kind)
+    return catalog.get(group_kind) or shipped_kinds(f"{group_kind.partition('.')[2]}_*.yaml").get(group_kind)
 
 
 @cache
@@ -156,12 +163,14 @@ def shipped_kinds(files: str) -> Mapping[str, KindFacts]:
 
 def kinds_in(path: Path) -> Catalog:
     """Return the kinds of the CRDs in a file, or in the files of a folder. Raises CommandError."""
-    crds = (each.content for each in documents_in(path) if each.content["kind"] == "CustomResourceDefinition")
+    crds = (
+        document.content for document in documents_in(path) if document.content["kind"] == "CustomResourceDefinition"
+    )
     return catalog({**crd, "status": _ESTABLISHED} for crd in crds)
 
 
-def _foreign_stateful(given: Catalog) -> tuple[str, ...]:
-    return tuple(sorted(HOLDS_DATA | {kind for kind, each in given.items() if each.stateful and not each.managed}))
+def _foreign_stateful(catalog: Catalog) -> tuple[str, ...]:
+    return tuple(sorted(HOLDS_DATA | {kind for kind, facts in catalog.items() if facts.stateful and not facts.managed}))
 
 
 def _group_kind(obj: Object) -> str:
@@ -169,15 +178,15 @@ def _group_kind(obj: Object) -> str:
     return f"{obj['kind']}.{group}" if group else str(obj["kind"])
 
 
-def checked_claim(file: Document, uid: str, given: Catalog = NONE_GIVEN) -> Object:
+def checked_claim(file: Document, uid: str, catalog: Catalog = NONE_GIVEN) -> Object:
     """Check a claim against its CRD's schema and fill in what the API server would. Raises CommandError.
 
     `given`: kinds that go before ours.
     """
     claim = file.content
-    facts = _facts(_group_kind(claim), given)
+    facts = _facts(_group_kind(claim), catalog)
     if facts is None or not facts.abstract or facts.resource.api_version != claim["apiVersion"]:
-        path, text = _no_claim(claim, {**shipped_kinds("*.yaml"), **given}.values())
+        path, text = _no_claim(claim, {**shipped_kinds("*.yaml"), **catalog}.values())
         raise invalid(file.place(path), text)
     return checked_object(file, uid, facts.schema or {})
 
@@ -185,17 +194,17 @@ def checked_claim(file: Document, uid: str, given: Catalog = NONE_GIVEN) -> Obje
 def _no_claim(obj: Object, known: Iterable[KindFacts]) -> tuple[str, str]:
     """Say why an object is no claim: the path of what is wrong, and the sentence."""
     kinds = list(known)
-    claimable = {each.resource.kind: each.resource.api_version for each in kinds if each.abstract}
+    claimable = {facts.resource.kind: facts.resource.api_version for facts in kinds if facts.abstract}
     kind, api_version = str(obj["kind"]), str(obj["apiVersion"])
     if kind in claimable:
         return "apiVersion", f"{kind} is served as {claimable[kind]}, not as {api_version}"
-    listed, what = ", ".join(sorted(claimable)), f"{api_version} {kind}"
-    if any((each.resource.kind, each.resource.api_version) == (kind, api_version) for each in kinds):
+    listed, full_kind = ", ".join(sorted(claimable)), f"{api_version} {kind}"
+    if any((facts.resource.kind, facts.resource.api_version) == (kind, api_version) for facts in kinds):
         is_composed = names.is_managed(api_version.rpartition("/")[0])
         is_what = "what claims become" if is_composed and kind != "ProviderConfig" else "a setting"
-        return "kind", f"{what} is {is_what}, no claim; claims are {listed}"
+        return "kind", f"{full_kind} is {is_what}, no claim; claims are {listed}"
     close = near(kind, claimable).removeprefix(", ")
-    return "kind", f"{what} is no kind of claim; {close or f'there is {listed}'}"
+    return "kind", f"{full_kind} is no kind of claim; {close or f'there is {listed}'}"
 
 
 def checked_object(file: Document, uid: str, kind_schema: schema.Schema) -> Object:
@@ -234,23 +243,23 @@ def _mismatches(written: Object, kind_schema: schema.Schema) -> Iterable[Problem
     yield from schema.mismatches(spec, below, "spec")
 
 
-def _choose(claim_file: Document, beside: Beside, options: Options) -> Selection:
+def _choose(claim_file: Document, context: Context, options: Options) -> Selection:
     """Choose by the composer's own rules. A file's only Composition is meant."""
     compositions = compositions_in(options.compositions or assets("compositions"))
     if len(compositions) == 1 and options.compositions is not None:
         return Selection(compositions[0])
     namespace = str(metadata(claim_file.content).get("namespace", "default"))
-    return select(claim_file, compositions, beside.namespaces.get(namespace, options.namespace_labels))
+    return select(claim_file, compositions, context.namespaces.get(namespace, options.namespace_labels))
 
 
 def compositions_in(path: Path) -> list[Document]:
     """Read the Compositions of a file or folder. Raises CommandError when there is none, or one cannot be read."""
-    found = [each for each in documents_in(path) if each.content["kind"] == _COMPOSITION]
-    if not found:
+    compositions = [composition for composition in documents_in(path) if composition.content["kind"] == _COMPOSITION]
+    if not compositions:
         raise invalid(path, "holds no Composition")
-    for each in found:
-        refuse_unreadable(each)
-    return found
+    for composition in compositions:
+        refuse_unreadable(composition)
+    return compositions
 
 
 def refuse_unreadable(composition: Document) -> None:
@@ -263,35 +272,45 @@ def refuse_unreadable(composition: Document) -> None:
         raise located(composition, error.problems) from error
 
 
-def _environments(composition: Document, beside: Beside, options: Options) -> dict[str, dict[str, str]]:
+def _environments(composition: Document, context: Context, options: Options) -> dict[str, dict[str, str]]:
     """Take the ConfigMaps beside the Compositions and the claim for Fairlead's environments. Raises CommandError."""
-    there = Beside.of(list(documents_in(options.compositions))) if options.compositions else beside
-    found = {**there.environments, **beside.environments}
+    there = Context.of(list(documents_in(options.compositions))) if options.compositions else context
+    environments = {**there.environments, **context.environments}
     for index, name in enumerate(composition.content["spec"].get("environments") or ()):
-        if name not in found:
+        if name not in environments:
             raise invalid(
                 composition.place(f"spec.environments[{index}]"),
                 f"there is no environment {name!r}: put its ConfigMap into the claim's file or beside the Compositions "
                 "[EnvironmentNotFound]",
             )
-    return found
+    return environments
 
 
-def _observed(folder: Path, given: Catalog) -> Iterable[Observed]:
-    for each in documents_in(folder):
-        annotations = annotations_of(each.content)
+def _observed(folder: Path, catalog: Catalog) -> Iterable[Observed]:
+    for document in documents_in(folder):
+        annotations = annotations_of(document.content)
         resource = annotations.get(names.RESOURCE)
         if resource:
-            silent = is_silent(_facts(_group_kind(each.content), given), each.content)
-            yield Observed(resource, annotations.get(names.FOR_EACH_KEY, ""), each.content, is_silent=silent)
+            without_status = is_silent(_facts(_group_kind(document.content), catalog), document.content)
+            yield Observed(
+                resource, annotations.get(names.FOR_EACH_KEY, ""), document.content, is_silent=without_status
+            )
 
 
-def check_children(file: Document, rendered: Rendered, given: Catalog = NONE_GIVEN) -> None:
+def check_claim_paths(file: Document, claim: Object, catalog: Catalog = NONE_GIVEN) -> None:
+    """Refuse paths that the claim's schema does not have, which a default would hide. Raises CommandError."""
+    facts = _facts(_group_kind(claim), catalog)
+    problems = unknown_claim_paths(file.content["spec"], facts.schema or {}) if facts else ()
+    if problems:
+        raise located(file, problems)
+
+
+def check_children(file: Document, rendered: Rendered, catalog: Catalog = NONE_GIVEN) -> None:
     """Compare what was rendered with the schemas of its kinds. Raises CommandError with the places."""
     problems: list[Problem] = []
-    order = [str(each.get("name")) for each in file.content["spec"]["resources"]]
+    order = [str(resource.get("name")) for resource in file.content["spec"]["resources"]]
     for child in rendered.children:
-        facts = _facts(_group_kind(child.object), given)
+        facts = _facts(_group_kind(child.object), catalog)
         if facts is None or facts.schema is None:
             continue
         path = f"spec.resources[{order.index(child.resource)}].template"
@@ -308,7 +327,9 @@ def located(file: Document, problems: Sequence[Problem]) -> CommandError:
 
 def lines_of(file: Document, problems: Iterable[Problem]) -> list[str]:
     """Say each problem where it stands in its file."""
-    return [f"{file.place(each.path, each.column)}: {_sentence(each)} [{each.reason}]" for each in problems]
+    return [
+        f"{file.place(problem.path, problem.column)}: {_sentence(problem)} [{problem.reason}]" for problem in problems
+    ]
 
 
 def _sentence(problem: Problem) -> str:

@@ -44,7 +44,7 @@ def select(claim_file: Document, compositions: Sequence[Document], home: Mapping
     Raises CommandError (invalid input) where none serves the claim, or several do.
     """
     claim = claim_file.content
-    known = candidates((each.content for each in compositions), claim["apiVersion"], claim["kind"])
+    known = candidates((composition.content for composition in compositions), claim["apiVersion"], claim["kind"])
     spec = msgspec.convert(claim.get("spec") or {}, ClaimSpec)
     namespace = str(metadata(claim).get("namespace", "default"))
     served = known if home is None else admitted(known, "", namespace, home)
@@ -53,18 +53,20 @@ def select(claim_file: Document, compositions: Sequence[Document], home: Mapping
         remarks = () if home is not None else _by_labels(_rivals(known, "", labels_of(claim)), namespace)
         text = "; ".join((f"{chosen.message} [{chosen.reason}]", *remarks))
         raise invalid(claim_file.place("spec.compositionRef.name"), text)
-    document = next(each for each in compositions if metadata(each.content)["name"] == chosen)
+    document = next(composition for composition in compositions if metadata(composition.content)["name"] == chosen)
     if home is not None:
         return Selection(document)
     is_named = not isinstance(spec.composition_ref, UnsetType) or not isinstance(spec.composition_selector, UnsetType)
     if is_named:
-        return Selection(document, tuple(_of_fence(next(each for each in known if each.name == chosen), namespace)))
+        return Selection(
+            document, tuple(_of_fence(next(candidate for candidate in known if candidate.name == chosen), namespace))
+        )
     return Selection(document, _by_labels(_rivals(known, chosen, labels_of(claim)), namespace, chosen))
 
 
 def _rivals(known: Iterable[Candidate], chosen: str, labels: Mapping[str, str]) -> list[tuple[str, str]]:
     """Return the other Compositions that the labels of a namespace may lead to, with the labels that each asks for."""
-    rules = {each.name: each.applies_to for each in known if each.applies_to is not None}
+    rules = {candidate.name: candidate.applies_to for candidate in known if candidate.applies_to is not None}
     lowest = rules[chosen].priority if chosen in rules else None
     return [
         (name, _written(rule.namespace_selector.match_labels))

@@ -19,7 +19,16 @@ from composer.render.errors import CompositionError
 from composer.render.render import Observed, Rendered, Request, render
 from composer.validation.samples import all_ready
 from fairlead.exits import CommandError, Exit
-from fairlead.rendering import NO_UID, Beside, check_children, checked_claim, compositions_in, kinds_in, yaml_of
+from fairlead.rendering import (
+    NO_UID,
+    Context,
+    check_children,
+    check_claim_paths,
+    checked_claim,
+    compositions_in,
+    kinds_in,
+    yaml_of,
+)
 from fairlead.yaml_files import Document, documents_in, invalid
 from runtime.objects import Object, metadata
 
@@ -90,7 +99,7 @@ class Result:
     def lines(self) -> Iterator[str]:
         """Say the outcome."""
         yield f"{'FAIL' if self.differences else 'ok  '} {self.name}"
-        yield from (f"     {each}" for each in self.differences)
+        yield from (f"     {difference}" for difference in self.differences)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +108,7 @@ class _Library:
 
     compositions: Mapping[str, Document]
     environments: Mapping[str, dict[str, str]]
-    given: Catalog
+    catalog: Catalog
 
     def settings(self, spec: Case) -> dict[str, dict[str, str]]:
         """Return the environments of a test, by name."""
@@ -127,19 +136,21 @@ def run_tests(path: Path, *, crds: Path | None = None, update: bool = False) -> 
         raise invalid(
             path, "is a file: name the folder that holds the Compositions, and their tests in its folder tests"
         )
-    compositions = {str(metadata(each.content)["name"]): each for each in compositions_in(path)}
+    compositions = {str(metadata(document.content)["name"]): document for document in compositions_in(path)}
     folder = path / "tests"
-    found = [each for each in documents_in(folder) if each.content["kind"] == _KIND] if folder.is_dir() else []
-    if not found:
+    documents = (
+        [document for document in documents_in(folder) if document.content["kind"] == _KIND] if folder.is_dir() else []
+    )
+    if not documents:
         raise invalid(path, f"holds no test: a document of kind {_KIND} in the folder {folder}")
-    environments = Beside.of(documents_in(path)).environments
+    environments = Context.of(documents_in(path)).environments
     library = _Library(compositions, environments, kinds_in(crds) if crds else {})
-    return tuple(_run(test, library, update=update) for test in found)
+    return tuple(_run(test, library, update=update) for test in documents)
 
 
 def exit_of(results: tuple[Result, ...]) -> Exit:
     """Return differences where a test failed."""
-    return Exit.DIFFERENCES if any(each.differences for each in results) else Exit.DONE
+    return Exit.DIFFERENCES if any(result.differences for result in results) else Exit.DONE
 
 
 def _run(test: Document, library: _Library, *, update: bool) -> Result:
@@ -163,7 +174,7 @@ def _run(test: Document, library: _Library, *, update: bool) -> Result:
 
 def _render(spec: Case, composition: Document, library: _Library) -> Rendered:
     """Render the test's claim. Raises CompositionError, or CommandError when claim or children fit no schema."""
-    claim = checked_claim(Document.written(composition.path, spec.claim), NO_UID, library.given)
+    claim = checked_claim(Document.written(composition.path, spec.claim), NO_UID, library.catalog)
     request = Request(
         composition_name=spec.composition,
         composition=composition.content["spec"],
@@ -180,7 +191,8 @@ def _render(spec: Case, composition: Document, library: _Library) -> Rendered:
         seen = Observed(live.resource, live.key, _reporting(desired, live.status))
         request = msgspec.structs.replace(request, observed=(*request.observed, seen))
     rendered = all_ready(request) if spec.ready == "all" else render(request)
-    check_children(composition, rendered, library.given)
+    check_claim_paths(composition, claim, library.catalog)
+    check_children(composition, rendered, library.catalog)
     return rendered
 
 
@@ -195,9 +207,9 @@ def _reporting(desired: Object, status: Object) -> Object:
 def _of_error(wanted: Fault | None, error: CompositionError) -> Iterator[str]:
     if wanted is None:
         yield from map(str, error.problems)
-    elif not any(each.reason == wanted.reason and wanted.says in str(each) for each in error.problems):
-        found = "; ".join(f"{each.reason}: {each}" for each in error.problems)
-        yield f"error: expected {wanted.reason} {wanted.says!r}, found {found}"
+    elif not any(problem.reason == wanted.reason and wanted.says in str(problem) for problem in error.problems):
+        causes = "; ".join(f"{problem.reason}: {problem}" for problem in error.problems)
+        yield f"error: expected {wanted.reason} {wanted.says!r}, found {causes}"
 
 
 def _differences(test: Document, spec: Case, rendered: Rendered, *, update: bool) -> Iterator[str]:
@@ -217,13 +229,13 @@ def _differences(test: Document, spec: Case, rendered: Rendered, *, update: bool
         if any(child.resource == name for child in rendered.children):
             yield f"{name}: expected none, found one"
     if expect.waiting is not None:
-        yield from _unlike(sorted(expect.waiting), sorted(each.resource for each in rendered.waiting), "waiting")
-    for place, wanted, found in (
+        yield from _unlike(sorted(expect.waiting), sorted(waiting.resource for waiting in rendered.waiting), "waiting")
+    for place, wanted, actual in (
         ("status", expect.status, rendered.status),
         ("connection", expect.connection, rendered.connection),
     ):
-        if wanted is not None and wanted != found:
-            yield f"{place}: expected {_shown(wanted)}, found {_shown(found)}"
+        if wanted is not None and wanted != actual:
+            yield f"{place}: expected {_shown(wanted)}, found {_shown(actual)}"
 
 
 def _of_golden(path: Path, text: str, update: bool) -> Iterator[str]:  # noqa: FBT001 - passed on
@@ -243,16 +255,16 @@ def _of_golden(path: Path, text: str, update: bool) -> Iterator[str]:  # noqa: F
         yield f"{path}:{min(len(before), len(after)) + 1}: expected {len(before)} lines, found {len(after)}"
 
 
-def _unlike(wanted: Any, found: Any, place: str) -> Iterator[str]:
+def _unlike(wanted: Any, actual: Any, place: str) -> Iterator[str]:
     """Yield where `found` lacks a part of `wanted`: maps may hold more, lists and all else are equal."""
-    if isinstance(wanted, Mapping) and isinstance(found, Mapping):
+    if isinstance(wanted, Mapping) and isinstance(actual, Mapping):
         for name, item in wanted.items():
-            if name in found:
-                yield from _unlike(item, found[name], f"{place}.{name}")
+            if name in actual:
+                yield from _unlike(item, actual[name], f"{place}.{name}")
             elif item is not None:
                 yield f"{place}.{name}: expected {_shown(item)}, found nothing"
-    elif wanted != found:
-        yield f"{place}: expected {_shown(wanted)}, found {_shown(found)}"
+    elif wanted != actual:
+        yield f"{place}: expected {_shown(wanted)}, found {_shown(actual)}"
 
 
 def _shown(value: Any) -> str:

@@ -39,10 +39,10 @@ async def _child(kube: Kube, discovery: Discovery, of: Key, entry: Object) -> tu
     if resource is None:
         return entry["kind"], entry["name"], None
     try:
-        found: Object | None = await kube.get(resource, Key(of.namespace, entry["name"]))
+        child: Object | None = await kube.get(resource, Key(of.namespace, entry["name"]))
     except NotFound:
-        found = None
-    return entry["kind"], entry["name"], found
+        child = None
+    return entry["kind"], entry["name"], child
 
 
 async def _secret(kube: Kube, of: Key, root: Object) -> Object | None:

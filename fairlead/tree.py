@@ -65,7 +65,7 @@ class Node:
 
     @property
     def is_healthy(self) -> bool:
-        """Whether there is nothing to tell about this node itself."""
+        """Whether there is nothing to report of this node itself."""
         return self.ready in {"True", "-"} and self.synced and not self.stalled and self.is_current
 
 
@@ -118,7 +118,7 @@ def _node(kind: str, name: str, obj: Object | None, now: datetime, *, is_claim: 
     if obj is None:
         return Node(kind, name, "False", "missing", "the object is gone; Fairlead makes it anew or says why not", None)
     status = status_of(obj)
-    conditions = {each["type"]: each for each in conditions_of(obj)}
+    conditions = {condition["type"]: condition for condition in conditions_of(obj)}
     if "Ready" not in conditions and not _is_ours(obj) and not is_claim:
         return _foreign_node(kind, name, obj, now)
     speaking = _speaking(conditions)
@@ -134,7 +134,7 @@ def _node(kind: str, name: str, obj: Object | None, now: datetime, *, is_claim: 
         synced=(conditions.get("Synced") or {}).get("status", "True") == "True",
         stalled=(conditions.get("Stalled") or {}).get("status") == "True",
         is_current=_speaks_of_newest(obj, ready),
-        drift=tuple(_drift(each, now) for each in status.get("drift") or ()),
+        drift=tuple(_drift(entry, now) for entry in status.get("drift") or ()),
     )
 
 
@@ -227,9 +227,9 @@ def _joined(cells: Sequence[str], widths: Sequence[int]) -> str:
 def _explanation(node: Node) -> Iterator[str]:
     if node.is_cause:
         yield from _cause(node)
-    for each in node.drift:
-        text = f"drift: {each.path} should be {each.desired or '-'}, was {each.observed or '-'}: {each.action}"
-        yield text if each.age is None else f"{text} {age_text(each.age)} ago"
+    for drift in node.drift:
+        text = f"drift: {drift.path} should be {drift.desired or '-'}, was {drift.observed or '-'}: {drift.action}"
+        yield text if drift.age is None else f"{text} {age_text(drift.age)} ago"
 
 
 def _cause(node: Node) -> Iterator[str]:
@@ -279,13 +279,13 @@ def _json(node: Node) -> Object:
         "external": node.external,
         "drift": [
             {
-                "path": each.path,
-                "desired": each.desired,
-                "observed": each.observed,
-                "action": each.action,
-                "ageSeconds": None if each.age is None else int(each.age.total_seconds()),
+                "path": drift.path,
+                "desired": drift.desired,
+                "observed": drift.observed,
+                "action": drift.action,
+                "ageSeconds": None if drift.age is None else int(drift.age.total_seconds()),
             }
-            for each in node.drift
+            for drift in node.drift
         ],
         "children": [_json(child) for child in node.children],
     }

@@ -18,7 +18,7 @@ from composer.validation.validate import CheckRequest, check, remarks
 from fairlead.exits import CommandError, Exit
 from fairlead.rendering import (
     NO_UID,
-    Beside,
+    Context,
     checked_claim,
     checked_object,
     kinds_in,
@@ -50,7 +50,7 @@ class Verdict:
     def summary(self) -> str:
         """Count what was found."""
         counts = {"fault": len(self.faults), "remark": len(self.remarks)}
-        more = (f"{count} {what}{'s' if count > 1 else ''}" for what, count in counts.items() if count)
+        more = (f"{count} {noun}{'s' if count > 1 else ''}" for noun, count in counts.items() if count)
         return ", ".join((f"{len(self.good)} valid", *more))
 
 
@@ -59,18 +59,18 @@ def validate(paths: Sequence[Path], crds: Path | None) -> Verdict:
 
     Raises CommandError when `crds` cannot be read.
     """
-    given = kinds_in(crds) if crds else {}
+    catalog = kinds_in(crds) if crds else {}
     good: list[str] = []
     faults: list[str] = []
     said: list[str] = []
     for path in paths:
         documents, unreadable = _documents(path)
         faults += unreadable
-        environments = dict(Beside.of(documents).environments)
+        environments = dict(Context.of(documents).environments)
         for document in documents:
             if document.content["kind"] in _PASSED_OVER:
                 continue
-            kinds = {**_shipped(document), **given}
+            kinds = {**_shipped(document), **catalog}
             if _is_foreign(document, kinds):
                 said.append(f"{document.place('kind')}: not checked: no schema of {_kind_of(document)} is known here")
                 continue
@@ -86,7 +86,7 @@ def validate(paths: Sequence[Path], crds: Path | None) -> Verdict:
 
 def _documents(path: Path) -> tuple[list[Document], list[str]]:
     """Return what can be read of a file or folder, and a fault for each file that cannot or that holds nothing."""
-    found: list[Document] = []
+    accepted: list[Document] = []
     faults: list[str] = []
     try:
         files = list(files_in(path))
@@ -98,10 +98,10 @@ def _documents(path: Path) -> tuple[list[Document], list[str]]:
         except CommandError as error:
             faults.append(str(error))
             continue
-        found += documents
+        accepted += documents
         if not documents:
             faults.append(f"{file}: is empty, or holds comments alone")
-    return found, faults
+    return accepted, faults
 
 
 def _kind_of(document: Document) -> str:
@@ -109,9 +109,9 @@ def _kind_of(document: Document) -> str:
 
 
 def _is_foreign(document: Document, kinds: Catalog) -> bool:
-    """Tell whether nothing can be said of a document: its group is neither ours nor one of those given."""
+    """Return whether nothing can be said of a document: its group is neither ours nor one of those given."""
     group = str(document.content["apiVersion"]).partition("/")[0]
-    return not names.is_own_group(group) and group not in {each.resource.group for each in kinds.values()}
+    return not names.is_own_group(group) and group not in {kind.resource.group for kind in kinds.values()}
 
 
 def _shipped(document: Document) -> Catalog:
@@ -119,12 +119,12 @@ def _shipped(document: Document) -> Catalog:
     spec = document.content.get("spec") or {}
     named: list[Any] = [document.content]
     if document.content["kind"] == "Composition":
-        named = [spec.get("compositeTypeRef"), *(each.get("template") for each in spec.get("resources") or ())]
-    groups = {str((each or {}).get("apiVersion", "")).partition("/")[0] for each in named}
-    found = dict(shipped_kinds("no such file"))
-    for group in sorted(each for each in groups if each.endswith(names.GROUP_SUFFIX)):
-        found |= shipped_kinds(f"{group}_*.yaml")
-    return found
+        named = [spec.get("compositeTypeRef"), *(resource.get("template") for resource in spec.get("resources") or ())]
+    groups = {str((document or {}).get("apiVersion", "")).partition("/")[0] for document in named}
+    kinds = dict(shipped_kinds("no such file"))
+    for group in sorted(group for group in groups if group.endswith(names.GROUP_SUFFIX)):
+        kinds |= shipped_kinds(f"{group}_*.yaml")
+    return kinds
 
 
 def _faults(document: Document, kinds: Catalog, environments: Environments) -> Iterator[str]:

@@ -61,15 +61,15 @@ class Informer:
             self._subscribers.remove(callback)
 
     async def replay(self, callback: Subscriber) -> None:
-        """Tell `callback` of every stored object as if a list had just found it, in slices."""
+        """Call `callback` for every stored object as if a list had just found it, in slices."""
         for number, record in enumerate(self.store.records()):
             callback(Change(record.key, ChangeKind.ADDED, None, record, initial=True))
             if number % _REPLAY_SLICE == 0:
                 await asyncio.sleep(0)
 
-    def nudge(self) -> None:
+    def retry_now(self) -> None:
         """End the pause of a backed-off watch."""
-        self._reflector.nudge()
+        self._reflector.retry_now()
 
     async def run(self) -> None:
         """Feed the store until cancelled."""
@@ -119,7 +119,7 @@ class Cache:
         task = self._tasks.pop((resource, selection), None)
         if task:
             task.cancel()
-        if not any(each.resource.group_kind == resource.group_kind for each in self):
+        if not any(informer.resource.group_kind == resource.group_kind for informer in self):
             with suppress(KeyError):
                 metrics.REFLECTOR_STALE_SECONDS.remove(resource.group_kind)
 
@@ -143,20 +143,22 @@ class Cache:
                     if informer.required:
                         await informer.synced.wait()
         except TimeoutError:
-            missing = sorted(each.resource.group_kind for each in self if each.required and not each.synced.is_set())
+            missing = sorted(
+                informer.resource.group_kind for informer in self if informer.required and not informer.synced.is_set()
+            )
             raise TimeoutError(f"no complete list yet of {', '.join(missing)}") from None
 
     def synced(self) -> bool:
-        """Tell whether every required informer has its first list."""
+        """Return whether every required informer has its first list."""
         return all(informer.synced.is_set() for informer in self if informer.required)
 
-    def nudge(self) -> None:
+    def retry_now(self) -> None:
         """Let every backed-off watch dial at once: the API server was just reached."""
         for informer in self:
-            informer.nudge()
+            informer.retry_now()
 
     def stalest(self) -> timedelta:
-        """Return how long the most silent watch has been silent, and publish each one's silence."""
+        """Return for how long the quietest watch has had no event, and publish that of each."""
         for informer in self:
             label = informer.resource.group_kind
             metrics.REFLECTOR_STALE_SECONDS.labels(label).set(informer.stale_for.total_seconds())

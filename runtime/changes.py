@@ -22,7 +22,7 @@ class ChangeKind(Enum):
 class Change:
     """One change of one object. A name that passes to another uid is two: deleted, then added.
 
-    `own`: the echo of a write that was remembered. `initial`: it was there when we began to look, and is no news.
+    `own`: the echo of a write that was remembered. `initial`: it was there when we began to look, and is no event.
     """
 
     key: Key
@@ -44,7 +44,7 @@ class Change:
 
     @property
     def intent(self) -> bool:
-        """Tell a change of what is wanted (birth, spec, labels, annotations, deletion) from one of status."""
+        """Return whether what is wanted changed (creation, spec, labels, annotations, deletion), not status alone."""
         if self.before is None or self.after is None:
             return True
         if self.before.generation != self.after.generation or self.before.deleting != self.after.deleting:

@@ -16,11 +16,11 @@ from runtime.health import Health
 # Longer than any one request may take.
 AWAY: Final = timedelta(seconds=15)
 STALE: Final = timedelta(minutes=3)
-STANDS: Final = timedelta(minutes=10)
+STALLED: Final = timedelta(minutes=10)
 
 
 def checks_of(
-    cache: Cache, controllers: Collection[Controller], *, away_for: Callable[[], timedelta] = timedelta
+    cache: Cache, controllers: Collection[Controller], *, unreachable_for: Callable[[], timedelta] = timedelta
 ) -> Health:
     """Return the checks over live state; `controllers` is filled once they are built.
 
@@ -28,7 +28,7 @@ def checks_of(
     """
 
     def unreached() -> str | None:
-        away = away_for()
+        away = unreachable_for()
         return f"the API server has not answered for {away.total_seconds():.0f} s" if away > AWAY else None
 
     def stale() -> str | None:
@@ -40,29 +40,31 @@ def checks_of(
         return stale() if cache.freshest() < STALE else None
 
     def restored() -> str | None:
-        kinds = sorted({each.resource.group_kind for each in cache if each.went_back})
-        what = "older than what was seen for minutes; the API server was restored from a backup, and a restart helps"
-        return f"each list of {', '.join(kinds)} is {what}" if kinds else None
+        kinds = sorted({informer.resource.group_kind for informer in cache if informer.went_back})
+        age = "older than what was seen for minutes; the API server was restored from a backup, and a restart helps"
+        return f"each list of {', '.join(kinds)} is {age}" if kinds else None
 
-    def standing() -> str | None:
-        still = [each.name for each in controllers if each.stands_for() > STANDS]
-        return f"no pass has begun or ended for {STANDS} though work waits: {', '.join(still)}" if still else None
+    def stalled() -> str | None:
+        still = [controller.name for controller in controllers if controller.stalled_for() > STALLED]
+        return f"no pass has begun or ended for {STALLED} though work waits: {', '.join(still)}" if still else None
 
     def unbuilt() -> str | None:
         return None if controllers else "the controllers are not built yet"
 
     def unfilled() -> str | None:
-        missing = sorted(each.resource.group_kind for each in cache if each.required and not each.synced.is_set())
+        missing = sorted(
+            informer.resource.group_kind for informer in cache if informer.required and not informer.synced.is_set()
+        )
         return f"no complete list yet of {', '.join(missing)}" if missing else None
 
     return Health(
-        live={"watches": stuck, "versions": restored, "queues": standing},
+        live={"watches": stuck, "versions": restored, "queues": stalled},
         ready={
             "api-server": unreached,
             "controllers": unbuilt,
             "lists": unfilled,
             "watches": stale,
             "versions": restored,
-            "queues": standing,
+            "queues": stalled,
         },
     )

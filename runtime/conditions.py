@@ -109,13 +109,13 @@ def _made_whole(condition: Object) -> Object:
 
 
 def is_true(obj: Object, type_: str) -> bool:
-    """Tell whether the condition is there with status True, whatever generation it speaks of."""
+    """Return whether the condition is there with status True, whatever generation it speaks of."""
     condition = find(obj, type_)
     return condition is not None and condition.get("status") == "True"
 
 
 def current(obj: Object, type_: str) -> bool:
-    """Tell whether the condition is there and speaks of the object's present generation."""
+    """Return whether the condition is there and speaks of the object's present generation."""
     condition = find(obj, type_)
     return condition is not None and condition.get("observedGeneration") == generation_of(obj)
 

@@ -53,7 +53,7 @@ def own_key(change: Change) -> Iterable[Key]:
 
 
 def is_intent(change: Change) -> bool:
-    """Put births, edits of the spec and deletions before everything else; what a list finds is no news."""
+    """Put creations, edits of the spec and deletions before everything else; what a list has is no event."""
     return change.intent and not change.initial
 
 
@@ -88,7 +88,7 @@ class ControllerSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class _News:
+class _Deferred:
     """A change that concerns a key, from where, and how urgent it is."""
 
     source: Source
@@ -110,7 +110,7 @@ class Controller:
         self._defects: dict[Key, str] = {}
         self._conflicts: dict[Key, int] = {}
         # What came for keys whose pass is under way: only its end knows which of that was its own doing.
-        self._meanwhile: dict[Key, list[_News]] = {}
+        self._meanwhile: dict[Key, list[_Deferred]] = {}
         self._running = False
         self._working = False
 
@@ -126,15 +126,15 @@ class Controller:
         for subscribed, callback in self._subscriptions:
             if subscribed is informer:
                 informer.unsubscribe(callback)
-        self._subscriptions = [each for each in self._subscriptions if each[0] is not informer]
+        self._subscriptions = [subscription for subscription in self._subscriptions if subscription[0] is not informer]
 
     def enqueue(self, key: Key, *, priority: Priority = Priority.NORMAL, after: timedelta | None = None) -> None:
         """Ask for a pass of `key`."""
         self._queue.add(key, priority=priority, after=after)
 
-    def stands_for(self) -> timedelta:
+    def stalled_for(self) -> timedelta:
         """Return how long due work has not moved although there are workers; for health."""
-        still = self._queue.stands_for()
+        still = self._queue.stalled_for()
         return still if self._working else timedelta()
 
     async def run(self) -> None:
@@ -189,7 +189,7 @@ class Controller:
             if meanwhile is None:
                 self._queue.add(key, priority=priority)
             else:
-                meanwhile.append(_News(source, change, priority))
+                meanwhile.append(_Deferred(source, change, priority))
 
     async def _drain(self, workers: list[asyncio.Task[None]]) -> None:
         self._queue.close()
@@ -216,9 +216,9 @@ class Controller:
             try:
                 await self._pass(key)
             finally:
-                for news in self._meanwhile.pop(key):
-                    if news.source.echoes or not news.source.informer.store.is_echo(news.change):
-                        self._queue.add(key, priority=news.priority)
+                for deferred in self._meanwhile.pop(key):
+                    if deferred.source.echoes or not deferred.source.informer.store.is_echo(deferred.change):
+                        self._queue.add(key, priority=deferred.priority)
                 self._queue.done(key)
 
     async def _pass(self, key: Key) -> None:
@@ -316,15 +316,15 @@ class Controller:
         trace = defect.__traceback__
         while trace and trace.tb_next:
             trace = trace.tb_next
-        place = f"{type(defect).__name__}:{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}" if trace else ""
-        if self._defects.get(key) == place:
+        origin = f"{type(defect).__name__}:{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}" if trace else ""
+        if self._defects.get(key) == origin:
             return
-        self._defects[key] = place
+        self._defects[key] = origin
         _log.error("InternalError: a defect of the controller; the key is backed off", exc_info=defect)
 
     def _generation(self, key: Key) -> int | None:
-        found = (source.informer.store.generation(key) for source in self._sources if source.primary)
-        return next((generation for generation in found if generation is not None), None)
+        generations = (source.informer.store.generation(key) for source in self._sources if source.primary)
+        return next((generation for generation in generations if generation is not None), None)
 
     def _owned(self, key: Key) -> bool:
         return any(key in source.informer.store for source in self._sources if source.primary)

@@ -228,7 +228,7 @@ class Elector:
         return True
 
     async def _release(self) -> None:
-        """Free the Lease, best effort: who cannot be told waits for its end."""
+        """Free the Lease, best effort: whom no answer reaches waits for its end."""
         try:
             async with asyncio.timeout(self._settings.duration.total_seconds() / 2):
                 try:
@@ -252,7 +252,7 @@ class Elector:
             lease: Object | None = await self._kube.get(LEASES, self._key)
         except NotFound:
             lease = None
-        self._heard()
+        self._note_answer()
         self._note(lease)
 
     async def _write(self) -> Object:
@@ -263,11 +263,11 @@ class Elector:
             answer = await self._kube.replace(LEASES, body, manager=self._key.name)
         if not version_of(answer):
             raise NoAnswer(f"lease {self._key}: the answer to a write is no Lease")
-        self._heard()
+        self._note_answer()
         self._note(answer)
         return answer
 
-    def _heard(self) -> None:
+    def _note_answer(self) -> None:
         if self._cut_off:
             self._cut_off = False
             self._hooks.reached()

@@ -11,7 +11,7 @@ any trouble, and is all that the back-off policy looks at:
     └── Terminal(reason)   only a person's change can help
 """
 
-# ruff: noqa: N818  # an error is named as the fact it tells
+# ruff: noqa: N818  # an error is named as the fact that it states
 from __future__ import annotations
 
 from dataclasses import dataclass

@@ -31,7 +31,7 @@ def bind(may_write: Callable[[], bool], *, bounds: Bounds = nullcontext) -> None
 
 
 def is_bound() -> bool:
-    """Tell whether this task is behind a fence: it writes for a controller, and not for a person or an elector."""
+    """Return whether this task is behind a fence: it writes for a controller, and not for a person or an elector."""
     return _may_write.get() is not None
 
 

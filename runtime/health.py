@@ -41,11 +41,11 @@ async def serve_health(
     Nobody is asked who he is, and this is the controller's own event loop: a connection has five seconds, the oldest
     gives way to a 33rd, and metrics are computed once a second.
     """
-    front = _Front(health, monotonic)
-    return await asyncio.start_server(front.answer, host, port, limit=_LINE_BYTES)
+    server = _Server(health, monotonic)
+    return await asyncio.start_server(server.answer, host, port, limit=_LINE_BYTES)
 
 
-class _Front:
+class _Server:
     """The connections that are open, oldest first, and the metrics as they were lately."""
 
     def __init__(self, health: Health, monotonic: Callable[[], float]) -> None:

@@ -1,4 +1,4 @@
-"""The status of any object as cli-utils tells it, which is what Flux and its like go by. Pure.
+"""The status of any object as cli-utils computes it, which is what Flux and its like go by. Pure.
 
 A port of the rules of sigs.k8s.io/cli-utils `pkg/kstatus/status` (generic.go, core.go), for children of foreign kinds.
 """

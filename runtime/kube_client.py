@@ -18,7 +18,7 @@ import msgspec
 from yarl import URL
 
 from runtime import fence, metrics
-from runtime.connectivity import Reach
+from runtime.connectivity import Connectivity
 from runtime.errors import ApiError, Invalid, NoAnswer, WriteConflict
 from runtime.kube import Page, Selection, WatchEvent
 from runtime.kube_errors import from_answer, without_values
@@ -73,7 +73,7 @@ class KubeClient:
 
     def __init__(self, sessions: SessionSource, *, request_timeout: timedelta = DEFAULT_REQUEST_TIMEOUT) -> None:
         self._sessions = sessions
-        self.reach = Reach()
+        self.connectivity = Connectivity()
         self._timeout = aiohttp.ClientTimeout(total=request_timeout.total_seconds(), sock_connect=_CONNECT_SECONDS)
 
     @classmethod
@@ -262,7 +262,7 @@ class KubeClient:
         url = URL(session.host + request.path + _query_text(request.query), encoded=True)
         host = url.authority
         headers = {**session.headers, "Accept": request.accept, "Content-Type": request.content_type}
-        self.reach.asked()
+        self.connectivity.sent()
         try:
             response = await session.http.request(
                 request.method,
@@ -276,7 +276,7 @@ class KubeClient:
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             metrics.REST_REQUESTS.labels("<error>", request.method, host).inc()
             raise NoAnswer(f"{request.method} {request.path}: {_words(error)}") from error
-        self.reach.answered()
+        self.connectivity.answered()
         metrics.REST_REQUESTS.labels(str(response.status), request.method, host).inc()
         return response
 
@@ -293,7 +293,7 @@ def _require(write: str, path: str, *, bound: bool) -> None:
 def _query_text(query: Mapping[str, str]) -> str:
     """Return the query part of a URL (RFC 3986, section 3.4), empty for no fields.
 
-    `urlencode` takes as long for one request as a decision about a claim; most values need no quoting at all.
+    `urlencode` takes as long for one request as a decision of a controller; most values need no quoting at all.
     """
     if not query:
         return ""

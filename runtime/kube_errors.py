@@ -29,7 +29,7 @@ _SHOWN_BODY_CHARS: Final = 200
 # The API server answers 500, not 422, when an apply's body does not fit the schema; the text is the only sign.
 _TYPED_PATCH: Final = "failed to create typed patch object"
 
-# What tells an authorizer's refusal from that of an admission plugin, a quota's for one (apiserver's
+# What distinguishes an authorizer's refusal from that of an admission plugin, a quota's for one (apiserver's
 # responsewriters.Forbidden): 'User "..." cannot get resource "secrets" in API group "" in the namespace "shop"'.
 _NOT_GRANTED: Final = re.compile(r'User "[^"]*" cannot [a-z]+ (?:resource|path) "')
 
@@ -66,7 +66,7 @@ def from_answer(status: int, body: bytes, *, retry_after: str = "") -> ApiError:
     except msgspec.DecodeError:
         answer = _Status(message=body[:_SHOWN_BODY_CHARS].decode(errors="replace"))
     details = answer.details or _Details()
-    causes = tuple(Cause(each.reason, each.message, each.field) for each in details.causes or ())
+    causes = tuple(Cause(cause.reason, cause.message, cause.field) for cause in details.causes or ())
     seconds = int(retry_after) if retry_after.isdigit() else details.retry_after_seconds
     return _class_of(status, answer, causes)(
         answer.message or f"HTTP {status} without a message",

@@ -222,7 +222,7 @@ def _kubeconfigs_of_environment() -> tuple[Path, ...]:
     """Return the files that $KUBECONFIG lists, or the usual one; none in a Pod."""
     named = os.environ.get("KUBECONFIG", "")
     if named:
-        return tuple(Path(each) for each in named.split(os.pathsep) if each)
+        return tuple(Path(part) for part in named.split(os.pathsep) if part)
     if "KUBERNETES_SERVICE_HOST" in os.environ:
         return ()
     return (Path.home() / ".kube" / "config",)
@@ -252,19 +252,19 @@ def _context_in(files: Sequence[_KubeConfig], wanted: str) -> str:
 
     Raises ConfigException when it is not there, or names a cluster or a user that is not.
     """
-    chosen = wanted or next((each.current_context for each in files if each.current_context), "")
-    contexts = {each.name: each.context for file in reversed(files) for each in file.contexts or ()}
+    chosen = wanted or next((config.current_context for config in files if config.current_context), "")
+    contexts = {context.name: context.context for file in reversed(files) for context in file.contexts or ()}
     if chosen not in contexts:
         offered = ", ".join(sorted(contexts)) or "none"
-        what = f"has no context {chosen!r}" if chosen else "names no current context"
-        raise ConfigException(f"the kubeconfig {what}; contexts: {offered}")
-    clusters = {each.name for file in files for each in file.clusters or ()}
-    users = {each.name for file in files for each in file.users or ()}
-    for kind, name, known in (
+        problem = f"has no context {chosen!r}" if chosen else "names no current context"
+        raise ConfigException(f"the kubeconfig {problem}; contexts: {offered}")
+    clusters = {cluster.name for file in files for cluster in file.clusters or ()}
+    users = {user.name for file in files for user in file.users or ()}
+    for kind, name, names in (
         ("cluster", contexts[chosen].cluster, clusters),
         ("user", contexts[chosen].user, users),
     ):
-        if name not in known:
+        if name not in names:
             raise ConfigException(f"context {chosen!r} of the kubeconfig names {kind} {name!r}, which is not there")
     return chosen
 

@@ -18,7 +18,7 @@ def address_of(kind: str, key: Key) -> str:
 def annotate(address: str, name: str, value: str, *, overwrites: bool = False) -> str:
     """Return the command that sets an annotation, quoted for a shell, between backticks.
 
-    `overwrites`: the object has the annotation with another value, which kubectl replaces only if it is told to.
+    `overwrites`: the object has the annotation with another value, which kubectl replaces only with `--overwrite`.
     """
     option = " --overwrite" if overwrites else ""
     return f"`kubectl annotate{option} {address} {shlex.quote(f'{name}={value}')}`"

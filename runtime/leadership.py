@@ -30,7 +30,7 @@ class Leadership:
         return float("-inf") if self._revoked else self._renewed_at + self._settings.renew_deadline.total_seconds()
 
     def holds(self, budget: timedelta = timedelta()) -> bool:
-        """Tell whether a call that takes at most `budget` may start now."""
+        """Return whether a call that takes at most `budget` may start now."""
         return self._monotonic() + budget.total_seconds() < self.deadline()
 
     def ends_at(self) -> float:

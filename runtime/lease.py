@@ -72,7 +72,7 @@ def observe(lease: Object | None, before: Observation | None, settings: LeaseSet
 
 
 def may_take(seen: Observation, identity: str, at: float) -> bool:
-    """Tell whether `identity` may claim the Lease now: it is free, ours already, or its holder must have stopped."""
+    """Return whether `identity` may claim the Lease now: it is free, ours already, or its holder must have stopped."""
     return seen.holder in ("", identity) or at >= seen.expires_at()
 
 

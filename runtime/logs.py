@@ -74,10 +74,11 @@ def _clean(value: Any) -> Any:
             return _AUTHORIZATION.sub(rf"\1 {_REDACTED}", _LOGIN_IN_URL.sub(rf"\1{_REDACTED}@", value))
         case dict():
             return {
-                key: _REDACTED if _SECRET_KEY.search(str(key)) and each else _clean(each) for key, each in value.items()
+                key: _REDACTED if _SECRET_KEY.search(str(key)) and content else _clean(content)
+                for key, content in value.items()
             }
         case list() | tuple():
-            return [_clean(each) for each in value]
+            return [_clean(item) for item in value]
         case _:
             return value
 

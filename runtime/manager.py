@@ -8,34 +8,34 @@ from collections.abc import Collection, Iterator
 from runtime.controller import Controller
 
 
-class Crew(Collection[Controller]):
-    """Runs its members; one that joins while the crew works begins at once, one that leaves drains first."""
+class Manager(Collection[Controller]):
+    """Runs its controllers; one that is added meanwhile begins at once, one that is removed drains first."""
 
     def __init__(self) -> None:
-        self._members: list[Controller] = []
+        self._controllers: list[Controller] = []
         self._tasks: dict[Controller, asyncio.Task[None]] = {}
         self._group: asyncio.TaskGroup | None = None
 
-    def join(self, controller: Controller) -> None:
-        """Add a member."""
-        self._members.append(controller)
+    def add(self, controller: Controller) -> None:
+        """Add a controller."""
+        self._controllers.append(controller)
         self._start(controller)
 
-    async def leave(self, controller: Controller) -> None:
-        """Take a member out and wait until its passes in flight have ended; a stranger is ignored."""
-        if controller in self._members:
-            self._members.remove(controller)
+    async def remove(self, controller: Controller) -> None:
+        """Remove a controller and wait until its passes in flight have ended; an unknown one is ignored."""
+        if controller in self._controllers:
+            self._controllers.remove(controller)
         task = self._tasks.pop(controller, None)
         if task is not None:
             task.cancel()
             await asyncio.wait((task,))
 
     async def run(self) -> None:
-        """Work until cancelled; a member that fails ends all."""
+        """Run until cancelled; a controller that fails ends all."""
         try:
             async with asyncio.TaskGroup() as group:
                 self._group = group
-                for controller in self._members:
+                for controller in self._controllers:
                     self._start(controller)
                 await asyncio.Event().wait()
         finally:
@@ -43,13 +43,13 @@ class Crew(Collection[Controller]):
             self._tasks.clear()
 
     def __contains__(self, controller: object) -> bool:
-        return controller in self._members
+        return controller in self._controllers
 
     def __iter__(self) -> Iterator[Controller]:
-        return iter(tuple(self._members))
+        return iter(tuple(self._controllers))
 
     def __len__(self) -> int:
-        return len(self._members)
+        return len(self._controllers)
 
     def _start(self, controller: Controller) -> None:
         if self._group is not None and controller not in self._tasks:

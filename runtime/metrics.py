@@ -1,7 +1,8 @@
 """Metrics under the names of controller-runtime and client-go, so that existing dashboards work unchanged.
 
 What those do not measure is named `controller_*`. One registry of our own; no object name is ever a label, so that the
-series stay few however many objects there are. Names: kubebuilder book, "Default Exported Metrics".
+series stay few however many objects there are. Names and help: controller-runtime, pkg/internal/controller/metrics,
+pkg/internal/metrics; client-go, tools/metrics.
 """
 
 from __future__ import annotations
@@ -20,100 +21,123 @@ _SECONDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0
 
 RECONCILES: Final = Counter(
     "controller_runtime_reconcile",
-    "Reconciliations per controller and result",
+    "Total number of reconciliations per controller",
     ["controller", "result"],
     registry=REGISTRY,
 )
 RECONCILE_ERRORS: Final = Counter(
     "controller_runtime_reconcile_errors",
-    "Reconciliations that ended in an error",
+    "Total number of reconciliation errors per controller",
     ["controller"],
     registry=REGISTRY,
 )
 TERMINAL_ERRORS: Final = Counter(
     "controller_runtime_terminal_reconcile_errors",
-    "Reconciliations that ended in an error which only a person can solve",
+    "Total number of terminal reconciliation errors per controller",
     ["controller"],
     registry=REGISTRY,
 )
 INTERNAL_ERRORS: Final = Counter(
     "controller_runtime_reconcile_panics",
-    "Reconciliations that ended in a defect of the controller",
+    "Total number of reconciliation panics per controller",
     ["controller"],
     registry=REGISTRY,
 )
 RECONCILE_SECONDS: Final = Histogram(
     "controller_runtime_reconcile_time_seconds",
-    "Length of time per reconciliation",
+    "Length of time per reconciliation per controller",
     ["controller"],
     buckets=_SECONDS,
     registry=REGISTRY,
 )
 ACTIVE_WORKERS: Final = Gauge(
-    "controller_runtime_active_workers", "Workers in a reconciliation", ["controller"], registry=REGISTRY
+    "controller_runtime_active_workers",
+    "Number of currently used workers per controller",
+    ["controller"],
+    registry=REGISTRY,
 )
 MAX_WORKERS: Final = Gauge(
-    "controller_runtime_max_concurrent_reconciles", "Workers at most", ["controller"], registry=REGISTRY
+    "controller_runtime_max_concurrent_reconciles",
+    "Maximum number of concurrent reconciles per controller",
+    ["controller"],
+    registry=REGISTRY,
 )
 
-QUEUE_DEPTH: Final = Gauge("workqueue_depth", "Keys ready and waiting", ["name", "controller"], registry=REGISTRY)
-QUEUE_ADDS: Final = Counter("workqueue_adds", "Adds to the queue", ["name", "controller"], registry=REGISTRY)
+QUEUE_DEPTH: Final = Gauge("workqueue_depth", "Current depth of workqueue", ["name", "controller"], registry=REGISTRY)
+QUEUE_ADDS: Final = Counter(
+    "workqueue_adds", "Total number of adds handled by workqueue", ["name", "controller"], registry=REGISTRY
+)
 QUEUE_SECONDS: Final = Histogram(
     "workqueue_queue_duration_seconds",
-    "Seconds a ready key waited before a worker took it",
+    "How long in seconds an item stays in workqueue before being requested",
     ["name", "controller"],
     buckets=_SECONDS,
     registry=REGISTRY,
 )
 WORK_SECONDS: Final = Histogram(
     "workqueue_work_duration_seconds",
-    "Seconds a worker spent on a key",
+    "How long in seconds processing an item from workqueue takes",
     ["name", "controller"],
     buckets=_SECONDS,
     registry=REGISTRY,
 )
-QUEUE_RETRIES: Final = Counter("workqueue_retries", "Backed-off adds", ["name", "controller"], registry=REGISTRY)
+QUEUE_RETRIES: Final = Counter(
+    "workqueue_retries", "Total number of retries handled by workqueue", ["name", "controller"], registry=REGISTRY
+)
 UNFINISHED_SECONDS: Final = Gauge(
     "workqueue_unfinished_work_seconds",
-    "Seconds of work in flight, summed over workers",
+    "How many seconds of work is in progress, summed over all workers",
     ["name", "controller"],
     registry=REGISTRY,
 )
 LONGEST_SECONDS: Final = Gauge(
     "workqueue_longest_running_processor_seconds",
-    "Seconds the longest pass in flight has run",
+    "How many seconds has the longest running processor for workqueue been running",
     ["name", "controller"],
     registry=REGISTRY,
 )
 
 OLDEST_SECONDS: Final = Gauge(
     "controller_queue_oldest_seconds",
-    "Seconds the longest waiting of the keys that are due has waited",
+    "How long in seconds the oldest item that is due has waited in workqueue",
     ["controller"],
     registry=REGISTRY,
 )
 TIME_TO_READY: Final = Histogram(
     "controller_time_to_ready_seconds",
-    "Seconds from the birth of an object, or from when it was last Ready, until it is Ready",
+    "Seconds from the creation of an object, or from when it was last Ready, until it is Ready",
     ["resource"],
     buckets=_PATIENT_SECONDS,
     registry=REGISTRY,
 )
 
 REST_REQUESTS: Final = Counter(
-    "rest_client_requests", "Requests to the API server", ["code", "method", "host"], registry=REGISTRY
+    "rest_client_requests",
+    "Number of HTTP requests, partitioned by status code, method, and host",
+    ["code", "method", "host"],
+    registry=REGISTRY,
 )
 MASTER_STATUS: Final = Gauge(
-    "leader_election_master_status", "1 while this process leads, else 0", ["name"], registry=REGISTRY
+    "leader_election_master_status",
+    "Whether this process is master of the lease: 0 indicates backup, 1 indicates master",
+    ["name"],
+    registry=REGISTRY,
 )
 
 EVENTS_DROPPED: Final = Counter(
-    "event_recorder_dropped", "Events that were not sent, by cause", ["cause"], registry=REGISTRY
+    "event_recorder_dropped", "Total number of events that were not sent, by cause", ["cause"], registry=REGISTRY
 )
-REFLECTOR_LISTS: Final = Counter("reflector_lists", "Lists begun", ["resource"], registry=REGISTRY)
-REFLECTOR_WATCHES: Final = Counter("reflector_watches", "Watches begun", ["resource"], registry=REGISTRY)
+REFLECTOR_LISTS: Final = Counter(
+    "reflector_lists", "Total number of API lists begun by the reflectors", ["resource"], registry=REGISTRY
+)
+REFLECTOR_WATCHES: Final = Counter(
+    "reflector_watches", "Total number of API watches begun by the reflectors", ["resource"], registry=REGISTRY
+)
 REFLECTOR_STALE_SECONDS: Final = Gauge(
-    "reflector_stale_seconds", "Seconds since the API server last spoke on this watch", ["resource"], registry=REGISTRY
+    "reflector_stale_seconds",
+    "How many seconds since the API server last answered on the watch",
+    ["resource"],
+    registry=REGISTRY,
 )
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
@@ -33,7 +34,7 @@ _SHOWN_CHARACTERS = 64
 
 
 def is_name(text: str) -> bool:
-    """Tell whether an object of some kind can have this name."""
+    """Return whether an object of some kind can have this name."""
     return _NAME.fullmatch(text) is not None
 
 
@@ -100,8 +101,8 @@ def loads(data: bytes) -> Object:
 
 def metadata(obj: Object) -> Object:
     """Return `metadata`, or an empty dictionary."""
-    found: Object = obj.get("metadata") or {}
-    return found
+    meta: Object = obj.get("metadata") or {}
+    return meta
 
 
 def key_of(obj: Object) -> Key:
@@ -125,23 +126,32 @@ def generation_of(obj: Object) -> int:
     return int(metadata(obj).get("generation", 0))
 
 
+def instant(text: str) -> datetime | None:
+    """Return an RFC 3339 instant with its zone; None for anything else."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return moment if moment.tzinfo is not None else None
+
+
 def status_of(obj: Object) -> Object:
     """Return `status`, or an empty dictionary where there is none or it is no map: kinds of others report as they like.
 
     The parts of it may have any shape, too.
     """
-    found = obj.get("status")
-    return found if isinstance(found, dict) else {}
+    status = obj.get("status")
+    return status if isinstance(status, dict) else {}
 
 
 def observed_generation_of(obj: Object) -> int | None:
     """Return `status.observedGeneration`; None where it is absent or no whole number."""
-    found = status_of(obj).get("observedGeneration")
-    return found if isinstance(found, int) and not isinstance(found, bool) else None
+    observed = status_of(obj).get("observedGeneration")
+    return observed if isinstance(observed, int) and not isinstance(observed, bool) else None
 
 
 def deleting(obj: Object) -> bool:
-    """Tell whether the object carries a deletionTimestamp."""
+    """Return whether the object carries a deletionTimestamp."""
     return "deletionTimestamp" in metadata(obj)
 
 

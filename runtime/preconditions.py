@@ -29,11 +29,13 @@ def apply_metadata(obj: Object) -> Object:
 
 
 def is_bound(body: Object) -> bool:
-    """Tell whether the body of an apply or a PUT names the object and the version that it is meant for."""
+    """Return whether the body of an apply or a PUT names the object and the version that it is meant for."""
     meta = body.get("metadata") or {}
     return bool(meta.get("uid")) and bool(meta.get("resourceVersion"))
 
 
 def is_tested(operations: Iterable[dict[str, Any]]) -> bool:
-    """Tell whether a JSON patch tests the version that it is meant for."""
-    return any(each["op"] == "test" and each["path"] == _VERSION and each["value"] for each in operations)
+    """Return whether a JSON patch tests the version that it is meant for."""
+    return any(
+        operation["op"] == "test" and operation["path"] == _VERSION and operation["value"] for operation in operations
+    )

@@ -103,8 +103,8 @@ class QueueState:
 
     def add(self, key: Key, wait: Wait, now: float) -> None:
         """Ask for a pass of `key`; merges with what is asked for already."""
-        asked = self._waits.get(key)
-        self._place(key, asked.merged(wait) if asked else wait, now)
+        waiting = self._waits.get(key)
+        self._schedule(key, waiting.merged(wait) if waiting else wait, now)
 
     def take(self, now: float) -> Taken | None:
         """Give the next key to a worker, None when none is due that may run; `done` must follow."""
@@ -121,9 +121,9 @@ class QueueState:
     def done(self, key: Key, now: float) -> None:
         """End the pass of `key`; what was asked for meanwhile is due from now on."""
         self._ready.done(key)
-        asked = self._waits.get(key)
-        if asked:
-            self._place(key, asked, now)
+        waiting = self._waits.get(key)
+        if waiting:
+            self._schedule(key, waiting, now)
 
     def fail(self, key: Key) -> timedelta:
         """Count a failed pass and return how long to wait before the next."""
@@ -144,7 +144,7 @@ class QueueState:
             heapq.heappop(self._heap)
         return self._heap[0][0] if self._heap else None
 
-    def _place(self, key: Key, wait: Wait, now: float) -> None:
+    def _schedule(self, key: Key, wait: Wait, now: float) -> None:
         self._ready.discard(key)
         self._waits[key] = wait
         if self._ready.is_running(key):
@@ -269,7 +269,7 @@ class WorkQueue:
         self._closed = True
         self._changed.set()
 
-    def stands_for(self) -> timedelta:
+    def stalled_for(self) -> timedelta:
         """Return how long due keys have waited without any worker beginning or ending a pass; publish the gauges."""
         now = self._monotonic()
         running = [now - began for began in self._began.values()]

@@ -84,7 +84,7 @@ class ReadyKeys:
 
     def put(self, key: Key, priority: int) -> None:
         """Add a due key that is not here."""
-        self._place(key, self._free[priority])
+        self._schedule(key, self._free[priority])
 
     def discard(self, key: Key) -> None:
         """Take a key out, if it is here."""
@@ -116,7 +116,7 @@ class ReadyKeys:
         if not self._sizes[group]:
             del self._sizes[group]
 
-    def _place(self, key: Key, keys: _Turns) -> None:
+    def _schedule(self, key: Key, keys: _Turns) -> None:
         keys.put(key)
         self._places[key] = keys
 
@@ -141,7 +141,7 @@ class ReadyKeys:
     def _hold(self, group: str, priority: int, key: Key) -> None:
         if group not in self._held:
             self._held[group] = tuple(_Turns() for _ in range(self._priorities))
-        self._place(key, self._held[group][priority])
+        self._schedule(key, self._held[group][priority])
 
     def _held_group(self, priority: int) -> str:
         """Return the group that runs the fewest of those that held a key back and may run one now, empty for none."""

@@ -1,6 +1,6 @@
 """What a store keeps of one object: a slotted record beside compact bytes. Pure.
 
-managedFields are dropped here, at the door, without decoding the rest of the object: they are half of its size and
+managedFields are dropped here, as objects enter, without decoding the rest of the object: they are half of its size and
 nobody may decide on them.
 """
 
@@ -94,9 +94,9 @@ class _Marked(msgspec.Struct):
 _MARKED = msgspec.json.Decoder(_Marked)
 
 
-def same_marks(one: bytes, other: bytes) -> bool:
-    """Tell whether two objects carry the same labels and annotations (the API server writes maps in one order)."""
-    ours, theirs = (_MARKED.decode(raw).metadata for raw in (one, other))
+def same_marks(before: bytes, after: bytes) -> bool:
+    """Return whether two objects carry the same labels and annotations (the API server writes maps in one order)."""
+    ours, theirs = (_MARKED.decode(raw).metadata for raw in (before, after))
     return ours.labels == theirs.labels and ours.annotations == theirs.annotations
 
 
@@ -128,7 +128,7 @@ def _values(index: Index, obj: Object) -> tuple[str, ...]:
 
 
 def newer(version: str, than: str) -> bool:
-    """Tell whether a resourceVersion is newer; they are decimal numbers that may be compared (KEP-5504).
+    """Return whether a resourceVersion is newer; they are decimal numbers that may be compared (KEP-5504).
 
     A version that is no number (no API server of today sends one) counts as newer when it differs.
     """

@@ -1,6 +1,6 @@
 """Keeps a store equal to the API server: list, watch, bookmarks, relist.
 
-Guarantees: one request at a time; every wait is bounded; a watch that closes early, breaks, is silent or talks
+Guarantees: one request at a time; every wait is bounded; a watch that closes early, breaks, sends nothing or talks
 nonsense is dialled again after a growing, jittered pause (two dials a minute at most once backed off); 410 and what is
 not understood lists anew, page by page; the store never goes back to an older version.
 """
@@ -64,13 +64,13 @@ class Timing:
 
 
 @dataclass(slots=True)
-class _Pace:
+class _Attempts:
     """Failures in a row, requests since the last pause, and whether it is for want of any answer."""
 
     failures: int = 0
     dials: int = 0
     away: bool = False
-    nudged: asyncio.Event = field(default_factory=asyncio.Event)
+    retried: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 @dataclass(slots=True)
@@ -98,15 +98,15 @@ class Reflector:
         self._timing = timing
         self._clock = clock = timing.clock
         self._version = ""
-        self._pace = _Pace()
+        self._attempts = _Attempts()
         self._refused = _Refused()
-        self._heard_at = clock.monotonic()
+        self._event_at = clock.monotonic()
         self._label = store.resource.group_kind
 
     @property
     def stale_for(self) -> timedelta:
         """How long ago the API server last spoke on this list or watch."""
-        return timedelta(seconds=self._clock.monotonic() - self._heard_at)
+        return timedelta(seconds=self._clock.monotonic() - self._event_at)
 
     @property
     def went_back(self) -> bool:
@@ -119,38 +119,38 @@ class Reflector:
         lasted = timedelta(seconds=self._clock.monotonic() - refused.since)
         return refused.count >= _REFUSED_LISTS and lasted >= _REFUSED_FOR
 
-    def nudge(self) -> None:
+    def retry_now(self) -> None:
         """End a pause early that began because the API server was out of reach: somebody has reached it again."""
-        if self._pace.away:
-            self._pace.nudged.set()
+        if self._attempts.away:
+            self._attempts.retried.set()
 
     async def run(self) -> None:
         """List and watch for ever; ends only by cancellation."""
         while True:
             begun = self._clock.monotonic()
-            asked = timedelta()
-            self._pace.away = False
+            retry_after = timedelta()
+            self._attempts.away = False
             try:
                 await self._follow()
                 if self._lived(begun):
-                    # The server's own time-out: nothing is wrong, and nobody should wait for news.
-                    self._pace.dials = self._pace.failures = 0
+                    # The server's own time-out: nothing is wrong, and nobody should wait for events.
+                    self._attempts.dials = self._attempts.failures = 0
                     continue
             except (Unavailable, NoAnswer, TooManyRequests) as error:
                 # The version is still good: the watch goes on where it was.
-                self._pace.away = isinstance(error, NoAnswer)
-                asked = error.retry_after or asked
-                self._told("watch interrupted", error)
+                self._attempts.away = isinstance(error, NoAnswer)
+                retry_after = error.retry_after or retry_after
+                self._log_failure("watch interrupted", error)
             except (ApiError, StaleList, msgspec.DecodeError) as error:
                 # A refusal is an answer: the API server speaks, a restart would not help.
-                self._heard()
+                self._note_event()
                 self._version = ""
                 if isinstance(error, StaleList):
                     self._refused.note(self._clock.monotonic())
-                self._told("list needed", error)
+                self._log_failure("list needed", error)
             if self._lived(begun):
-                self._pace.failures = 0
-            await self._pause(asked)
+                self._attempts.failures = 0
+            await self._pause(retry_after)
 
     async def _follow(self) -> None:
         if not self._version:
@@ -161,17 +161,17 @@ class Reflector:
             self._resource, self._selection, resource_version=self._version, timeout=self._watch_timeout()
         )
         try:
-            async with aclosing(_Silence(events, self._timing.idle)) as heard:
+            async with aclosing(_Silence(events, self._timing.idle)) as live:
                 sliced = _Slices(self._clock)
-                async for event in heard:
+                async for event in live:
                     self._take(event)
-                    await sliced.breathe()
+                    await sliced.yield_to_loop()
         except _SilentError as error:
             self._version = ""
             raise NoAnswer(f"no event and no bookmark for {self._timing.idle.total_seconds():.0f} s") from error
 
     def _take(self, event: WatchEvent) -> None:
-        self._heard()
+        self._note_event()
         if event.kind == "ERROR":
             raise from_event(event.raw)
         changes = self._store.apply_event(event.kind, event.raw)
@@ -195,17 +195,17 @@ class Reflector:
         self._refused = _Refused()
         for change in changes:
             self._on_change(change)
-            await sliced.breathe()
+            await sliced.yield_to_loop()
         self.synced.set()
 
     async def _pages(self, listing: Listing, sliced: _Slices, *, limit: int) -> str:
         next_page = ""
         while True:
             page = await self._kube.list_page(self._resource, self._selection, limit=limit, next_page=next_page)
-            self._heard()
+            self._note_event()
             for raw in page.items:
                 listing.add(raw)
-                await sliced.breathe()
+                await sliced.yield_to_loop()
             next_page = page.next_page
             if not next_page:
                 return page.resource_version
@@ -213,32 +213,32 @@ class Reflector:
     def _lived(self, begun: float) -> bool:
         return self._clock.monotonic() - begun >= self._timing.healthy.total_seconds()
 
-    async def _pause(self, asked: timedelta) -> None:
-        self._pace.failures += 1
-        pause = self._timing.backoff.delay(self._pace.failures, self._clock.chance)
+    async def _pause(self, retry_after: timedelta) -> None:
+        self._attempts.failures += 1
+        pause = self._timing.backoff.delay(self._attempts.failures, self._clock.chance)
         # A round that listed and watched dialled twice, and pays twice.
-        seconds = max(pause * max(1, self._pace.dials), asked).total_seconds()
-        self._pace.dials = 0
-        self._pace.nudged.clear()
+        seconds = max(pause * max(1, self._attempts.dials), retry_after).total_seconds()
+        self._attempts.dials = 0
+        self._attempts.retried.clear()
         sleeping = asyncio.ensure_future(self._clock.sleep(seconds))
-        nudged = asyncio.ensure_future(self._pace.nudged.wait())
+        retried = asyncio.ensure_future(self._attempts.retried.wait())
         try:
-            await asyncio.wait((sleeping, nudged), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((sleeping, retried), return_when=asyncio.FIRST_COMPLETED)
         finally:
             sleeping.cancel()
-            nudged.cancel()
+            retried.cancel()
 
     def _watch_timeout(self) -> timedelta:
         return self._timing.watch * (1 + self._clock.chance() / 4)
 
     def _dialled(self) -> None:
-        self._pace.dials += 1
+        self._attempts.dials += 1
 
-    def _heard(self) -> None:
-        self._heard_at = self._clock.monotonic()
+    def _note_event(self) -> None:
+        self._event_at = self._clock.monotonic()
 
-    def _told(self, what: str, error: Exception) -> None:
-        _log.info(what, resource=self._label, error=str(error), failures=self._pace.failures)
+    def _log_failure(self, problem: str, error: Exception) -> None:
+        _log.info(problem, resource=self._label, error=str(error), failures=self._attempts.failures)
 
 
 class _SilentError(Exception):
@@ -275,7 +275,7 @@ class _Slices:
         self._clock = clock
         self._since = clock.monotonic()
 
-    async def breathe(self) -> None:
+    async def yield_to_loop(self) -> None:
         if self._clock.monotonic() - self._since >= _SLICE_SECONDS:
             await asyncio.sleep(0)
             self._since = self._clock.monotonic()

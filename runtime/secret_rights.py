@@ -7,7 +7,7 @@ from typing import Final
 
 from runtime.conditions import find
 from runtime.errors import Forbidden, NotGranted
-from runtime.objects import Object
+from runtime.objects import Object, instant
 
 REASON: Final = "AccessDenied"
 
@@ -34,8 +34,5 @@ def refusal(who: str, namespace: str, error: Forbidden, *, remedy: str) -> str:
 def look_again(obj: Object, now: datetime) -> timedelta:
     """Return when to try again: as long as it has been refused already by its conditions, 2 s to a minute."""
     stalled = find(obj, "Stalled") or {}
-    try:
-        since = datetime.fromisoformat(str(stalled.get("lastTransitionTime")))
-    except ValueError:
-        return _SOONEST
-    return min(max(now - since, _SOONEST), _LATEST)
+    since = instant(str(stalled.get("lastTransitionTime")))
+    return min(max(now - since, _SOONEST), _LATEST) if since else _SOONEST

@@ -1,21 +1,32 @@
-"""The texts in a Secret. Pure."""
+"""The data of a Secret: text in base64. Pure."""
 
 from __future__ import annotations
 
 import base64
 import binascii
+from collections.abc import Mapping
 
 from runtime.objects import Object
 
 
+def encode_data(values: Mapping[str, str]) -> dict[str, str]:
+    """Return texts as `data` of a Secret."""
+    return {name: base64.b64encode(value.encode()).decode() for name, value in values.items()}
+
+
+def decode_value(value: str) -> str:
+    """Return the text of one value of `data`; raises ValueError for what is no base64 or no UTF-8."""
+    return base64.b64decode(value, validate=True).decode()
+
+
 def text_of(secret: Object, key: str) -> str:
-    """Decode one key of a Secret, empty when it is missing or no text."""
+    """Return one key of a Secret as text, empty when it is missing or no text."""
     try:
-        return base64.b64decode((secret.get("data") or {}).get(key, ""), validate=True).decode()
+        return decode_value((secret.get("data") or {}).get(key, ""))
     except (binascii.Error, UnicodeDecodeError):
         return ""
 
 
 def decoded(secret: Object) -> dict[str, str]:
-    """Decode all keys of a Secret."""
+    """Return all keys of a Secret as texts."""
     return {key: text_of(secret, key) for key in secret.get("data") or {}}

@@ -34,7 +34,7 @@ from runtime.kube import Kube
 from runtime.kube_client import KubeClient
 from runtime.leadership import Leadership
 from runtime.lease import LeaseSettings
-from runtime.manager import Crew
+from runtime.manager import Manager
 from runtime.objects import Key
 
 _log = structlog.get_logger("runtime.serve")
@@ -45,7 +45,7 @@ _WARM_UP: Final = timedelta(seconds=60)
 
 @dataclass(frozen=True, slots=True)
 class ProcessSettings:
-    """What a process is told at its start. `name` is user agent and Lease; `namespace` is the Lease's."""
+    """The settings of a process. `name` is user agent and Lease; `namespace` is the Lease's."""
 
     name: str
     namespace: str
@@ -64,7 +64,7 @@ class ProcessSettings:
 class ProcessContext:
     """What a process gives its controllers. `leadership` is None while it does not lead, or leads without election.
 
-    `crew` holds the controllers that were built, and takes others while they run.
+    `manager` runs the controllers that were built, and takes others while it runs.
     """
 
     kube: Kube
@@ -72,7 +72,7 @@ class ProcessContext:
     events: EventRecorder
     identity: str
     settings: ProcessSettings
-    crew: Crew = field(default_factory=Crew)
+    manager: Manager = field(default_factory=Manager)
     leadership: Leadership | None = None
 
 
@@ -123,8 +123,8 @@ async def _run(settings: ProcessSettings, build: Build) -> None:
         identity=identity,
         settings=settings,
     )
-    controllers = context.crew
-    checks = checks_of(context.cache, controllers, away_for=lambda: kube.reach.away_for)
+    controllers = context.manager
+    checks = checks_of(context.cache, controllers, unreachable_for=lambda: kube.connectivity.unreachable_for)
     server = await serve_health(checks, host=settings.health_host, port=settings.health_port)
     try:
         async with asyncio.TaskGroup() as background:
@@ -133,7 +133,7 @@ async def _run(settings: ProcessSettings, build: Build) -> None:
                 background.create_task(_say(context), name="events"),
             ]
             for controller in await _built(build, context):
-                controllers.join(controller)
+                controllers.add(controller)
             try:
                 await _lead(context)
             finally:
@@ -168,7 +168,7 @@ async def _lead(context: ProcessContext) -> None:
         else:
             fence.bind(lambda: True)
         try:
-            await context.crew.run()
+            await context.manager.run()
         finally:
             context.leadership = None
 
@@ -177,7 +177,7 @@ async def _lead(context: ProcessContext) -> None:
         await lead(None)
         return
     key = Key(settings.namespace, settings.name)
-    hooks = ElectorHooks(reached=context.cache.nudge)
+    hooks = ElectorHooks(reached=context.cache.retry_now)
     await Elector(context.kube, key, context.identity, settings.lease, hooks=hooks).run(lead)
 
 

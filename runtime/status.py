@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Final
 
 from runtime import metrics
 from runtime.conditions import find
 from runtime.errors import WriteConflict
 from runtime.kube import Kube
-from runtime.objects import Object, Resource, key_of, uid_of
+from runtime.objects import Object, Resource, instant, key_of, uid_of
 from runtime.preconditions import patch_tests
 
 _MORE_ATTEMPTS: Final = 2
@@ -58,16 +57,13 @@ async def _patched(kube: Kube, resource: Resource, cached: Object, status: Objec
 
 
 def seconds_to_ready(before: Object, status: Object) -> float | None:
-    """Return how long an object that becomes Ready with this status was not: since its birth, or since it last was.
+    """Return how long an object that becomes Ready with this status was not: since its creation, or since it last was.
 
     None when it does not become Ready, or when a time stamp cannot be read.
     """
     known, ready = find(before, "Ready") or {}, find({"status": status}, "Ready") or {}
     if ready.get("status") != "True" or known.get("status") == "True":
         return None
-    since = known.get("lastTransitionTime") or before["metadata"].get("creationTimestamp")
-    try:
-        passed = datetime.fromisoformat(str(ready.get("lastTransitionTime"))) - datetime.fromisoformat(str(since))
-    except ValueError:
-        return None
-    return max(0.0, passed.total_seconds())
+    since = instant(str(known.get("lastTransitionTime") or before["metadata"].get("creationTimestamp")))
+    until = instant(str(ready.get("lastTransitionTime")))
+    return max(0.0, (until - since).total_seconds()) if since and until else None

@@ -1,4 +1,4 @@
-"""The cached state of one resource: what the watch has told, and what we wrote ourselves until the watch tells it.
+"""The cached state of one resource: what the watch has sent, and what we wrote ourselves until the watch sends it.
 
 Pure state, no input or output, no clock. One reflector feeds it; many read it in the same event loop.
 
@@ -63,8 +63,8 @@ class _Content:
                             del values[value]
 
     def find(self, index: str, value: str) -> Iterable[Key]:
-        found = self._values[index].get(value, ())
-        return (found,) if isinstance(found, Key) else found
+        keys = self._values[index].get(value, ())
+        return (keys,) if isinstance(keys, Key) else keys
 
 
 class Listing:
@@ -159,11 +159,13 @@ class Store:
         for record in self._content.records.values():
             content.put(record_of(record.raw, self.resource, self.indexes))
         self._content = content
-        self._written = {key: record_of(each.raw, self.resource, self.indexes) for key, each in self._written.items()}
+        self._written = {
+            key: record_of(record.raw, self.resource, self.indexes) for key, record in self._written.items()
+        }
 
     @property
     def seen(self) -> str:
-        """The newest resourceVersion that the API server has told, empty before the first list."""
+        """The newest resourceVersion that the API server has sent, empty before the first list."""
         return self._seen
 
     def remember(self, obj: Object, *, is_status: bool = False) -> None:
@@ -178,19 +180,19 @@ class Store:
         if (current and not newer(head.version, current.version)) or (
             self._seen and not newer(head.version, self._seen)
         ):
-            # The watch is already past it: what it told is at least as new as our answer.
+            # The watch is already past it: what it sent is at least as new as our answer.
             if is_status:
                 self._answered_late[key] = (*self._answered_late.get(key, ()), head.version)[-_LATE_ANSWERS:]
             return
         record = record_of(raw, self.resource, self.indexes, head)
         if current is None or _same_metadata(current, record):
             # An apply that changed nothing answers with the version of a stranger's write, which must still wake us:
-            # only what can have been our status or our birth counts as an echo.
+            # only what can have been our status or our creation counts as an echo.
             self._own_versions[key] = (*self._own_versions.get(key, ()), head.version)
         self._written[key] = record
 
     def is_echo(self, change: Change) -> bool:
-        """Tell whether a change was our own write of the status, also when it came before the answer to that."""
+        """Return whether a change was our own write of the status, also when it came before the answer to that."""
         if change.own:
             return True
         if change.before is None or change.after is None:
@@ -264,7 +266,7 @@ class Store:
         written = self._written.get(key)
         if written and not newer(written.version, self._seen):
             del self._written[key]
-        pending = tuple(each for each in self._own_versions.get(key, ()) if newer(each, self._seen))
+        pending = tuple(version for version in self._own_versions.get(key, ()) if newer(version, self._seen))
         if pending:
             self._own_versions[key] = pending
         else:
@@ -276,13 +278,13 @@ class Store:
 
 
 def _outlived(stored: Record, dead: Record) -> bool:
-    """Tell whether `stored` is old news beside an object of that name that we deleted later.
+    """Return whether `stored` is older than an object of that name that we deleted later.
 
     The deleted object itself lives on only when it carries a deletionTimestamp.
     """
     return not newer(stored.version, dead.version) or (stored.uid == dead.uid and not stored.deleting)
 
 
-def _same_metadata(one: Record, other: Record) -> bool:
-    ours, theirs = (metadata(record.decode()) for record in (one, other))
+def _same_metadata(before: Record, after: Record) -> bool:
+    ours, theirs = (metadata(record.decode()) for record in (before, after))
     return {**ours, "resourceVersion": ""} == {**theirs, "resourceVersion": ""}

@@ -28,4 +28,4 @@ def readable(text: str, limit: int | None = None, *, lines: bool = False) -> str
 
 def escaped(document: str) -> str:
     """Return a JSON document in which what `readable` would drop is written as JSON escapes: the same data."""
-    return _UNFIT.sub(lambda found: found[0] if found[0] == "\n" else f"\\u{ord(found[0]):04x}", document)
+    return _UNFIT.sub(lambda match: match[0] if match[0] == "\n" else f"\\u{ord(match[0]):04x}", document)

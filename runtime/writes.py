@@ -18,7 +18,7 @@ from runtime.metrics import REGISTRY
 from runtime.objects import EVENTS, LEASES, Key, Resource
 
 LOOP_WRITES: Final = 150
-"""More writes to one object than this in a period are a loop: progress is told every two seconds at most."""
+"""More writes to one object than this in a period are a loop: progress is reported every two seconds at most."""
 PERIOD_SECONDS: Final = 300.0
 # A Lease is written every two seconds for ever, an Event once.
 _UNCOUNTED: Final = frozenset({EVENTS, LEASES})
@@ -45,11 +45,11 @@ class WriteLoops(Collector):
     def loops(self) -> dict[str, int]:
         """Return how many objects are in a loop, by each resource ever written."""
         self._turn()
-        found = dict.fromkeys(sorted(self._resources), 0)
+        counts = dict.fromkeys(sorted(self._resources), 0)
         for place in self._now.keys() | self._before.keys():
             if max(self._now[place], self._before[place]) > LOOP_WRITES:
-                found[place[0]] += 1
-        return found
+                counts[place[0]] += 1
+        return counts
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """Give prometheus_client the gauge."""

@@ -197,13 +197,15 @@ def _refuse_in(trees: Iterable[Tree], known: Mapping[str, CompiledResource], *, 
 def _fault(read: Path, known: Mapping[str, CompiledResource], itself: str) -> tuple[str, str] | None:
     if not read.steps:
         return "TemplateInvalid", "a resource is named in full, as resources.<name>; computed names are not allowed"
-    name, *rest = read.steps
+    name = read.steps[0]
     if name not in known:
         return "TemplateInvalid", f"there is no resource {name!r}{near(name, known)}"
     if name == itself:
         return "DependencyCycle", f"{name}→{name}"
     if known[name].source.for_each:
-        return "TemplateInvalid", f"resource {name!r} is composed by forEach and cannot be referred to"
-    if not rest or (rest[0] not in _SUBTREES and tuple(rest[:2]) != ("metadata", "name")):
-        return "TemplateInvalid", f"of resource {name!r} only spec, status and metadata.name can be read"
+        below, of = read.whole[2:], f"an element of resource {name!r} (forEach), named as resources.{name}['key'],"
+    else:
+        below, of = read.whole[1:], f"resource {name!r}"
+    if not below or (below[0] not in _SUBTREES and below[:2] != ("metadata", "name")):
+        return "TemplateInvalid", f"of {of} only spec, status and metadata.name can be read"
     return None

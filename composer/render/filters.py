@@ -18,6 +18,8 @@ from jinja2.filters import FILTERS
 from jinja2.tests import TESTS
 
 from composer.quantities import measured
+from composer.render.tables import first_that_holds, intersect
+from composer.render.times import shift, window
 from composer.render.values import ExpressionError, Pending, Status, as_data, settled
 
 Function = Callable[..., Any]
@@ -123,9 +125,13 @@ EXPRESSION_FILTERS: Mapping[str, Function] = {
     "d": _default,
     "default": _default,
     "dns_label": _of_data(_dns_label),
+    "first_that_holds": _of_data(first_that_holds),
     "gib": _of_data(_gib),
+    "intersect": _of_data(intersect),
     "or_else": _or_else,
+    "shift": _of_data(shift),
     "split": _strict(_split),
+    "window": _of_data(window),
 }
 EXPRESSION_TESTS: Mapping[str, Function] = {
     **{name: _strict(test) for name, test in _BUILT_IN_TESTS.items() if name not in _FORBIDDEN_TESTS},

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from runtime.objects import Object, status_of
+from runtime.kstatus import kstatus
+from runtime.objects import Object, deleting, status_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,18 @@ def is_ready(live: Object) -> bool | None:
     """Tell whether an object's phase is that of a ready one; None where we know no phases of its kind."""
     known = _PHASES.get(_kind_of(live))
     return _phase(live, known) in known.ready if known else None
+
+
+def is_current(live: Object, *, is_silent: bool) -> bool:
+    """Tell whether a live child is ready where the Composition does not say when it is.
+
+    Without conditions a status is current by kstatus, unless we know its operator's phases, and that of a child whose
+    operator wrote none yet has none.
+    """
+    if deleting(live) or is_silent:
+        return False
+    by_phase = is_ready(live)
+    return kstatus(live) == "Current" if by_phase is None else by_phase
 
 
 def is_usable(live: Object) -> bool:

@@ -15,16 +15,16 @@ import msgspec
 from apis.identity import Identity
 from composer.models import Expressions
 from composer.quantities import Amount
-from composer.render import environments, operators
+from composer.render import environments
 from composer.render.child_metadata import Owning, Part, dressed
 from composer.render.compiler import Compiled, CompiledResource, compile_composition
 from composer.render.errors import CompositionError, PendingError, Problem, raise_all
 from composer.render.floors import Floor, Kept, raised, reached, refuse_unmeasured
+from composer.render.operators import is_current
 from composer.render.schema import is_json
-from composer.render.scope import Absent, Composed, Variables, claim_view
+from composer.render.scope import Absent, Composed, Elements, Variables, claim_view
 from composer.render.template import Leaf, fill, fill_leaf
 from composer.render.values import VALUES_LIMIT, has_too_many_values, ordered
-from runtime.kstatus import kstatus
 from runtime.objects import Object, deleting, dumps
 
 OUTPUT_LIMIT_BYTES = 1 << 20
@@ -48,7 +48,8 @@ class Request(msgspec.Struct, frozen=True):
     """All that a render depends on. `identity` is the claim's, `environments` the ConfigMaps' data by name.
 
     `stateful_foreign` lists the kinds (`Kind.group`) that hold data and are no provider's of ours, `origins` the
-    earlier names of resources whose objects keep them, `floors` the least values of fields that never become smaller.
+    earlier names of resources whose objects keep them, `element_origins` those of elements whose objects were made by a
+    resource without forEach, by resource and key, `floors` the least values of fields that never become smaller.
     `stateful_places` are children (resource, forEach key, kind) that held data before, whatever is said of them now.
     """
 
@@ -60,6 +61,7 @@ class Request(msgspec.Struct, frozen=True):
     observed: tuple[Observed, ...] = ()
     stateful_foreign: tuple[str, ...] = ()
     origins: dict[str, str] = {}
+    element_origins: dict[str, dict[str, str]] = {}
     floors: tuple[Floor, ...] = ()
     stateful_places: tuple[tuple[str, str, str], ...] = ()
 
@@ -153,9 +155,7 @@ class _Rendering:
         self._live = {(each.resource, each.key): each.object for each in request.observed}
         self._silent = {(each.resource, each.key) for each in request.observed if each.is_silent}
         # What tells whether one is ready may read another that comes after it.
-        self._known: dict[str, Mapping[str, Any]] = {
-            each.name: Composed(each.name, None, self._live.get((each.name, ""))) for each in compiled.resources
-        }
+        self._known: dict[str, Mapping[str, Any]] = {each.name: self._unmade(each) for each in compiled.resources}
         self._ready: dict[str, bool] = {}
         self._scope: dict[str, Any] = {
             "claim": claim_view(request.claim),
@@ -197,15 +197,17 @@ class _Rendering:
 
     def _resource(self, resource: CompiledResource) -> tuple[list[Child], list[Waiting]]:
         """Render the children of one resource; a resource that waits is known by what is live of it."""
-        live = self._live.get((resource.name, ""))
-        self._known[resource.name] = Composed(resource.name, None, live)
+        self._known[resource.name] = self._unmade(resource)
         self._ready[resource.name] = False
         held = next((name for name in resource.source.depends_on if not self._ready[name]), None)
         if held is not None:
             return [], [Waiting(resource.name, held, f"resources.{held}", for_ready=True)]
         try:
             if not self._wanted(resource):
-                self._known[resource.name] = Absent(resource.name)
+                is_repeated = bool(resource.for_each)
+                self._known[resource.name] = (
+                    Elements(resource.name, {}, self._live) if is_repeated else Absent(resource.name)
+                )
                 # Nothing is left to wait for.
                 self._ready[resource.name] = True
                 return [], []
@@ -213,10 +215,19 @@ class _Rendering:
         except PendingError as error:
             return [], [Waiting(resource.name, error.waits_for, error.path)]
         self._ready[resource.name] = all(child.ready for child in children)
-        if len(children) == 1 and not children[0].key:
+        if resource.for_each:
+            made = {child.key: child.object for child in children}
+            self._known[resource.name] = Elements(resource.name, made, self._live)
+        else:
             seen = self._live.get((resource.name, ""))
             self._known[resource.name] = Composed(resource.name, children[0].object, seen)
         return children, []
+
+    def _unmade(self, resource: CompiledResource) -> Mapping[str, Any]:
+        """Return what is known of a resource before it is rendered: what is live of it."""
+        if resource.for_each:
+            return Elements(resource.name, None, self._live)
+        return Composed(resource.name, None, self._live.get((resource.name, "")))
 
     def _wanted(self, resource: CompiledResource) -> bool:
         if not resource.when:
@@ -339,28 +350,26 @@ class Dresser:
         wanted = (request.claim.get("spec") or {}).get("deletionPolicy", "Orphan")
         policy = wanted if wanted in self.offered else "Orphan"
         group_kind, origins = group_kind_of(manifest), request.origins
+        without_key = request.element_origins.get(resource, {}).get(key)
         part = Part(
-            made_as=origins.get(resource, resource),
-            key=key,
+            made_as=without_key or origins.get(resource, resource),
+            key="" if without_key else key,
             path=path,
-            needs=tuple(origins.get(name, name) for name in edges),
+            needs=self._made_as(edges),
             holds_data=stateful
             or group_kind in request.stateful_foreign
             or (resource, key, group_kind) in request.stateful_places,
         )
         return dressed(Owning(request.claim, self.identity, request.composition_name, policy), part, manifest)
 
-
-def is_current(live: Object, *, is_silent: bool) -> bool:
-    """Tell whether a live child is ready where the Composition does not say when it is.
-
-    Without conditions a status is current by kstatus, unless we know its operator's phases, and that of a child whose
-    operator wrote none yet has none.
-    """
-    if deleting(live) or is_silent:
-        return False
-    by_phase = operators.is_ready(live)
-    return kstatus(live) == "Current" if by_phase is None else by_phase
+    def _made_as(self, resources: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the names under which the objects of these resources were made: all that those of one have."""
+        origins, elements = self.request.origins, self.request.element_origins
+        return tuple(
+            made_as
+            for name in resources
+            for made_as in (origins.get(name, name), *sorted(set(elements.get(name, {}).values())))
+        )
 
 
 def _refuse_twins(rendered: Rendered) -> None:

@@ -1,7 +1,9 @@
 """The expression language: jinja2 expressions over plain data, and nothing else.
 
 Guarantees: attributes are items (`claim.spec.items` is the field `items`); nothing can be called; no statement, import
-or global exists; an undefined value never becomes an empty text. Pure; limits of time and memory are the worker's.
+or global exists; an undefined value never becomes an empty text. A path through the claim's spec that is written out is
+undefined as a whole where the claim leaves a part of it out; that its schema has such a path is checked at load. Pure;
+limits of time and memory are the worker's.
 """
 
 from __future__ import annotations
@@ -35,7 +37,10 @@ _BITS_LIMIT = 64
 
 
 class _Generator(CodeGenerator):
-    """Sends what jinja2 leaves to Python's own operators through the sandbox: comparisons, `in` and slices."""
+    """Sends what jinja2 leaves to Python's own operators through the sandbox: comparisons, `in` and slices.
+
+    It reads a path through the claim's spec in one call, which knows the whole path.
+    """
 
     def visit_Compare(self, node: nodes.Compare, frame: Frame) -> None:  # noqa: N802 - jinja2's name for it
         """Write a comparison whose sides must be there: `x in []` asks nothing of x."""
@@ -60,10 +65,16 @@ class _Generator(CodeGenerator):
             self.write("), ")
         self.write("))")
 
+    def visit_Getattr(self, node: nodes.Getattr, frame: Frame) -> None:  # noqa: N802 - as above
+        """Write a path through the claim's spec as one read."""
+        if not self._is_claim_path(node, frame):
+            super().visit_Getattr(node, frame)
+
     def visit_Getitem(self, node: nodes.Getitem, frame: Frame) -> None:  # noqa: N802 - as above
         """Write a slice as a read of the sandbox; jinja2 would index the object itself."""
         if not isinstance(node.arg, nodes.Slice):
-            super().visit_Getitem(node, frame)
+            if not self._is_claim_path(node, frame):
+                super().visit_Getitem(node, frame)
             return
         self.write("environment.getitem(")
         self.visit(node.node, frame)
@@ -72,6 +83,27 @@ class _Generator(CodeGenerator):
             self._settled(part or nodes.Const(None), frame)
             self.write(", ")
         self.write("))")
+
+    def _is_claim_path(self, node: nodes.Expr, frame: Frame) -> bool:
+        """Write `claim.spec.a.b`, every step written out, as one read; return whether the node is such a path."""
+        steps: list[str] = []
+        current: nodes.Node = node
+        while True:
+            match current:
+                case nodes.Getattr(node=below, attr=name):
+                    steps.append(name)
+                case nodes.Getitem(node=below, arg=nodes.Const(value=str() as name)):
+                    steps.append(name)
+                case _:
+                    break
+            current = below
+        is_claim = isinstance(current, nodes.Name) and current.name == "claim"
+        if not is_claim or steps[-1] != "spec" or any(step.startswith("__") for step in steps):
+            return False
+        self.write("environment.read_claim(")
+        self.visit(current, frame)
+        self.write(f", {tuple(reversed(steps))!r})")
+        return True
 
     def _settled(self, node: nodes.Expr, frame: Frame) -> None:
         self.write("environment.settled(")
@@ -99,6 +131,16 @@ class Sandbox(ImmutableSandboxedEnvironment):
     def as_data(self, value: Any) -> Any:
         """Return a value as plain data. Raises PendingError or ExpressionError."""
         return as_data(value)
+
+    def read_claim(self, claim: Any, steps: tuple[str, ...]) -> Any:
+        """Read a path of the claim, step by step; where a step is left out, the whole path is undefined."""
+        value = claim
+        for step in steps:
+            # What is there is nearly always read from a plain map.
+            value = value[step] if type(value) is dict and step in value else self.getitem(value, step)
+            if isinstance(value, Missing):
+                return value
+        return value
 
     def getattr(self, obj: Any, attribute: str) -> Any:
         """Read the item `attribute`; data has no attributes."""

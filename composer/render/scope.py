@@ -37,12 +37,13 @@ class Variables(Mapping[str, Any]):
 
 
 class Composed(Mapping[str, Any]):
-    """One other resource: its name, the spec it was given, the status it reports."""
+    """One other resource, or one element of it: its name, the spec it was given, the status it reports."""
 
-    def __init__(self, resource: str, desired: Object | None, live: Object | None) -> None:
-        path = f"resources.{resource}"
+    def __init__(self, resource: str, desired: Object | None, live: Object | None, key: str = "") -> None:
+        path = f"resources.{resource}[{key!r}]" if key else f"resources.{resource}"
+        made = desired or live
         self._parts: dict[str, Any] = {
-            "metadata": {"name": metadata(desired or live or {}).get("name")},
+            "metadata": {"name": metadata(made).get("name") if made else Pending(obj=resource, name=f"{path}.name")},
             "spec": (desired or {}).get("spec", Pending(obj=resource, name=f"{path}.spec")),
             "status": Status(resource, f"{path}.status", ordered(status_of(live or {}))),
         }
@@ -55,6 +56,35 @@ class Composed(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return len(self._parts)
+
+
+class Elements(Mapping[str, Any]):
+    """The elements of a resource with forEach, by key. `desired` is None while they are not known yet.
+
+    Every text is a key: an element that is not composed is Absent, one that may come is still to come.
+    """
+
+    def __init__(
+        self, resource: str, desired: Mapping[str, Object] | None, live: Mapping[tuple[str, str], Object]
+    ) -> None:
+        self._resource = resource
+        self._desired = desired
+        self._live = live
+
+    def __contains__(self, key: object) -> bool:
+        return isinstance(key, str) and not key.startswith("__")
+
+    def __getitem__(self, key: str) -> Any:
+        if self._desired is not None and key not in self._desired:
+            return Absent(f"{self._resource}[{key!r}]")
+        made = self._desired[key] if self._desired is not None else None
+        return Composed(self._resource, made, self._live.get((self._resource, key)), key)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._desired or ())
+
+    def __len__(self) -> int:
+        return len(self._desired or ())
 
 
 class Absent(Mapping[str, Any]):

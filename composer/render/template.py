@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 from jinja2 import TemplateError, nodes
 from jinja2.exceptions import SecurityError
+from jinja2.optimizer import optimize
 
 from composer.render.errors import CompositionError, MistypedError, PendingError, Problem, near
 from composer.render.sandbox import Sandbox, evaluate
@@ -33,11 +34,19 @@ _DATA = (
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """What an expression reads: `claim.spec.size` is root `claim`, steps `("spec", "size")`."""
+    """What an expression reads: `claim.spec.size` is root `claim`, steps `("spec", "size")`.
+
+    `beyond` begins with the first step that is computed, which is None there, as is every other one.
+    """
 
     root: str
     steps: tuple[str, ...]
-    computed: bool = False
+    beyond: tuple[str | None, ...] = ()
+
+    @property
+    def whole(self) -> tuple[str | None, ...]:
+        """All steps, None for each that is computed."""
+        return (*self.steps, *self.beyond)
 
     def __str__(self) -> str:
         return ".".join((self.root, *self.steps))
@@ -155,7 +164,8 @@ def _expression(source: str, path: str, begin: int) -> Expression:
     except (RecursionError, MemoryError, SyntaxError) as error:
         # The last is Python's own: it compiles no more than some hundred nested parentheses.
         raise CompositionError(Problem("RenderLimit", "the expression is nested too deep", path, column)) from error
-    return Expression(source.strip(), column, tuple(_reads(tree)), function)
+    # A step that is computed of constants is written out for the compiler, and so for the checks.
+    return Expression(source.strip(), column, tuple(_reads(optimize(tree, SANDBOX))), function)
 
 
 def _forbidden(tree: nodes.Template) -> str | None:
@@ -189,13 +199,12 @@ def _steps_named(tree: nodes.Template) -> Iterator[str]:
                 continue
 
 
-def _reads(tree: nodes.Template) -> Iterator[Path]:
+def _reads(tree: nodes.Node) -> Iterator[Path]:
     inner: set[int] = set()
     for node in tree.find_all((nodes.Getattr, nodes.Getitem, nodes.Name)):
         if id(node) in inner:
             continue
-        steps: list[str] = []
-        computed = False
+        steps: list[str | None] = []
         current: nodes.Node = node
         while isinstance(current, nodes.Getattr | nodes.Getitem):
             inner.add(id(current.node))
@@ -205,10 +214,22 @@ def _reads(tree: nodes.Template) -> Iterator[Path]:
                 case nodes.Getitem(arg=nodes.Const(value=str() as name)):
                     steps.append(name)
                 case _:
-                    steps, computed = [], True
+                    steps.append(None)
             current = current.node
         if isinstance(current, nodes.Name):
-            yield Path(current.name, tuple(reversed(steps)), computed)
+            steps.reverse()
+            plain = written_out(steps)
+            yield Path(current.name, plain, tuple(steps[len(plain) :]))
+
+
+def written_out(steps: Iterable[str | None]) -> tuple[str, ...]:
+    """Return the steps before the first that is computed."""
+    plain: list[str] = []
+    for step in steps:
+        if step is None:
+            break
+        plain.append(step)
+    return tuple(plain)
 
 
 def leaves(tree: Tree) -> Iterator[Leaf]:

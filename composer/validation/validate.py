@@ -19,10 +19,11 @@ from composer.render.compiler import Compiled, CompiledResource, compile_composi
 from composer.render.errors import CompositionError, Problem, near
 from composer.render.render import group_kind_of
 from composer.render.schema import Schema, step, template_mismatches, unknown_step
-from composer.render.template import Path, reads
+from composer.render.template import Expression, Leaf, Path, reads, written_out
 from composer.validation import backups, renames, rollout
 from composer.validation.connection import connection_faults
-from composer.validation.trials import Trial, Trials
+from composer.validation.groups import Trial, grouped, of_plainest
+from composer.validation.trials import Trials
 
 _SET_BY_US = ("name", "generateName")
 
@@ -60,14 +61,14 @@ def remarks(request: CheckRequest) -> tuple[Problem, ...]:
     claim = _claim_facts(compiled, request.catalog)
     if isinstance(claim, Problem):
         return (claim,)
-    return tuple(each for trial in _trials(request, compiled, claim) for each in trial.failed)
+    return grouped(_trials(request, compiled, claim))
 
 
 def _of_samples(request: CheckRequest, compiled: Compiled, claim: KindFacts) -> tuple[Problem, ...]:
-    """Refuse what makes a child of the wrong shape for any claim, or can be rendered for none."""
+    """Refuse what makes a child of the wrong shape for any claim, or fails for claims of required fields alone."""
     trials = _trials(request, compiled, claim)
     wrong = next((trial.wrong for trial in trials if trial.wrong), ())
-    return wrong or (trials[0].failed if all(trial.failed for trial in trials) else ())
+    return wrong or of_plainest(trials)
 
 
 def _trials(request: CheckRequest, compiled: Compiled, claim: KindFacts) -> tuple[Trial, ...]:
@@ -160,13 +161,33 @@ def _of_metadata(resource: CompiledResource, meta: Any) -> Iterator[Problem]:
 
 
 def _of_reads(compiled: Compiled, claim: KindFacts, catalog: Catalog) -> Iterator[Problem]:
+    for leaf, expression, read in _reads_of(compiled):
+        fault = _fault(read, compiled, claim, catalog)
+        if fault:
+            yield _undefined(leaf, expression, fault)
+
+
+def unknown_claim_paths(composition: dict[str, Any], schema: Schema) -> tuple[Problem, ...]:
+    """Return the paths of a claim that a Composition reads and the schema of the claim's kind does not have.
+
+    Raises CompositionError when the Composition cannot be compiled.
+    """
+    every = _reads_of(compile_composition(composition))
+    faults = (
+        (leaf, expression, _claim_fault(read, schema)) for leaf, expression, read in every if read.root == "claim"
+    )
+    return tuple(_undefined(leaf, expression, fault) for leaf, expression, fault in faults if fault)
+
+
+def _reads_of(compiled: Compiled) -> Iterator[tuple[Leaf, Expression, Path]]:
     trees = [*compiled.variables.values(), compiled.connection, compiled.status]
     for resource in compiled.resources:
         trees += [resource.template, resource.when, resource.for_each, resource.ready_when]
-    for leaf, expression, read in reads(trees):
-        fault = _fault(read, compiled, claim, catalog)
-        if fault:
-            yield Problem("RenderFailed", fault, leaf.path, _column(expression.column, expression.source, fault))
+    return reads(trees)
+
+
+def _undefined(leaf: Leaf, expression: Expression, fault: str) -> Problem:
+    return Problem("RenderFailed", fault, leaf.path, _column(expression.column, expression.source, fault))
 
 
 def _column(column: int, source: str, fault: str) -> int:
@@ -216,17 +237,19 @@ def _resource_fault(read: Path, compiled: Compiled, catalog: Catalog) -> str | N
     if not read.steps or read.steps[0] not in by_name:
         name = read.steps[0] if read.steps else ""
         return f"there is no resource {name!r}{near(name, by_name)}"
-    if read.steps[1:2] not in (("status",), ("spec",)):
+    resource = by_name[read.steps[0]]
+    # Of a resource with forEach the next step is an element's key, which may be computed.
+    below = read.whole[2:] if resource.source.for_each else read.whole[1:]
+    path = written_out(below)
+    if path[:1] not in (("status",), ("spec",)):
         return None
-    template = by_name[read.steps[0]].template
+    template = resource.template
     facts = catalog.get(group_kind_of(template))
     if facts is None or facts.schema is None:
         return None
-    unknown = unknown_step(facts.schema, read.steps[1:])
+    unknown = unknown_step(facts.schema, path)
     return (
-        None
-        if unknown is None
-        else f"{read.steps[1 + unknown[0]]!r} is not in the {read.steps[1]} of {template['kind']}{unknown[1]}"
+        None if unknown is None else f"{path[unknown[0]]!r} is not in the {path[0]} of {template['kind']}{unknown[1]}"
     )
 
 

@@ -10,8 +10,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from devcloud.aws import databases
+from devcloud.aws.dataplane import DataPlane, NoDatabases
 from devcloud.aws.iam.principals import ACCESS_KEY, ACCOUNT, SECRET_KEY
-from devcloud.aws.lifecycle.dataplane import DataPlane, NoDatabases
 from devcloud.aws.server import Options, serving
 from devcloud.errors import DevcloudError
 
@@ -31,48 +31,51 @@ def _parsed() -> argparse.Namespace:
     parser.add_argument("--state", type=Path, help="a file that keeps everything beyond the process")
     parser.add_argument("--control-token-file", type=Path, help="a file with what /_control asks for; none closes it")
     parser.add_argument("--pod-token-file", type=Path, help="a file with what /_eks asks for; none closes it")
-    given = parser.parse_args()
-    if (given.databases is None) != (given.octet is None):
+    arguments = parser.parse_args()
+    if (arguments.databases is None) != (arguments.octet is None):
         parser.error("--databases and --octet go together")
-    return given
+    return arguments
 
 
 @asynccontextmanager
-async def _data_plane(given: argparse.Namespace) -> AsyncIterator[DataPlane]:
-    if given.databases is None:
+async def _data_plane(arguments: argparse.Namespace) -> AsyncIterator[DataPlane]:
+    if arguments.databases is None:
         yield NoDatabases()
         return
     options = databases.Options(
-        folder=given.databases, octet=given.octet, durable=given.durable, eager=given.data_plane == "eager"
+        folder=arguments.databases,
+        octet=arguments.octet,
+        durable=arguments.durable,
+        eager=arguments.data_plane == "eager",
     )
-    async with databases.open_databases(options) as found:
-        yield found
+    async with databases.open_databases(options) as data_plane:
+        yield data_plane
 
 
 def _text_of(file: Path | None) -> str:
     return file.read_text(encoding="utf-8").strip() if file is not None else ""
 
 
-async def _serve(given: argparse.Namespace) -> None:
-    host, _, port = given.listen.rpartition(":")
-    secret = _text_of(given.secret_key_file) or SECRET_KEY
+async def _serve(arguments: argparse.Namespace) -> None:
+    host, _, port = arguments.listen.rpartition(":")
+    secret = _text_of(arguments.secret_key_file) or SECRET_KEY
     ended = asyncio.Event()
-    for each in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(each, ended.set)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, ended.set)
     async with contextlib.AsyncExitStack() as stack:
-        data_plane = await stack.enter_async_context(_data_plane(given))
+        data_plane = await stack.enter_async_context(_data_plane(arguments))
         options = Options(
             host=host,
             port=int(port),
-            account=given.account,
-            access_key_id=given.access_key,
+            account=arguments.account,
+            access_key_id=arguments.access_key,
             secret_access_key=secret,
-            durations=given.durations,
-            speed=given.speed,
+            durations=arguments.durations,
+            speed=arguments.speed,
             databases=data_plane,
-            state=given.state,
-            control_token=_text_of(given.control_token_file),
-            pod_token=_text_of(given.pod_token_file),
+            state=arguments.state,
+            control_token=_text_of(arguments.control_token_file),
+            pod_token=_text_of(arguments.pod_token_file),
         )
         served = await stack.enter_async_context(serving(options))
         print(f"aws: listening on {served.url}", flush=True)

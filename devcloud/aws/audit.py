@@ -26,7 +26,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
         action: As `ModifyDBInstance`.
         identifier: Of what it concerned, empty for none.
         params: The parameters, secrets blotted out.
-        request_id: As the answer told it.
+        request_id: As in the answer.
         outcome: `ok`, an error's code, `dropped` or `hung`.
         mutating: Whether the action changes something.
     """
@@ -67,7 +67,7 @@ class Audit:
 
 
 def mutates(action: str) -> bool:
-    """Tell whether an action changes something."""
+    """Return whether an action changes something."""
     return not action.startswith((*_READS, "AssumeRole"))
 
 
@@ -91,5 +91,5 @@ _IDENTIFIERS = (
 
 def identifier_of(parameters: Tree) -> str:
     """Return which resource a call concerns: a name, the last part of an ARN, or nothing."""
-    found = next((str(parameters[name]) for name in _IDENTIFIERS if parameters.get(name)), "")
-    return found.rsplit(":", 1)[-1] if found.startswith("arn:") else found
+    identifier = next((str(parameters[name]) for name in _IDENTIFIERS if parameters.get(name)), "")
+    return identifier.rsplit(":", 1)[-1] if identifier.startswith("arn:") else identifier

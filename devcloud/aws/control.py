@@ -1,4 +1,4 @@
-"""The tests' own door: JSON below `/_control`, on the same loop-back port, unsigned and with a token (see `unsigned`).
+"""The control API of tests: JSON below `/_control`, on the same port, unsigned and with a token (see `unsigned`).
 
 - `GET|POST /clock`: `{"advance_s", "speed", "durations"}`, any of them.
 - `GET|POST|DELETE /faults`: see `faults.Fault`.
@@ -24,11 +24,11 @@ from devcloud.aws.api.views import instance_tree, tree_of
 from devcloud.aws.faults import Fault
 from devcloud.aws.iam.principals import Key, Role
 from devcloud.aws.lifecycle.steps import Addressed, Make, Record, Step
+from devcloud.aws.region import Region, resource_id, visible
 from devcloud.aws.simulator import Simulator, replaced
 from devcloud.aws.state.model import Instance
-from devcloud.aws.state.region import Region, resource_id, visible
 
-_TOLD = {"storage-full": 7, "failed": 31, "incompatible-parameters": 35, "incompatible-network": 36}
+_EVENT_OF = {"storage-full": 7, "failed": 31, "incompatible-parameters": 35, "incompatible-network": 36}
 
 
 class Wrong(Exception):  # noqa: N818 - what a test asked wrongly, answered with status 400
@@ -52,13 +52,13 @@ async def answer(simulator: Simulator, method: str, path: tuple[str, ...], body:
         Wrong: It makes no sense.
     """
     try:
-        given = msgspec.json.decode(body) if body.strip() else {}
-        return await _routed(simulator, method, path, given, since)
+        content = msgspec.json.decode(body) if body.strip() else {}
+        return await _routed(simulator, method, path, content, since)
     except (msgspec.ValidationError, msgspec.DecodeError, KeyError) as error:
         raise Wrong(f"{method} /_control/{'/'.join(path)}: {error}") from None
 
 
-async def _routed(simulator: Simulator, method: str, path: tuple[str, ...], given: Any, since: int) -> Any:
+async def _routed(simulator: Simulator, method: str, path: tuple[str, ...], content: Any, since: int) -> Any:
     match method, path:
         case "GET", ("audit",):
             return simulator.audit.since(since)
@@ -67,32 +67,32 @@ async def _routed(simulator: Simulator, method: str, path: tuple[str, ...], give
         case "GET", ("events",):
             return [tree_of(event) for region in simulator.regions.values() for event in region.events]
         case _, ("instances" | "snapshots", *_):
-            return _resources(simulator, method, path, given)
+            return _resources(simulator, method, path, content)
         case "POST", ("network",):
-            await simulator.works.databases.reach(msgspec.convert(given["unreachable"], tuple[str, ...]))
+            await simulator.jobs.databases.set_unreachable(msgspec.convert(content["unreachable"], tuple[str, ...]))
         case "POST", ("reset",):
             simulator.reset()
         case _, ("keys" | "roles", *_):
-            return _principals(simulator, method, path, given)
+            return _principals(simulator, method, path, content)
         case _:
-            return _conduct(simulator, method, path, given)
+            return _conduct(simulator, method, path, content)
     return {}
 
 
-def _conduct(simulator: Simulator, method: str, path: tuple[str, ...], given: Any) -> Any:
+def _conduct(simulator: Simulator, method: str, path: tuple[str, ...], content: Any) -> Any:
     match method, path:
         case "GET" | "POST", ("clock",):
-            _set_clock(simulator, given)
+            _set_clock(simulator, content)
             clock = simulator.clock
             return {"now": clock.now(), "speed": clock.speed, "durations": clock.durations}
         case "GET", ("faults",):
             return simulator.faults.waiting
         case "POST", ("faults",):
-            simulator.faults.add(msgspec.convert(given, Fault))
+            simulator.faults.add(msgspec.convert(content, Fault))
         case "DELETE", ("faults",):
             simulator.faults.waiting.clear()
         case "GET" | "POST", ("behaviour",):
-            simulator.behaviour = replaced(simulator.behaviour, given)
+            simulator.behaviour = replaced(simulator.behaviour, content)
             return simulator.behaviour
         case _:
             raise Wrong(f"{method} /_control/{'/'.join(path)} is nothing")
@@ -105,8 +105,8 @@ class _Setting(msgspec.Struct, forbid_unknown_fields=True):
     durations: float | None = None
 
 
-def _set_clock(simulator: Simulator, given: Any) -> None:
-    setting, clock = msgspec.convert(given, _Setting), simulator.clock
+def _set_clock(simulator: Simulator, content: Any) -> None:
+    setting, clock = msgspec.convert(content, _Setting), simulator.clock
     if setting.speed is not None:
         clock.run_at(setting.speed)
     if setting.durations is not None:
@@ -115,24 +115,24 @@ def _set_clock(simulator: Simulator, given: Any) -> None:
     simulator.tick()
 
 
-def _principals(simulator: Simulator, method: str, path: tuple[str, ...], given: Any) -> Any:
+def _principals(simulator: Simulator, method: str, path: tuple[str, ...], content: Any) -> Any:
     principals = simulator.principals
     match method, path:
         case "GET", ("keys",):
             return sorted(principals.keys)
         case "POST", ("keys",):
-            key = msgspec.convert(given, Key)
+            key = msgspec.convert(content, Key)
             principals.keys[key.access_key_id] = key
         case "DELETE", ("keys", name):
             principals.keys.pop(name, None)
         case "POST", ("roles",):
-            principals.add_role(msgspec.convert(given, Role))
+            principals.add_role(msgspec.convert(content, Role))
         case _:
             raise Wrong(f"{method} /_control/{'/'.join(path)} is nothing")
     return {}
 
 
-def _resources(simulator: Simulator, method: str, path: tuple[str, ...], given: Any) -> Any:
+def _resources(simulator: Simulator, method: str, path: tuple[str, ...], content: Any) -> Any:
     for region in simulator.regions.values():
         region.settle()
     match method, path:
@@ -143,15 +143,17 @@ def _resources(simulator: Simulator, method: str, path: tuple[str, ...], given: 
                 for record in region.instances.values()
             ]
         case "GET", ("snapshots",):
-            return [tree_of(each) for region in simulator.regions.values() for each in region.snapshots.values()]
+            return [
+                tree_of(snapshot) for region in simulator.regions.values() for snapshot in region.snapshots.values()
+            ]
         case "POST", ("instances", name):
             for region, record in _named(simulator, name):
-                _steer(simulator, region, record, given)
+                _steer(simulator, region, record, content)
                 return {}
         case "POST", ("snapshots", name):
             for region in simulator.regions.values():
                 if name in region.snapshots:
-                    return _steer_snapshot(region, name, given)
+                    return _steer_snapshot(region, name, content)
         case _:
             pass
     raise Wrong(f"{method} /_control/{'/'.join(path)} is nothing")
@@ -163,38 +165,40 @@ def _named(simulator: Simulator, name: str) -> Iterator[tuple[Region, Record]]:
             yield region, region.instances[name]
 
 
-def _steer(simulator: Simulator, region: Region, record: Record, given: dict[str, Any]) -> None:
+def _steer(simulator: Simulator, region: Region, record: Record, content: dict[str, Any]) -> None:
     now = region.now()
-    match given:
+    match content:
         case {"status": str(status)}:
-            until = now + timedelta(seconds=float(given["seconds"])) if "seconds" in given else None
+            until = now + timedelta(seconds=float(content["seconds"])) if "seconds" in content else None
             region.put(msgspec.structs.replace(record, under=None, agenda=(), resting=status, resting_until=until))
-            if status in _TOLD:
-                region.emit(_TOLD[status], region.source(record.shown), now)
+            if status in _EVENT_OF:
+                region.emit(_EVENT_OF[status], region.source(record.shown), now)
         case {"vanish": True}:
             region.remove(record.shown.db_instance_identifier)
-            simulator.works.delete(record.shown.dbi_resource_id)
+            simulator.jobs.delete(record.shown.dbi_resource_id)
         case {"replace": True}:
             region.remove(record.shown.db_instance_identifier)
-            simulator.works.delete(record.shown.dbi_resource_id)
+            simulator.jobs.delete(record.shown.dbi_resource_id)
             shown = msgspec.structs.replace(record.shown, dbi_resource_id=resource_id(), tag_list=())
-            born = Step(status="creating", seconds=0, work=Make(), ends=(Addressed(born=True),))
-            region.put(Record(shown=shown, password=record.password, agenda=(born,), window_seen=now, backup_seen=now))
+            creation = Step(status="creating", seconds=0, work=Make(), ends=(Addressed(created=True),))
+            region.put(
+                Record(shown=shown, password=record.password, agenda=(creation,), window_seen=now, backup_seen=now)
+            )
         case {"set": dict(fields)}:
             shown = msgspec.convert({**tree_of(record.shown), **fields}, Instance)
             region.put(msgspec.structs.replace(record, shown=shown))
         case {"autoscale": True}:
             region.put(autoscaled(record) or record)
         case _:
-            raise Wrong(f"{json.dumps(given)}: one of status, vanish, replace, set, autoscale")
+            raise Wrong(f"{json.dumps(content)}: one of status, vanish, replace, set, autoscale")
 
 
-def _steer_snapshot(region: Region, name: str, given: dict[str, Any]) -> dict[str, str]:
-    match given:
+def _steer_snapshot(region: Region, name: str, content: dict[str, Any]) -> dict[str, str]:
+    match content:
         case {"status": str(status)}:
             region.snapshots[name] = msgspec.structs.replace(region.snapshots[name], status=status)
         case {"vanish": True}:
             region.drop_snapshot(name)
         case _:
-            raise Wrong(f"{json.dumps(given)}: one of status, vanish")
+            raise Wrong(f"{json.dumps(content)}: one of status, vanish")
     return {}

@@ -17,7 +17,7 @@ import msgspec
 from psycopg import sql
 
 from devcloud import addresses
-from devcloud.aws.lifecycle.dataplane import Address, Database
+from devcloud.aws.dataplane import Address, Database
 from devcloud.certificates import authority_in
 from devcloud.errors import DevcloudError
 from devcloud.paths import private_folder, remove_tree, write_private
@@ -32,7 +32,7 @@ _LAST = 65_000
 _STARTS_AT_ONCE = 3
 _NEWEST: Major = 18
 _OURS = "fairlead-*"
-_BIRTH = (
+_STATEMENTS = (
     "CREATE ROLE rds_superuser NOLOGIN",
     "CREATE ROLE rds_replication NOLOGIN",
     "CREATE ROLE rds_password NOLOGIN",
@@ -62,7 +62,7 @@ class Options:
 
 
 class Databases:
-    """The databases of one simulator: a `devcloud.aws.lifecycle.dataplane.DataPlane`."""
+    """The databases of one simulator: a `devcloud.aws.dataplane.DataPlane`."""
 
     def __init__(self, options: Options) -> None:
         self._options = options
@@ -71,7 +71,7 @@ class Databases:
         authority = authority_in(self._folder, "rds-ca")
         self._site = Site(
             folder=self._folder,
-            flavour=Flavour(superuser="rdsadmin", birth=_BIRTH, admit=_admit),
+            flavour=Flavour(superuser="rdsadmin", statements=_STATEMENTS, admit=_admit),
             authority=authority,
             durable=options.durable,
             is_shut=self._is_shut,
@@ -83,7 +83,7 @@ class Databases:
         self._instances: dict[str, Instance] = {}
         self._next = _next_number(self._folder)
 
-    # What the lifecycle tells
+    # What the lifecycle asks
 
     async def created(self, database: Database) -> Address:
         """See `DataPlane`."""
@@ -98,7 +98,7 @@ class Databases:
             if source is None:
                 raise DevcloudError(f"snapshot {snapshot} has no data here: take it again")
             record = _adopted(self._new(database), source)
-            if source.is_born:
+            if source.has_data:
                 await copies.copy(kept, self._home(database.resource_id))
         return await self._opened(database, record)
 
@@ -152,7 +152,7 @@ class Databases:
         if _read(folder / "record.json") is not None:
             return
         server.erase(folder)
-        if record.is_born:
+        if record.has_data:
             await copies.copy(kept, folder)
         write_private(private_folder(folder) / "record.json", msgspec.json.encode(record))
 
@@ -168,14 +168,14 @@ class Databases:
             self._instances.pop(resource_id, None)
             await instance.erase()
 
-    async def reach(self, identifiers: tuple[str, ...]) -> None:
+    async def set_unreachable(self, identifiers: tuple[str, ...]) -> None:
         """See `DataPlane`."""
         self._shut = identifiers
 
     # What judges ask
 
     def has_data(self, resource_id: str) -> bool:
-        """Tell whether anything of an instance's data is on this machine."""
+        """Return whether anything of an instance's data is on this machine."""
         return self._home(resource_id).exists()
 
     async def close(self) -> None:
@@ -215,9 +215,9 @@ class Databases:
         return known.record if known is not None else _read(self._home(resource_id) / "record.json")
 
     def _instance(self, resource_id: str) -> Instance:
-        found = self._instances.get(resource_id)
-        if found is not None:
-            return found
+        instance = self._instances.get(resource_id)
+        if instance is not None:
+            return instance
         record = self._remembered(resource_id)
         if record is None:
             raise DevcloudError(f"instance {resource_id} has no database: it was not created here, or is deleted")
@@ -254,8 +254,8 @@ async def open_databases(options: Options) -> AsyncIterator[Databases]:
 def discard(folder: Path) -> None:
     """Delete all that ended databases left, where data lie outside the folder too."""
     for kind in ("instances", "snapshots"):
-        for one in (folder / kind).glob("*"):
-            server.discard(one)
+        for path in (folder / kind).glob("*"):
+            server.discard(path)
     for blueprint in folder.glob("blueprint-*"):
         server.discard(blueprint)
     remove_tree(folder)
@@ -280,7 +280,7 @@ def _adopted(new: Record, source: Record) -> Record:
         username=source.username,
         database=source.database,
         verifier=source.verifier,
-        is_born=source.is_born,
+        has_data=source.has_data,
     )
 
 

@@ -7,8 +7,8 @@ from typing import Literal
 
 import msgspec
 
-from devcloud.aws.api.refusals import Refusal
 from devcloud.aws.behaviour import Throttle
+from devcloud.aws.refusals import Refusal
 
 
 class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -76,15 +76,15 @@ class Limiter:
         self._wall = wall
         self._buckets: dict[tuple[str, str, bool], tuple[float, float]] = {}
 
-    def refuse_excess(self, throttle: Throttle | None, place: tuple[str, str], *, mutating: bool) -> None:
+    def refuse_excess(self, throttle: Throttle | None, scope: tuple[str, str], *, mutating: bool) -> None:
         """Take a token.
 
         Raises:
             Refusal: The throttle's code: there is none left.
         """
-        if throttle is None or (throttle.accounts and place[0] not in throttle.accounts):
+        if throttle is None or (throttle.accounts and scope[0] not in throttle.accounts):
             return
-        key, now = (*place, mutating), self._wall()
+        key, now = (*scope, mutating), self._wall()
         tokens, since = self._buckets.get(key, (float(throttle.burst), now))
         rate = throttle.write_per_s if mutating else throttle.read_per_s
         tokens = min(float(throttle.burst), tokens + (now - since) * rate)

@@ -15,7 +15,7 @@ from devcloud import addresses, daemons
 from devcloud.addresses import Lease, address_in
 from devcloud.aws.databases import discard
 from devcloud.certificates import authority_in
-from devcloud.clouds import Cloud, Standing
+from devcloud.clouds import Cloud, RunningCloud
 from devcloud.daemons import Command, Daemon, Lifetime
 from devcloud.errors import DevcloudError
 from devcloud.paths import private_folder, remove_tree, write_private
@@ -35,18 +35,18 @@ _READY_LIMIT_S = 60.0
 _POLL_S = 0.05
 
 
-async def _start(folder: Path, lease: Lease) -> Standing:
+async def _start(folder: Path, lease: Lease) -> RunningCloud:
     if importlib.util.find_spec("botocore") is None:
         raise DevcloudError("the simulated RDS needs boto3, which is not installed: install fairlead[cli,devcloud,aws]")
     private_folder(folder)
     host = lease.address(1)
-    # Here and not there: who is told of it need not wait for who uses it.
+    # Here and not there: whoever is given it need not wait for who uses it.
     authority_in(private_folder(_databases(folder)), "rds-ca")
     await _until_listening(_launch(folder, lease), host)
     return _describe(folder, host)
 
 
-def _find(folder: Path, octet: int) -> Standing | None:
+def _find(folder: Path, octet: int) -> RunningCloud | None:
     identity = daemons.load(_pid_file(folder))
     if identity is None or not daemons.is_alive(identity):
         return None
@@ -98,10 +98,10 @@ async def _until_listening(daemon: Daemon, host: str) -> None:
         await asyncio.sleep(_POLL_S)
 
 
-def _describe(folder: Path, host: str) -> Standing:
+def _describe(folder: Path, host: str) -> RunningCloud:
     url = f"http://{host}:{_PORT}"
     secret_key = _secret_file(folder).read_text()
-    return Standing(
+    return RunningCloud(
         says=f"aws: simulated RDS at {url}, account {ACCOUNT}, {REGION}, for namespaces labelled cloud=aws",
         objects=_objects(url, secret_key, authority_in(_databases(folder), "rds-ca").pem.decode()),
         logs={"simulated-rds": folder / "simulator.log"},

@@ -15,17 +15,17 @@ from aiohttp import web
 
 from devcloud.aws import control
 from devcloud.aws.api import sts
-from devcloud.aws.api.refusals import Refusal
 from devcloud.aws.api.wire import time_text
+from devcloud.aws.clock import Clock
+from devcloud.aws.dataplane import DataPlane, NoDatabases
 from devcloud.aws.faults import Fault
 from devcloud.aws.iam.principals import ACCESS_KEY, ACCOUNT, ROLE, SECRET_KEY, Role, default_world
 from devcloud.aws.iam.signatures import Request
-from devcloud.aws.iam.unsigned import objection
-from devcloud.aws.lifecycle.dataplane import DataPlane, NoDatabases
-from devcloud.aws.lifecycle.jobs import Works
+from devcloud.aws.iam.unsigned import refusal_of
+from devcloud.aws.jobs import Jobs
+from devcloud.aws.refusals import Refusal
 from devcloud.aws.simulator import Admitted, Simulator
-from devcloud.aws.state.clock import Clock
-from devcloud.aws.state.file import StateFile
+from devcloud.aws.state_file import StateFile
 from devcloud.errors import DevcloudError
 
 _TICK_S = 0.02
@@ -88,7 +88,7 @@ async def serving(options: Options) -> AsyncIterator[Served]:
     """
     clock = Clock(durations=options.durations, speed=options.speed)
     principals = default_world(options.account, options.access_key_id, options.secret_access_key)
-    simulator = Simulator(clock, principals, Works(options.databases))
+    simulator = Simulator(clock, principals, Jobs(options.databases))
     kept = StateFile(options.state) if options.state is not None else None
     if kept is not None:
         kept.load(simulator)
@@ -107,7 +107,7 @@ async def serving(options: Options) -> AsyncIterator[Served]:
         ticking.cancel()
         await asyncio.gather(ticking, return_exceptions=True)
         await runner.cleanup()
-        await simulator.works.close()
+        await simulator.jobs.close()
 
 
 @contextlib.contextmanager
@@ -136,12 +136,12 @@ def running(options: Options) -> Iterator[Served]:
     thread = threading.Thread(target=run, name="aws simulator")
     thread.start()
     started.wait()
-    found = ready[0]
-    if isinstance(found, BaseException):
+    result = ready[0]
+    if isinstance(result, BaseException):
         thread.join()
-        raise found
+        raise result
     try:
-        yield found
+        yield result
     finally:
         loop.call_soon_threadsafe(ended.set)
         thread.join()
@@ -157,14 +157,14 @@ async def _tick(simulator: Simulator, kept: StateFile | None) -> NoReturn:
 
 def _application(simulator: Simulator, kept: StateFile | None, options: Options) -> web.Application:
     application = web.Application()
-    door = _Door(simulator, kept, options)
-    application.router.add_post("/", door.call)
-    application.router.add_route("*", "/_control/{path:.*}", door.control)
-    application.router.add_get("/_eks/v1/credentials", door.pod_credentials)
+    endpoints = _Endpoints(simulator, kept, options)
+    application.router.add_post("/", endpoints.call)
+    application.router.add_route("*", "/_control/{path:.*}", endpoints.control)
+    application.router.add_get("/_eks/v1/credentials", endpoints.pod_credentials)
     return application
 
 
-class _Door:
+class _Endpoints:
     """Turns HTTP into requests of the simulator and its answers into HTTP."""
 
     def __init__(self, simulator: Simulator, kept: StateFile | None, options: Options) -> None:
@@ -221,46 +221,48 @@ class _Door:
 
     async def control(self, http: web.Request) -> web.Response:
         """Steer the simulation: see `control`."""
-        why = _objection(http, token=self._options.control_token)
+        why = _refusal_of(http, token=self._options.control_token)
         if why:
             return web.Response(status=403, text=f"{why}\n")
         path = tuple(part for part in http.match_info["path"].split("/") if part)
         since = int(http.query.get("since", 0))
         try:
-            found = await control.answer(self._simulator, http.method, path, await http.read(), since)
+            content = await control.answer(self._simulator, http.method, path, await http.read(), since)
         except control.Wrong as error:
             return web.Response(status=400, text=f"{error}\n")
         self._simulator.changes += http.method != "GET"
         if self._kept is not None:
             self._kept.save(self._simulator)
-        return web.Response(body=msgspec.json.encode(found), content_type="application/json")
+        return web.Response(body=msgspec.json.encode(content), content_type="application/json")
 
     async def pod_credentials(self, http: web.Request) -> web.Response:
         """EKS Pod Identity's agent (EKS User Guide): a pod's token gets the provider's role."""
-        why = _objection(http, token=self._options.pod_token, scheme="")
+        why = _refusal_of(http, token=self._options.pod_token, scheme="")
         if why:
             return web.Response(status=403, text=f"{why}\n")
         simulator = self._simulator
-        role: Role | None = next((each for each in simulator.principals.roles.values() if each.name == ROLE), None)
+        role: Role | None = next(
+            (candidate for candidate in simulator.principals.roles.values() if candidate.name == ROLE), None
+        )
         if role is None:
             return web.Response(status=404, text=f"no role {ROLE}\n")
         key = simulator.principals.session(role, "eks", simulator.clock.now() + _POD_CREDENTIALS_LIFE)
-        found = sts.credentials(key)
+        credentials = sts.credentials(key)
         # The credentials of containers have names of their own for two of the fields.
         shown = {
-            "AccessKeyId": found["AccessKeyId"],
-            "SecretAccessKey": found["SecretAccessKey"],
-            "Token": found["SessionToken"],
+            "AccessKeyId": credentials["AccessKeyId"],
+            "SecretAccessKey": credentials["SecretAccessKey"],
+            "Token": credentials["SessionToken"],
             "AccountId": key.account,
-            "Expiration": time_text(found["Expiration"]),
+            "Expiration": time_text(credentials["Expiration"]),
         }
         return web.Response(body=msgspec.json.encode(shown), content_type="application/json")
 
 
-def _objection(http: web.Request, *, token: str, scheme: str = "Bearer ") -> str:
+def _refusal_of(http: web.Request, *, token: str, scheme: str = "Bearer ") -> str:
     headers = {name.lower(): value for name, value in http.headers.items()}
     host, port = http.get_extra_info("sockname")[:2]
-    return objection(http.method, headers, own=f"{host}:{port}", token=token, scheme=scheme)
+    return refusal_of(http.method, headers, own=f"{host}:{port}", token=token, scheme=scheme)
 
 
 def _xml(status: int, body: bytes) -> web.Response:

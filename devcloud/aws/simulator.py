@@ -27,19 +27,20 @@ from devcloud.aws.api import (
     wire,
 )
 from devcloud.aws.api.calls import Action, Call
-from devcloud.aws.api.refusals import Refusal
+from devcloud.aws.api.permissions import asks
+from devcloud.aws.api.views import InstanceXml
 from devcloud.aws.api.wire import Tree
 from devcloud.aws.audit import Audit, Entry, identifier_of, mutates, without_secrets
 from devcloud.aws.behaviour import Behaviour
+from devcloud.aws.clock import Clock
 from devcloud.aws.faults import Faults, Limiter
 from devcloud.aws.iam import signatures
-from devcloud.aws.iam.permissions import asks
 from devcloud.aws.iam.policies import refuse_denied
 from devcloud.aws.iam.principals import Key, Principals
 from devcloud.aws.iam.signatures import Request
-from devcloud.aws.lifecycle.jobs import Works
-from devcloud.aws.state.clock import Clock
-from devcloud.aws.state.region import Region
+from devcloud.aws.jobs import Jobs
+from devcloud.aws.refusals import Refusal
+from devcloud.aws.region import Region
 
 ACTIONS: dict[str, Action] = {
     **instances.ACTIONS,
@@ -82,19 +83,20 @@ class Simulator:
         faults: What goes wrong next.
         audit: What was called.
         principals: Who can call.
-        works: The way to the databases.
+        jobs: The work on the databases.
         changes: How often a call may have changed something.
     """
 
-    def __init__(self, clock: Clock, principals: Principals, works: Works) -> None:
+    def __init__(self, clock: Clock, principals: Principals, jobs: Jobs) -> None:
         self.clock = clock
         self.principals = principals
-        self.works = works
+        self.jobs = jobs
         self.behaviour = Behaviour()
         self.faults = Faults()
         self.audit = Audit()
         self.regions: dict[tuple[str, str], Region] = {}
         self.changes = 0
+        self._xml = InstanceXml()
         self._limiter = Limiter()
         self._robot_at = clock.now()
 
@@ -102,7 +104,7 @@ class Simulator:
         """Return the state of an account in a region."""
         key = (account, name)
         if key not in self.regions:
-            self.regions[key] = Region(account, name, self.clock, self.works)
+            self.regions[key] = Region(account, name, self.clock, self.jobs, self._xml)
         return self.regions[key]
 
     def reset(self) -> None:
@@ -172,7 +174,7 @@ class Simulator:
         action = ACTIONS.get(name)
         if action is None:
             raise Refusal("InvalidAction", f"The action {name} is not simulated.")
-        content = action(Call(region, admitted.parameters, self.behaviour))
+        content = action(Call(region, admitted.parameters, self.behaviour, self._xml))
         return wire.answer(admitted.model, content, admitted.request_id)
 
     def refused(self, error: Refusal, admitted: Admitted | None) -> tuple[int, bytes]:
@@ -204,18 +206,18 @@ class Simulator:
 
 def _strip(region: Region, patterns: tuple[str, ...]) -> None:
     arns = [record.shown.db_instance_arn for record in region.instances.values()]
-    arns += [each.db_snapshot_arn for each in region.snapshots.values()]
+    arns += [snapshot.db_snapshot_arn for snapshot in region.snapshots.values()]
     for arn in arns:
         present, give = tagging.tags_by_arn(region, arn)
-        kept = tuple(tag for tag in present if not any(fnmatchcase(tag.key, each) for each in patterns))
+        kept = tuple(tag for tag in present if not any(fnmatchcase(tag.key, pattern) for pattern in patterns))
         if kept != present:
             give(kept)
 
 
-def replaced(behaviour: Behaviour, given: Tree) -> Behaviour:
+def replaced(behaviour: Behaviour, changes: Tree) -> Behaviour:
     """Return the conduct with some of it chosen anew.
 
     Raises:
         msgspec.ValidationError: It is none.
     """
-    return msgspec.convert({**msgspec.to_builtins(behaviour), **given}, Behaviour)
+    return msgspec.convert({**msgspec.to_builtins(behaviour), **changes}, Behaviour)

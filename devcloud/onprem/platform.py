@@ -6,7 +6,7 @@ from typing import Any
 
 from devcloud import onprem
 from devcloud.addresses import Lease, address_in
-from devcloud.clouds import Cloud, Standing
+from devcloud.clouds import Cloud, RunningCloud
 from devcloud.daemons import Lifetime
 from devcloud.onprem import OnPremServer, Options
 from devcloud.postgres.programs import Major
@@ -22,18 +22,18 @@ def server_in(folder: Path, octet: int) -> OnPremServer | None:
     return onprem.find(folder, _MAJOR, address_in(octet, 1))
 
 
-async def _start(folder: Path, lease: Lease) -> Standing:
+async def _start(folder: Path, lease: Lease) -> RunningCloud:
     options = Options(folder=folder, lifetime=Lifetime.DETACHED, durable=True, major=_MAJOR)
     return _describe(folder, await onprem.start(options, lease))
 
 
-def _find(folder: Path, octet: int) -> Standing | None:
+def _find(folder: Path, octet: int) -> RunningCloud | None:
     server = server_in(folder, octet)
     return None if server is None else _describe(folder, server)
 
 
-def _describe(folder: Path, server: OnPremServer) -> Standing:
-    return Standing(
+def _describe(folder: Path, server: OnPremServer) -> RunningCloud:
+    return RunningCloud(
         says=f"on-prem: PostgreSQL {_MAJOR} at {server.host}:{server.port} with TLS, ProviderConfig default",
         objects=_objects(server),
         logs={"postgres": server.server.log, "front": folder / "front.log"},

@@ -1,4 +1,4 @@
-"""Who may enter a simulated instance: the login, taken in the front, for a server that then trusts the front.
+"""Who may enter a simulated instance: the login, taken in the TLS proxy, for a server that then trusts the TLS proxy.
 
 A cloud refuses logins of a stopped instance, swallows packets of those whom its firewall shuts out, and starts a server
 behind an address; PostgreSQL alone does none of it. The dialogue is that of its manual, "Message Flow: Start-up" and
@@ -57,7 +57,7 @@ class Caller:
         return cls(user, said.get("database") or user, said.get("application_name", ""))
 
 
-Door = Callable[[Caller], Awaitable[Admit | Refuse | Silence]]
+Authenticator = Callable[[Caller], Awaitable[Admit | Refuse | Silence]]
 """Decide on a caller; when it returns `Admit`, the server behind answers."""
 
 
@@ -78,10 +78,10 @@ async def authenticate(
     try:
         challenge = exchange.challenge(rest[_LENGTH_BYTES:].decode(errors="replace"))
         await _ask(writer, _SASL_CONTINUE, challenge.encode())
-        verdict = exchange.verdict((await _answer(reader)).decode(errors="replace"))
+        proof = exchange.verdict((await _answer(reader)).decode(errors="replace"))
     except ScramError:
         return refusal
-    await _ask(writer, _SASL_FINAL, verdict.encode())
+    await _ask(writer, _SASL_FINAL, proof.encode())
     return None
 
 

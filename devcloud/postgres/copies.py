@@ -114,7 +114,7 @@ async def blueprint(options: postgres.Options, statements: Sequence[str]) -> Pat
 
 
 def _trust_all_but(superuser: str, rules: Path) -> None:
-    # The front asks for passwords, and nobody but us enters the folder of the socket.
+    # The TLS proxy asks for passwords, and nobody but us enters the folder of the socket.
     rules.write_text(
         f"local all {superuser} scram-sha-256\nlocal replication {superuser} scram-sha-256\nlocal all all trust\n"
     )

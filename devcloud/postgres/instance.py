@@ -1,7 +1,7 @@
-"""One simulated instance's database: a real PostgreSQL server of its own behind a front at its own address.
+"""One simulated instance's database: a real PostgreSQL server of its own behind a TLS proxy at its own address.
 
 The server is made, and started, at the first login. A cloud's flavour of PostgreSQL is its superuser, the roles that
-are there from birth, and what the administrator may do.
+are there from its creation, and what the administrator may do.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ from devcloud.postgres.authenticator import Admit, Caller, Refuse, Silence
 from devcloud.postgres.programs import Major
 from devcloud.postgres.scram import Verifier, scram_verifier
 from devcloud.postgres.server import Server
-from devcloud.postgres.tls_proxy import Endpoint, Front
+from devcloud.postgres.tls_proxy import Endpoint, TLSProxy
 
 _SETTINGS = {
     "shared_buffers": "8MB",
@@ -45,10 +45,10 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
         host: Its address.
         port: Its port.
         username: The administrator's login.
-        database: The database that it was born with, None for none.
+        database: The database that it was created with, None for none.
         verifier: Of the administrator's password, as long as there is no server that keeps it.
         is_stopped: Whether it refuses.
-        is_born: Whether there are data: made at the first login, or copied.
+        has_data: Whether there are data: made at the first login, or copied.
     """
 
     name: str
@@ -58,7 +58,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     database: str | None
     verifier: str
     is_stopped: bool = False
-    is_born: bool = False
+    has_data: bool = msgspec.field(default=False, name="is_born")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,12 +67,12 @@ class Flavour:
 
     Attributes:
         superuser: The cloud's own superuser.
-        birth: What that one runs once, before there is any administrator.
+        statements: What that one runs once, before there is any administrator.
         admit: The statements that make the administrator of a record, and the record's database.
     """
 
     superuser: str
-    birth: tuple[str, ...]
+    statements: tuple[str, ...]
     admit: Callable[[Record], tuple[str, ...]]
 
 
@@ -102,7 +102,7 @@ class Site:
         """Return the folder that new servers of a version are copied from, made at first."""
         options = self.options(self.folder / f"blueprint-{major}", major)
         async with self.drawing:
-            return await copies.blueprint(options, self.flavour.birth)
+            return await copies.blueprint(options, self.flavour.statements)
 
     def options(self, folder: Path, major: Major) -> postgres.Options:
         """Return how a server in a folder is run."""
@@ -118,14 +118,14 @@ class Site:
 
 
 class Instance:
-    """An instance's front and server; calls are taken one after another."""
+    """An instance's TLS proxy and server; calls are taken one after another."""
 
     def __init__(self, site: Site, folder: Path, record: Record, *, major: Major) -> None:
         self._site = site
         self._folder = private_folder(folder)
         self._record = record
         self._major: Major = major
-        self._front: Front | None = None
+        self._proxy: TLSProxy | None = None
         self._server: Server | None = None
         self._lock = asyncio.Lock()
 
@@ -134,7 +134,7 @@ class Instance:
         """What is remembered of it."""
         return self._record
 
-    # What its cloud tells
+    # What its cloud asks
 
     async def open(self) -> None:
         """Listen, unless it is stopped.
@@ -166,8 +166,8 @@ class Instance:
     async def reboot(self) -> None:
         """Cut the sessions and end the server, which the next login starts again."""
         async with self._lock:
-            if self._front is not None:
-                await self._front.sever()
+            if self._proxy is not None:
+                await self._proxy.sever()
             await self._end_server()
 
     async def move(self, name: str, host: str, port: int) -> None:
@@ -175,7 +175,7 @@ class Instance:
         async with self._lock:
             if (name, host, port) == (self._record.name, self._record.host, self._record.port):
                 return
-            await self._silence_front()
+            await self._stop_proxy()
             self._remember(name=name, host=host, port=port)
             await self._listen()
 
@@ -184,7 +184,7 @@ class Instance:
         async with self._lock:
             verifier = scram_verifier(password)
             self._remember(verifier=verifier)
-            if self._record.is_born:
+            if self._record.has_data:
                 server = await self._running()
                 await server.execute(_password_change(self._record.username, verifier))
 
@@ -192,9 +192,9 @@ class Instance:
         """Copy its data, where it has any yet, into a folder, sessions going on; return what else there is to know."""
         async with self._lock:
             record = msgspec.structs.replace(self._record, verifier=await self._verifier())
-            if record.is_born and self._is_running():
+            if record.has_data and self._is_running():
                 await copies.back_up(await self._running(), self._folder, folder)
-            elif record.is_born:
+            elif record.has_data:
                 await copies.copy(self._folder, folder)
             return record
 
@@ -230,7 +230,7 @@ class Instance:
         if self._server is not None and self._is_running():
             return self._server
         async with self._site.starting:
-            if not self._record.is_born:
+            if not self._record.has_data:
                 # What an interruption left is half a server.
                 await postgres.stop(self._folder)
                 copies.erase_data(self._folder)
@@ -238,9 +238,9 @@ class Instance:
             # Data that were copied, or that an upgrade left as they are, keep their version.
             major = postgres.major_of(self._folder) or self._major
             server = await postgres.start(self._site.options(self._folder, major))
-            if not self._record.is_born:
+            if not self._record.has_data:
                 await server.execute(*self._site.flavour.admit(self._record))
-                self._remember(is_born=True)
+                self._remember(has_data=True)
         self._server = server
         return server
 
@@ -254,7 +254,7 @@ class Instance:
         return await _password_of(self._server, self._record.username) or self._record.verifier
 
     async def _listen(self) -> None:
-        if self._front is not None or self._record.is_stopped:
+        if self._proxy is not None or self._record.is_stopped:
             return
         record = self._record
         pair = self._site.authority.issue(Subject(record.name, hosts=(record.host,)))
@@ -266,21 +266,21 @@ class Instance:
             certificate=certificate,
             key=key,
         )
-        front = Front(endpoint, door=self._decide)
+        proxy = TLSProxy(endpoint, authenticator=self._decide)
         try:
-            await front.start()
+            await proxy.start()
         except OSError as error:
             holder = addresses.holder_of(record.host, record.port)
             raise DevcloudError(f"{record.host}:{record.port} is taken by {holder}: stop it, try again") from error
-        self._front = front
+        self._proxy = proxy
 
-    async def _silence_front(self) -> None:
-        front, self._front = self._front, None
-        if front is not None:
-            await front.stop()
+    async def _stop_proxy(self) -> None:
+        proxy, self._proxy = self._proxy, None
+        if proxy is not None:
+            await proxy.stop()
 
     async def _refuse(self) -> None:
-        await self._silence_front()
+        await self._stop_proxy()
         await self._end_server()
 
     async def _end_server(self) -> None:

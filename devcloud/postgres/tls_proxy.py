@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import assert_never
 
-from devcloud.postgres.authenticator import Admit, Caller, Door, Refuse, Silence, authenticate
+from devcloud.postgres.authenticator import Admit, Authenticator, Caller, Refuse, Silence, authenticate
 
 PORT = 5432
 _SSL_REQUEST = 80877103
@@ -50,7 +50,7 @@ Policy = Callable[[str], Behaviour]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """Where a front listens and what it stands before.
+    """Where a TLS proxy listens and what it stands before.
 
     Attributes:
         host: The IP address to listen on.
@@ -69,16 +69,18 @@ class Endpoint:
     requires_tls: bool = True
 
 
-class Front:
-    """A TLS front of one server; `stop` and `start` again make the instance go away and return.
+class TLSProxy:
+    """A TLS proxy of one server; `stop` and `start` again make the instance go away and return.
 
-    With a door it takes the logins itself, and the server behind must trust its socket.
+    With an authenticator it takes the logins itself, and the server behind must trust its socket.
     """
 
-    def __init__(self, endpoint: Endpoint, policy: Policy | None = None, *, door: Door | None = None) -> None:
+    def __init__(
+        self, endpoint: Endpoint, policy: Policy | None = None, *, authenticator: Authenticator | None = None
+    ) -> None:
         self._endpoint = endpoint
         self._policy = policy
-        self._door = door
+        self._authenticator = authenticator
         self._behaviour: Behaviour = Serve()
         self._server: asyncio.Server | None = None
         self._sessions: set[asyncio.Task[None]] = set()
@@ -170,8 +172,8 @@ class Front:
             # 28000 is what pg_hba.conf's `hostssl` answers.
             await _send_error(writer, Refuse("28000", f'no pg_hba.conf entry for host "{peer}", no encryption'))
             return
-        if self._door is not None and not await asyncio.wait_for(
-            _enters(self._door, first, reader, writer), _START_LIMIT_S
+        if self._authenticator is not None and not await asyncio.wait_for(
+            _enters(self._authenticator, first, reader, writer), _START_LIMIT_S
         ):
             return
         await self._relay(first, reader, writer, limit)
@@ -227,9 +229,11 @@ class Front:
             _cut(server_writer)
 
 
-async def _enters(door: Door, first: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+async def _enters(
+    authenticator: Authenticator, first: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+) -> bool:
     caller = Caller.parse(first)
-    answer = await door(caller)
+    answer = await authenticator(caller)
     match answer:
         case Silence():
             await asyncio.Event().wait()
@@ -298,14 +302,14 @@ async def _close(writer: asyncio.StreamWriter) -> None:
 
 
 @asynccontextmanager
-async def serving(endpoint: Endpoint, policy: Policy | None = None) -> AsyncIterator[Front]:
-    """Run a front in this event loop for the length of a block."""
-    front = Front(endpoint, policy)
-    await front.start()
+async def serving(endpoint: Endpoint, policy: Policy | None = None) -> AsyncIterator[TLSProxy]:
+    """Run a TLS proxy in this event loop for the length of a block."""
+    proxy = TLSProxy(endpoint, policy)
+    await proxy.start()
     try:
-        yield front
+        yield proxy
     finally:
-        await front.stop()
+        await proxy.stop()
 
 
 async def _run(endpoint: Endpoint) -> None:
@@ -313,24 +317,28 @@ async def _run(endpoint: Endpoint) -> None:
     ended = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, ended.set)
-    async with serving(endpoint) as front:
-        print(f"front: {endpoint.host}:{front.port} relays to {endpoint.socket}", flush=True)
+    async with serving(endpoint) as proxy:
+        print(f"TLS proxy: {endpoint.host}:{proxy.port} relays to {endpoint.socket}", flush=True)
         await ended.wait()
 
 
 def main() -> None:
-    """Run a front as a process of its own, until SIGTERM."""
+    """Run a TLS proxy as a process of its own, until SIGTERM."""
     parser = argparse.ArgumentParser(prog="python -m devcloud.postgres.tls_proxy", description=__doc__)
     parser.add_argument("--host", required=True)
     parser.add_argument("--port", type=int, default=PORT)
     parser.add_argument("--socket", type=Path, required=True)
     parser.add_argument("--certificate", type=Path, required=True)
     parser.add_argument("--key", type=Path, required=True)
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     asyncio.run(
         _run(
             Endpoint(
-                host=given.host, port=given.port, socket=given.socket, certificate=given.certificate, key=given.key
+                host=arguments.host,
+                port=arguments.port,
+                socket=arguments.socket,
+                certificate=arguments.certificate,
+                key=arguments.key,
             )
         )
     )

@@ -37,7 +37,7 @@ T = TypeVar("T")
 
 CALLS: Final = Counter(
     "fairlead_cloud_api_calls",
-    "Calls to a cloud by operation and how they ended",
+    "Total number of calls to clouds, partitioned by provider, operation and code",
     ["provider", "operation", "code"],
     registry=REGISTRY,
 )

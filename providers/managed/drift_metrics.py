@@ -19,7 +19,7 @@ _AT_REST = frozenset({"Corrected", "Tolerated"})
 
 AGE: Final = Gauge(
     "fairlead_drift_age_seconds",
-    "Seconds since the oldest difference was found that is not put right yet; 0 without any",
+    "How many seconds since the oldest drift was found that is not corrected yet; 0 without drift",
     ["resource"],
     registry=REGISTRY,
 )

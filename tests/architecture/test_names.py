@@ -212,7 +212,7 @@ def test_commands_are_on_the_page() -> None:
 
 def test_no_message_and_no_page_tells_people_to_type_a_command_that_does_not_exist() -> None:
     reserved = "|".join(sorted(_promised(_section(9))))
-    pages = [path for folder in ("docs", ".") for path in (tree.ROOT / folder).glob("*.md")]
+    pages = [path for folder in ("docs", "docs/dev", ".") for path in (tree.ROOT / folder).glob("*.md")]
     wrong = {
         f"{path.relative_to(tree.ROOT)}: {found}"
         for path in [*_sources(), *pages]

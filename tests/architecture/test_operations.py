@@ -23,14 +23,26 @@ def _documented() -> dict[str, list[str]]:
     return {name: labels.split(", ") for name, labels in _ROW.findall(section)}
 
 
-def _defined() -> Iterator[tuple[str, list[str]]]:
+def _calls() -> Iterator[tuple[ast.Call, str]]:
     for folder in ("runtime", "composer", "providers"):
         for path in sorted((tree.ROOT / folder).rglob("*.py")):
             for node in ast.walk(tree.parse(path)):
                 if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _SUFFIX:
-                    name, labels = _metric(node)
-                    if name:
-                        yield name + _SUFFIX[node.func.id], labels
+                    yield node, _SUFFIX[node.func.id]
+
+
+def _defined() -> Iterator[tuple[str, list[str]]]:
+    for call, suffix in _calls():
+        name, labels = _metric(call)
+        if name:
+            yield name + suffix, labels
+
+
+def _helps() -> Iterator[str]:
+    """Yield the help of each metric that has a constant one."""
+    for call, _ in _calls():
+        texts = [each.value for each in call.args[:2] if isinstance(each, ast.Constant)]
+        yield from (text for text in texts[1:] if isinstance(text, str))
 
 
 def _metric(call: ast.Call) -> tuple[str, list[str]]:
@@ -52,6 +64,14 @@ def test_every_metric_is_on_the_page_with_its_labels() -> None:
 
     assert len(defined) > 20
     assert _documented() == defined
+
+
+def test_the_page_repeats_the_help_of_each_metric() -> None:
+    page = (tree.ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+    helps = list(_helps())
+
+    assert len(helps) > 20
+    assert [text for text in helps if f"| {text} |" not in page] == []
 
 
 def _audit_of(process: str) -> list[frozenset[str]]:

@@ -1,4 +1,4 @@
-"""docs/scenarios.md has a row for every scenario, and every test that the pages of scenarios name exists."""
+"""docs/dev/scenarios.md has a row for every scenario, and every test that the pages of scenarios name exists."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _TEST = re.compile(r"`(tests/[\w/]+\.py)::(\w+)`")
 
 
 def _rows_of(page: str) -> list[list[str]]:
-    lines = (tree.ROOT / "docs" / page).read_text(encoding="utf-8").splitlines()
+    lines = (tree.ROOT / "docs" / "dev" / page).read_text(encoding="utf-8").splitlines()
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if re.match(r"\| \d", line)]
 
 

@@ -1,6 +1,7 @@
-"""No module over 400 lines, no function over 60, without a reason beside it."""
+"""No module over 400 lines, no function over 60, without a reason beside it; no folder over 20 modules."""
 
 import ast
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,10 @@ from tests.architecture import tree
 
 LONGEST_MODULE = 400
 LONGEST_FUNCTION = 60
+MOST_MODULES = 20
+ROOMS = ("composer", "providers", "devcloud")
+# Folders that have more, and how many they may have: this table only gets shorter.
+LARGER = {"providers/aws": 24, "providers/managed": 22}
 REASON = "# long: "
 
 
@@ -36,6 +41,13 @@ def oversized(source: str) -> list[str]:
 )
 def test_size(path: Path) -> None:
     assert oversized(path.read_text(encoding="utf-8")) == []
+
+
+def test_folder_has_few_modules() -> None:
+    modules = (path for path in tree.modules(*ROOMS) if path.stem != "__init__")
+    counts = Counter(str(path.parent.relative_to(tree.ROOT)) for path in modules)
+
+    assert {folder: count for folder, count in counts.items() if count > LARGER.get(folder, MOST_MODULES)} == {}
 
 
 def test_long_function_is_found() -> None:

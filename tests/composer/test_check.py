@@ -47,7 +47,11 @@ STATUS: dict[str, Any] = {
         "endpoint": {"type": "string"},
     },
 }
-SPEC = {"type": "object", "properties": {"size": {"type": "string"}, "extensions": {"type": "array"}}}
+BACKUP = {"type": "object", "properties": {"startTime": {"type": "string"}}}
+SPEC = {
+    "type": "object",
+    "properties": {"size": {"type": "string"}, "extensions": {"type": "array"}, "backup": BACKUP},
+}
 CHILD_SPEC = {
     "type": "object",
     "properties": {
@@ -83,6 +87,16 @@ ROLE = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole"}
 CHECKS = {
     "a misspelt field of the claim, under a default": Refusal(
         _composition(_resource("a", _with(username="{{ claim.spec.sise | default('x') }}"))),
+        "RenderFailed",
+        "spec.resources[0].template.spec.forProvider.username",
+    ),
+    "a field that a map of the claim does not have, under a default": Refusal(
+        _composition(_resource("a", _with(username="{{ claim.spec.backup.retention | default('x') }}"))),
+        "RenderFailed",
+        "spec.resources[0].template.spec.forProvider.username",
+    ),
+    "a misspelt map of the claim, under a default": Refusal(
+        _composition(_resource("a", _with(username="{{ claim.spec.bakcup.startTime | default('x') }}"))),
         "RenderFailed",
         "spec.resources[0].template.spec.forProvider.username",
     ),
@@ -165,6 +179,70 @@ CHECKS = {
             _resource("b", _with(username="{{ resources.a.status.host }}")),
         ),
         "TemplateInvalid",
+    ),
+    "an element without what of it is read": Refusal(
+        _composition(
+            _resource("a", forEach="{{ claim.spec.extensions }}"),
+            _resource("b", _with(username="{{ resources.a['x'] }}")),
+        ),
+        "TemplateInvalid",
+    ),
+    "an element's labels": Refusal(
+        _composition(
+            _resource("a", forEach="{{ claim.spec.extensions }}"),
+            _resource("b", _with(username="{{ resources.a[claim.spec.size].metadata.labels }}")),
+        ),
+        "TemplateInvalid",
+    ),
+    "elements as a list": Refusal(
+        _composition(
+            _resource("a", forEach="{{ claim.spec.extensions }}"),
+            _resource("b", _with(username="{{ (resources.a | first).status.host }}")),
+        ),
+        "TemplateInvalid",
+    ),
+    "a status that an element's kind does not have": Refusal(
+        _composition(
+            _resource("a", forEach="{{ claim.spec.extensions }}"),
+            _resource("b", _with(username="{{ resources.a[claim.spec.size].status.hots }}")),
+        ),
+        "RenderFailed",
+        "spec.resources[1]",
+    ),
+    "an element of itself": Refusal(
+        _composition(
+            _resource("a", _with(username="{{ resources.a['x'].status.host }}"), forEach="{{ claim.spec.extensions }}")
+        ),
+        "DependencyCycle",
+    ),
+    "resources that read each other's elements": Refusal(
+        _composition(
+            _resource("a", _with(username="{{ resources.b['x'].status.host }}"), forEach="{{ ['x'] }}"),
+            _resource("b", _with(username="{{ resources.a['x'].status.host }}"), forEach="{{ ['x'] }}"),
+        ),
+        "DependencyCycle",
+    ),
+    "a resource that is no element, by a key": Refusal(
+        _composition(_resource("a"), _resource("b", _with(username="{{ resources.a['x'].status.host }}"))),
+        "TemplateInvalid",
+    ),
+    "a resource that is moved by key and is none of many": Refusal(
+        _composition(_resource("a", movedFrom=["a{{ each.key }}"])), "TemplateInvalid", "spec.resources[0].movedFrom"
+    ),
+    "a resource that is moved from whatever there is": Refusal(
+        _composition(_resource("a", forEach="{{ ['x'] }}", movedFrom=["{{ each.key }}"])),
+        "TemplateInvalid",
+        "spec.resources[0].movedFrom",
+    ),
+    "a resource that is moved from a computed name": Refusal(
+        _composition(_resource("a", forEach="{{ ['x'] }}", movedFrom=["{{ 'a' ~ each.key }}"])),
+        "TemplateInvalid",
+        "spec.resources[0].movedFrom",
+    ),
+    "a resource that is moved by key from one that is there": Refusal(
+        _composition(_resource("many", forEach="{{ ['x'] }}", movedFrom=["a{{ each.key }}"]), _resource("ax")),
+        "TemplateInvalid",
+        "spec.resources[0].movedFrom",
     ),
     "a computed neighbour in the connection": Refusal(
         _composition(_resource("a"), connection={"from": "a", "host": "{{ resources[claim.spec.size].status.host }}"}),
@@ -265,12 +343,30 @@ def test_an_abstract_kind_that_lacks_something_is_named() -> None:
     assert "and 1 more" in problem.message
 
 
+@pytest.mark.parametrize(
+    ("path", "says"),
+    [
+        ("claim.spec.backup.startTme", "'startTme' is undefined, did you mean 'startTime'?"),
+        ("claim.spec.bakcup.startTime", "'bakcup' is undefined, did you mean 'backup'?"),
+        ("claim.spec['bak' ~ 'cup'].startTime", "'bakcup' is undefined, did you mean 'backup'?"),
+        ("claim.spec['backup']['startTme'].x", "'startTme' is undefined, did you mean 'startTime'?"),
+    ],
+)
+def test_a_path_that_the_claims_schema_does_not_have_is_refused_with_the_nearest_name(path: str, says: str) -> None:
+    (problem,) = check(CheckRequest(_composition(_resource("a", _with(username=f"{{{{ {path} | d }}}}"))), CATALOG))
+
+    assert problem.message == says
+
+
 def test_a_good_composition_is_accepted() -> None:
     composition = _composition(
         _resource("a", _with(username="{{ claim.spec.size }}", connectionLimit="{{ 5 }}")),
         _resource(
             "b", _with(username="{{ resources.a.status.host }}"), readyWhen="{{ resources.b.status.host != '' }}"
         ),
+        _resource("many", forEach="{{ claim.spec.extensions }}", movedFrom=["old{{ each.key }}"]),
+        _resource("c", _with(username="{{ resources.many[claim.spec.size].status.host }}")),
+        _resource("d", _with(username="{{ resources.many['x'].metadata.name }}")),
         connection={"from": "a"},
         status={"endpoint": "{{ resources.a.status.host }}"},
     )

@@ -35,6 +35,17 @@ VALUES = {
     "closing braces within a quoted text do not end it": Value("{{ claim.spec.size ~ '}}' }}", "small}}"),
     "a mapping chooses": Value("{{ {'small': 'db.t4g', 'large': 'db.m7g'}[claim.spec.size] }}", "db.t4g"),
     "a missing field has a default": Value("{{ claim.spec.absent | default('x') }}", "x"),
+    "a field of a map that the claim leaves out has a default": Value("{{ claim.spec.backup.days | default(7) }}", 7),
+    "a field of a field that the claim leaves out has a default": Value("{{ claim.spec.a.b['c'].d | default(7) }}", 7),
+    "a field of a map that the claim leaves out may be passed over": Value(
+        "{{ claim.spec.backup.days | or_else(7) }}", 7
+    ),
+    "a field of a map that the claim leaves out is told from a present one": Value(
+        "{{ claim.spec.backup.days is undefined and claim.spec['backup'].days is not defined }}", gives=True
+    ),
+    "one field that the claim leaves out is the default of another": Value(
+        "{{ claim.spec.backup.days | default(claim.spec.keep.days) | default(7) }}", 7
+    ),
     "a missing field is told from a present one": Value("{{ claim.spec.absent is defined }}", gives=False),
     "a field whose expression is none is left out": Value({"a": "{{ none }}", "b": 1}, {"b": 1}),
     "a written null stays": Value({"a": None}, {"a": None}),
@@ -139,7 +150,19 @@ REFUSALS = {
     ),
     "a key with an expression in it": Refusal({"a": [{"x-{{ claim.spec.size }}": 1}]}, "TemplateInvalid", 0),
     "a statement as a key": Refusal({"{% if true %}": 1}, "TemplateInvalid", 0),
-    "a field of a missing field": Refusal("{{ claim.spec.a.b | default(1) }}", "RenderFailed"),
+    "a field of a map that the claim leaves out": Refusal("{{ claim.spec.sise.b }}", "RenderFailed", says="'size'"),
+    "a field of a map that the claim leaves out, compared": Refusal(
+        "{{ claim.spec.backup.days == 7 }}", "RenderFailed", says="'backup' is undefined"
+    ),
+    "a field of a map that the claim leaves out, through a filter": Refusal(
+        "{{ claim.spec.backup.days | string }}", "RenderFailed", says="'backup' is undefined"
+    ),
+    "a field of a computed field": Refusal("{{ claim.spec[claim.spec.size].c | default(1) }}", "RenderFailed"),
+    "a field of an undefined field of the claim, in parts": Refusal(
+        "{{ (claim.spec.a | default(claim.spec.b)).c | default(1) }}", "RenderFailed"
+    ),
+    "a field of a missing field outside the spec": Refusal("{{ claim.metadata.a.b | default(1) }}", "RenderFailed"),
+    "a field of a text of the claim": Refusal("{{ claim.spec.size.b | default(1) }}", "RenderFailed"),
     "python's own names": Refusal("{{ ''.__class__ }}", "TemplateForbidden"),
     "python's own names on data": Refusal("{{ claim.__class__ }}", "TemplateForbidden"),
     "python's own names by brackets": Refusal("{{ claim['__init__'] }}", "TemplateForbidden"),
@@ -183,7 +206,7 @@ def test_what_an_expression_may_not_do(case: Refusal) -> None:
 
 
 def test_the_filters_of_the_page_are_those_of_the_language() -> None:
-    page = (Path(__file__).resolve().parents[2] / "docs" / "compositions.md").read_text(encoding="utf-8")
+    page = (Path(__file__).resolve().parents[2] / "docs" / "compositions-reference.md").read_text(encoding="utf-8")
     section = page.partition("## Filters")[2].partition("##")[0]
 
     assert sorted(re.findall(r"`(\w+)", section)) == sorted(SANDBOX.filters)

@@ -1,4 +1,4 @@
-"""Resources under a new name keep what they have; a way back that would cost data is held."""
+"""Resources under a new name keep what they have; a rollback that would cost data is held."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 from apis import names
 from apis.identity import child_name
 from composer.claim import renames
-from composer.claim.rollback import held_on_way_back
-from composer.claim.snapshot import Known
+from composer.claim.rollback import held_on_rollback
+from composer.claim.snapshot import ObservedChild
 from composer.inventory import Entry
 from composer.models import CompositionSpec
 from composer.render.errors import CompositionError
@@ -28,7 +28,7 @@ from tests.composer.factories import (
     entry,
     live,
     rendered,
-    view,
+    snapshot,
 )
 
 _TEMPLATE = {"apiVersion": "v1", "kind": "ConfigMap", "data": {"a": "b"}}
@@ -79,9 +79,118 @@ MOVES = {
 }
 
 
+class ElementMove(msgspec.Struct, frozen=True):
+    recorded: tuple[Entry, ...]
+    resources: tuple[dict[str, Any], ...]
+    gives: tuple[tuple[str, str, str], ...]
+    """(resource, forEach key, origin) of each entry."""
+    element_origins: dict[str, dict[str, str]] = {}
+    origins: dict[str, str] = {}
+
+
+_MANY = {"name": "groups", "forEach": "{{ [claim.spec.version] }}", "movedFrom": ["group{{ each.key }}"]}
+_ELEMENT = _entry("groups", key="16", origin="group16", name=child_name(IDENTITY, "group16"))
+_OWN_ELEMENT = _entry("groups", key="17", name=child_name(IDENTITY, "groups", "17"))
+ELEMENT_MOVES = {
+    "a resource without a key becomes an element": ElementMove(
+        (_entry("group16"), _entry("other")),
+        (_MANY, {"name": "other"}),
+        (("groups", "16", "group16"), ("other", "", "")),
+        {"groups": {"16": "group16"}},
+    ),
+    "several become one element each": ElementMove(
+        (_entry("group16"), _entry("group17")),
+        (_MANY,),
+        (("groups", "16", "group16"), ("groups", "17", "group17")),
+        {"groups": {"16": "group16", "17": "group17"}},
+    ),
+    "what comes before and after the key is cut off": ElementMove(
+        (_entry("my16group"),),
+        ({**_MANY, "movedFrom": ["my{{each.key}}group"]},),
+        (("groups", "16", "my16group"),),
+        {"groups": {"16": "my16group"}},
+    ),
+    "an element is moved once": ElementMove(
+        (_ELEMENT,), (_MANY,), (("groups", "16", "group16"),), {"groups": {"16": "group16"}}
+    ),
+    "an element that has an object takes none over": ElementMove(
+        (_entry("group17"), _OWN_ELEMENT), (_MANY,), (("group17", "", ""), ("groups", "17", ""))
+    ),
+    "an element with an object of its own keeps no other from moving": ElementMove(
+        (_entry("group16"), _OWN_ELEMENT),
+        (_MANY,),
+        (("groups", "16", "group16"), ("groups", "17", "")),
+        {"groups": {"16": "group16"}},
+    ),
+    "the first of two earlier names is taken": ElementMove(
+        (_entry("b16"), _entry("a16")),
+        ({**_MANY, "movedFrom": ["a{{ each.key }}", "b{{ each.key }}"]},),
+        (("b16", "", ""), ("groups", "16", "a16")),
+        {"groups": {"16": "a16"}},
+    ),
+    "elements are moved on with their resource": ElementMove(
+        (_ELEMENT, _OWN_ELEMENT),
+        ({"name": "sets", "forEach": "{{ ['16'] }}", "movedFrom": ["groups"]},),
+        (("sets", "16", "group16"), ("sets", "17", "groups")),
+        {"sets": {"16": "group16"}},
+        {"sets": "groups"},
+    ),
+    "an earlier revision gets its resource back": ElementMove(
+        (_ELEMENT,), ({"name": "group16"},), (("group16", "", ""),)
+    ),
+    "an earlier revision gets no element that was made later": ElementMove(
+        (_ELEMENT, _OWN_ELEMENT),
+        ({"name": "group16"}, {"name": "group17"}),
+        (("group16", "", ""), ("groups", "17", "")),
+    ),
+    "an element of a former forEach is none of the new one by its name": ElementMove(
+        (_entry("group16", key="a"),), (_MANY,), (("group16", "a", ""),)
+    ),
+    "the name without a key is no element": ElementMove((_entry("group"),), (_MANY,), (("group", "", ""),)),
+}
+
+
+@pytest.mark.parametrize("case", ELEMENT_MOVES.values(), ids=ELEMENT_MOVES)
+def test_a_move_to_an_element(case: ElementMove) -> None:
+    before = snapshot(*(ObservedChild(each, None, SETTINGS) for each in case.recorded))
+    spec = _read(*case.resources)
+
+    after = renames.moved(before, spec)
+
+    assert tuple((each.entry.resource, each.entry.key, each.entry.origin) for each in after.known) == case.gives
+    assert [each.entry.name for each in after.known] == [each.name for each in case.recorded]
+    assert renames.element_origins(after) == case.element_origins
+    assert renames.origins(after) == case.origins
+    assert renames.moved(after, spec) == after
+
+
+def test_a_move_to_an_element_and_back_restores_the_entries() -> None:
+    before = snapshot(*(ObservedChild(_entry(each), None, SETTINGS) for each in ("group16", "group17", "other")))
+    there = renames.moved(before, _read(_MANY, {"name": "other"}))
+
+    assert renames.moved(there, _read({"name": "group16"}, {"name": "group17"}, {"name": "other"})) == before
+
+
+def test_an_element_that_was_moved_renders_as_it_was_made() -> None:
+    user = {"name": "user", "template": {**_TEMPLATE, "data": {"of": "{{ resources.groups['16'].metadata.name }}"}}}
+    before = _spec({"name": "group16"})
+    after = _spec({**_MANY, "forEach": "{{ ['16', '17'] }}"}, user)
+
+    (old,) = render(Request("c", before, claim(), str(IDENTITY))).children
+    request = Request("c", after, claim(), str(IDENTITY), element_origins={"groups": {"16": "group16"}})
+    kept, made, reader = render(request).children
+
+    assert (kept.resource, kept.key, kept.object) == ("groups", "16", old.object)
+    assert made.object["metadata"]["name"] == child_name(IDENTITY, "groups", "17")
+    assert made.object["metadata"]["annotations"][names.FOR_EACH_KEY] == "17"
+    assert reader.object["data"] == {"of": old.object["metadata"]["name"]}
+    # By all names that its objects were made under: without a status they are found by these.
+    assert reader.object["metadata"]["annotations"][names.DEPENDS_ON] == "groups,group16"
+
+
 @pytest.mark.parametrize("case", MOVES.values(), ids=MOVES)
 def test_a_move(case: Move) -> None:
-    before = view(*(Known(each, None, SETTINGS) for each in case.recorded))
+    before = snapshot(*(ObservedChild(each, None, SETTINGS) for each in case.recorded))
 
     after = renames.moved(before, _read(*case.resources))
 
@@ -90,8 +199,8 @@ def test_a_move(case: Move) -> None:
 
 
 def test_a_move_is_known_to_what_goes_before_the_moved_resource() -> None:
-    user = Known(_entry("user", depends_on=("old", "net")), None, SETTINGS)
-    before = view(Known(_entry("old"), None, SETTINGS), user)
+    user = ObservedChild(_entry("user", depends_on=("old", "net")), None, SETTINGS)
+    before = snapshot(ObservedChild(_entry("old"), None, SETTINGS), user)
 
     after = renames.moved(before, _read({"name": "fresh", "movedFrom": ["old"]}, {"name": "user"}, {"name": "net"}))
 
@@ -143,6 +252,14 @@ REUSES = {
         _AGAIN,
     ),
     "a way back to the former name": Reuse((_MOVED,), ({"name": "a"},), ()),
+    "a name that objects of an element have": Reuse(
+        (({"name": "group16"},), (_MANY,)),
+        (_MANY | {"movedFrom": []}, {"name": "group16"}),
+        (("group16", "spec.resources[1].name"),),
+    ),
+    "a way back from elements to the former names": Reuse(
+        (({"name": "group16"},), (_MANY,)), ({"name": "group16"},), ()
+    ),
     "names that were exchanged there and back": Reuse(
         (_MOVED, ({"name": "a", "movedFrom": ["b"]},)), ({"name": "a"}, {"name": "c"}), ()
     ),
@@ -169,28 +286,28 @@ def test_two_resources_with_one_object_are_refused() -> None:
 
 
 _DATABASE = live(desired())
-_HELD = Known(entry(), _DATABASE, DATABASE)
+_HELD = ObservedChild(entry(), _DATABASE, DATABASE)
 
 
 def test_the_way_back_in_place_is_free() -> None:
-    assert held_on_way_back(view(_HELD), rendered(child(desired())), "c-old") == ()
+    assert held_on_rollback(snapshot(_HELD), rendered(child(desired())), "c-old") == ()
 
 
 def test_a_way_back_that_takes_data_away_is_held_until_consent() -> None:
     back = rendered(child(desired("settings", SETTINGS), "settings"))
 
-    (why,) = held_on_way_back(view(_HELD), back, "c-old")
+    (why,) = held_on_rollback(snapshot(_HELD), back, "c-old")
 
     assert why.reason == "HeldDeletion"
     assert "fairlead.dev/consent=database=child-uid`" in why.message
     consented = claim(annotations={names.CONSENT: "database=child-uid"})
-    assert held_on_way_back(view(_HELD, of=consented), back, "c-old") == ()
+    assert held_on_rollback(snapshot(_HELD, of=consented), back, "c-old") == ()
 
 
 def test_a_way_back_that_makes_an_empty_database_is_held() -> None:
     assert DATABASE.resource.group_kind in CATALOG
 
-    (why,) = held_on_way_back(view(), rendered(child(desired())), "c-old")
+    (why,) = held_on_rollback(snapshot(), rendered(child(desired())), "c-old")
 
     assert why.reason == "RolloutHalted"
     assert "compositionRevisionRef" in why.message

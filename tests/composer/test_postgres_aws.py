@@ -148,7 +148,7 @@ def test_a_subnet_group_of_the_platform_takes_the_place_of_ours() -> None:
     found = _rendered({}, place={"dbSubnetGroupName": "databases", "securityGroupIds": "sg-0a"})
     instance = found["instance"]["spec"]["forProvider"]
 
-    assert sorted(found) == ["instance", "parameters16"]
+    assert sorted(found) == ["instance", "parameters"]
     assert instance["dbSubnetGroupName"] == "databases"
     assert "dbSubnetGroupNameRef" not in instance
 
@@ -161,7 +161,7 @@ def test_a_public_address_is_asked_for() -> None:
 def test_extensions_are_allowed_and_those_that_need_it_preloaded() -> None:
     found = _rendered({"extensions": ["pgcrypto", "pg_cron", "pgaudit"], "parameters": {"rds.force_ssl": "0"}})
 
-    assert found["parameters16"]["spec"]["forProvider"]["parameters"] == {
+    assert found["parameters"]["spec"]["forProvider"]["parameters"] == {
         "rds.allowed_extensions": "pgcrypto,pg_cron,pgaudit",
         "shared_preload_libraries": "pg_stat_statements,pgaudit,pg_cron",
         "rds.force_ssl": "1",
@@ -171,9 +171,10 @@ def test_extensions_are_allowed_and_those_that_need_it_preloaded() -> None:
 @pytest.mark.parametrize("version", ["14", "15", "16", "17", "18"])
 def test_each_version_has_parameters_of_its_own(version: str) -> None:
     found = _rendered({"version": version})
-    group = found[f"parameters{version}"]
+    group = found["parameters"]
 
-    assert sorted(found) == ["instance", "network", f"parameters{version}"]
+    assert sorted(found) == ["instance", "network", "parameters"]
+    assert group["metadata"]["annotations"]["fairlead.dev/key"] == version
     assert group["spec"]["forProvider"]["dbParameterGroupFamily"] == f"postgres{version}"
     assert found["instance"]["spec"]["forProvider"]["dbParameterGroupNameRef"] == {"name": group["metadata"]["name"]}
 

@@ -70,7 +70,7 @@ def test_a_start_of_a_clouds_server_keeps_the_log_of_the_one_that_died(
         server = Server(
             socket=tmp_path / "s", log=tmp_path / "s.log", superuser_password="", programs=tmp_path, identity=identity
         )
-        onprem._launch_front(tmp_path, "127.0.0.1", server, Lifetime.DETACHED, lease)
+        onprem._launch_proxy(tmp_path, "127.0.0.1", server, Lifetime.DETACHED, lease)
 
     assert started == [log]
     assert log.with_name(f"{log.name}.1").read_text() == "what the process said before it died"

@@ -1,6 +1,6 @@
 """Servers that ask for the administrator's password in every way but the one that keeps it: none of them gets it.
 
-Each has a certificate that verifies, as one would whose ProviderConfig a stranger wrote, or a front that is not ours.
+Each has a certificate that verifies, as one would whose ProviderConfig a stranger wrote, or another's TLS proxy.
 """
 
 from __future__ import annotations

@@ -114,7 +114,7 @@ def test_requests_that_nothing_answers_make_it_not_ready_within_seconds_and_neve
         cache = cache_of(FakeKube())
         running = asyncio.create_task(cache.run())
         await asyncio.sleep(1)
-        found = verdict(checks_of(cache, [Controller("widget", settle)], away_for=lambda: away))
+        found = verdict(checks_of(cache, [Controller("widget", settle)], unreachable_for=lambda: away))
         running.cancel()
         await asyncio.wait((running,))
         return found

@@ -183,14 +183,14 @@ def test_work_that_stands_still_is_told() -> None:
             return SETTLED
 
         controller = Controller("widget", stuck, settings=ControllerSettings(workers=1, monotonic=loop.time))
-        still = [controller.stands_for()]
+        still = [controller.stalled_for()]
         running = asyncio.create_task(controller.run())
         for name in ("a", "b"):
             controller.enqueue(Key("ns", name))
         await asyncio.sleep(90)
-        still.append(controller.stands_for())
+        still.append(controller.stalled_for())
         await asyncio.sleep(20)
-        still.append(controller.stands_for())
+        still.append(controller.stalled_for())
         running.cancel()
         await asyncio.wait((running,))
         return still

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from runtime import metrics
-from runtime.connectivity import Reach
+from runtime.connectivity import Connectivity
 from runtime.objects import LEASES, Key, Object
 from runtime.queue import Priority, QueueSettings, QueueState, Wait
 from runtime.status import seconds_to_ready
@@ -91,14 +91,14 @@ def test_an_object_that_is_written_again_and_again_is_a_loop_until_it_rests() ->
 
 def test_the_api_server_is_away_from_the_first_request_that_nothing_answers() -> None:
     now = 0.0
-    reach = Reach(lambda: now)
-    ages = [reach.away_for]
-    reach.asked()
+    connectivity = Connectivity(lambda: now)
+    ages = [connectivity.unreachable_for]
+    connectivity.sent()
     now = 5.0
-    reach.asked()
-    ages.append(reach.away_for)
-    reach.answered()
+    connectivity.sent()
+    ages.append(connectivity.unreachable_for)
+    connectivity.answered()
     now = 50.0
-    ages.append(reach.away_for)
+    ages.append(connectivity.unreachable_for)
 
     assert ages == [timedelta(), timedelta(seconds=5), timedelta()]

@@ -286,7 +286,7 @@ async def test_the_way_to_the_server_being_free_again_ends_a_pause_for_want_of_a
         running = asyncio.create_task(cache.run())
         await waiting.wait()
         waiting.clear()
-        cache.nudge()
+        cache.retry_now()
         for _ in range(20):
             await asyncio.sleep(0)
         running.cancel()

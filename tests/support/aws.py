@@ -67,7 +67,7 @@ class Aws:
     # Its control
 
     async def control(self, method: str, path: str, body: object = None) -> Any:
-        """Call the simulator's own door, e.g. `("POST", "instances/fl-x", {"vanish": True})`; return its JSON."""
+        """Call the simulator's control API, e.g. `("POST", "instances/fl-x", {"vanish": True})`; return its JSON."""
         headers = headers_of(self.control_token)
         async with self.session.request(method, f"{self.url}/_control/{path}", json=body, headers=headers) as answer:
             text = await answer.text()

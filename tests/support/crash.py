@@ -182,13 +182,13 @@ async def crash_rig(system: System) -> AsyncIterator[CrashRig]:
         socket = folder / ".s.PGSQL.5432"
         await stack.enter_async_context(sql_proxy(socket, system.server.server.socket, provider.gate, SCOPE))
         server = system.server
-        front = await stack.enter_async_context(
+        proxy = await stack.enter_async_context(
             serving(Endpoint(host=_HOST, port=0, socket=socket, certificate=server.certificate, key=server.key))
         )
-        spec = {"host": _HOST, "port": front.port, "limits": {"destroysPerHour": 1000}}
+        spec = {"host": _HOST, "port": proxy.port, "limits": {"destroysPerHour": 1000}}
         # The Secret names the server that its password is for: from here on that is the gate.
         secret = SECRET.path(account[0], ADMIN_SECRET)
-        await system.api.merge(secret, {"stringData": {"host": f"{_HOST}:{front.port}"}})
+        await system.api.merge(secret, {"stringData": {"host": f"{_HOST}:{proxy.port}"}})
         await system.api.merge(PROVIDER_CONFIG.path("", "default"), {"spec": spec})
         made = CrashRig(system, {COMPOSER: composer, PROVIDER: provider})
         try:

@@ -20,7 +20,7 @@ from devcloud.daemons import Lifetime
 from devcloud.install import Assets
 from devcloud.onprem import OnPremServer
 from devcloud.postgres import server
-from devcloud.postgres.tls_proxy import Endpoint, Front, serving
+from devcloud.postgres.tls_proxy import Endpoint, TLSProxy, serving
 from tests.support.api import Api, connect
 from tests.support.audit import AuditLog
 from tests.support.processes import Program
@@ -28,7 +28,7 @@ from tests.support.processes import Program
 _ROOT = Path(__file__).resolve().parents[2]
 ASSETS = Assets(crds=_ROOT / "crds", compositions=_ROOT / "compositions", deploy=_ROOT / "deploy")
 _APISERVER_FIXTURES = frozenset({"plane", "api", "namespace", "audit", "system"})
-_POSTGRES_FIXTURES = frozenset({"postgres_server", "onprem_server", "onprem_front"})
+_POSTGRES_FIXTURES = frozenset({"postgres_server", "onprem_server", "onprem_proxy"})
 _RDS_FIXTURES = frozenset({"served", "simulator", "moto_port"})
 _WITH_SERVERS = tuple(_ROOT / "tests" / name for name in ("apiserver", "postgres", "security", "system"))
 
@@ -114,8 +114,8 @@ def onprem_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OnPremSe
 
 
 @pytest.fixture
-async def onprem_front(onprem_server: OnPremServer) -> AsyncIterator[Front]:
-    """One more front before the same server, at 127.0.0.1 and `.port`, for this test to stop or to break."""
+async def onprem_proxy(onprem_server: OnPremServer) -> AsyncIterator[TLSProxy]:
+    """One more TLS proxy before the same server, at 127.0.0.1 and `.port`, for this test to stop or to break."""
     endpoint = Endpoint(
         host="127.0.0.1",
         port=0,
@@ -123,8 +123,8 @@ async def onprem_front(onprem_server: OnPremServer) -> AsyncIterator[Front]:
         certificate=onprem_server.certificate,
         key=onprem_server.key,
     )
-    async with serving(endpoint) as front:
-        yield front
+    async with serving(endpoint) as proxy:
+        yield proxy
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The simulated RDS's own door, `/_control`, beside the account that a test drives."""
+"""The control API of the simulated RDS, `/_control`, beside the account that a test drives."""
 
 from __future__ import annotations
 

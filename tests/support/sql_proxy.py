@@ -2,7 +2,7 @@
 
 It reads the frontend/backend protocol 3 (PostgreSQL's manual, "Message Formats"). A statement inside a transaction
 lasts by the COMMIT alone, so the COMMIT is the effect; outside of one each statement that is no query is.
-TLS ends at devcloud's front, which stands before this relay.
+TLS ends at devcloud's TLS proxy, which stands before this relay.
 """
 
 from __future__ import annotations

@@ -51,14 +51,14 @@ def _server_stopped(looks: int) -> Happening:
 def _server_hangs(looks: int) -> Happening:
     @asynccontextmanager
     async def happen(world: World, oracle: Oracle) -> AsyncIterator[None]:
-        front = daemons.load(world.system.folder / "onprem" / "front.pid.json")
-        assert front is not None
-        os.kill(front.pid, signal.SIGSTOP)
+        proxy = daemons.load(world.system.folder / "onprem" / "front.pid.json")
+        assert proxy is not None
+        os.kill(proxy.pid, signal.SIGSTOP)
         try:
             yield
             await oracle.looks(looks)
         finally:
-            os.kill(front.pid, signal.SIGCONT)
+            os.kill(proxy.pid, signal.SIGCONT)
 
     return happen
 

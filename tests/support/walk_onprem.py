@@ -77,7 +77,7 @@ class OnPremWorld(World):
         return OnPremCloud("", {str(name): int(str(limit)) for name, limit, _ in rows}, settings)
 
     async def _answers(self) -> bool:
-        """Tell whether the server's TLS front answers at all: where it hangs, one login would hang for each claim."""
+        """Tell whether the server's TLS proxy answers at all: where it hangs, one login would hang for each claim."""
         try:
             async with asyncio.timeout(_ANSWER_S):
                 reader, writer = await asyncio.open_connection(self.system.server.host, self.system.server.port)

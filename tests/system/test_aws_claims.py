@@ -84,7 +84,7 @@ async def test_a_claim_is_served_changed_and_taken_away(fenced: Aws) -> None:
         made_of_it = await fenced.child(namespace, "orders")
         network, parameters = (
             await _group(fenced, namespace, "network"),
-            await _group(fenced, namespace, "parameters16"),
+            await _group(fenced, namespace, "parameters"),
         )
         assert made_of_it["status"]["resolved"] == {
             "dbSubnetGroupName": network["status"]["externalName"],
@@ -110,7 +110,7 @@ async def _edits_go_to_the_group(aws: Aws, namespace: str, name: str) -> None:
 
     row = {"ParameterName": "work_mem", "ParameterValue": "64", "ApplyMethod": "immediate"}
     await aws.person("modify_db_parameter_group", DBParameterGroupName=name, Parameters=[row])
-    child = await _group(aws, namespace, "parameters16")
+    child = await _group(aws, namespace, "parameters")
     await aws.system.ask_for_a_pass(DB_PARAMETER_GROUP, namespace, child["metadata"]["name"])
     await _until_parameter(aws, name, "work_mem", "16384")
 

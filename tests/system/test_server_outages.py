@@ -31,13 +31,13 @@ def _stopped(system: System) -> AbstractAsyncContextManager[None]:
 
 @asynccontextmanager
 async def _hung(system: System) -> AsyncIterator[None]:
-    front = daemons.load(system.folder / "onprem" / "front.pid.json")
-    assert front is not None
-    os.kill(front.pid, signal.SIGSTOP)
+    proxy = daemons.load(system.folder / "onprem" / "front.pid.json")
+    assert proxy is not None
+    os.kill(proxy.pid, signal.SIGSTOP)
     try:
         yield
     finally:
-        os.kill(front.pid, signal.SIGCONT)
+        os.kill(proxy.pid, signal.SIGCONT)
 
 
 async def _until_ready_is(home: Home, status: str, reason: str) -> None:

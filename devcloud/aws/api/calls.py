@@ -8,11 +8,12 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from devcloud.aws.api.refusals import Refusal, invalid_value
+from devcloud.aws.api.views import InstanceXml
 from devcloud.aws.api.wire import Tree
 from devcloud.aws.behaviour import Behaviour
+from devcloud.aws.refusals import Refusal, invalid_value
+from devcloud.aws.region import Region
 from devcloud.aws.state.model import Tag
-from devcloud.aws.state.region import Region
 
 T = TypeVar("T")
 _PAGE = range(20, 101)
@@ -20,13 +21,14 @@ _PAGE = range(20, 101)
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A request: in which region of which account, with what, under which conduct of the service."""
+    """A request: in which region of which account, with what, under which conduct of the service, with which cache."""
 
     region: Region
     parameters: Tree
     behaviour: Behaviour
+    xml: InstanceXml
 
-    def given(self, name: str) -> Any:
+    def get(self, name: str) -> Any:
         """Return a parameter; None when it was not given."""
         return self.parameters.get(name)
 
@@ -52,8 +54,8 @@ def page(call: Call, items: Sequence[T], name_of: Callable[[T], str]) -> tuple[l
         raise invalid_value(f"Invalid value {size} for MaxRecords. Must be between 20 and 100")
     after = _unmarked(call.parameters.get("Marker") or "")
     rest = [item for item in items if name_of(item) > after]
-    found = rest[:size]
-    return found, {"Marker": _marked(name_of(found[-1]))} if len(rest) > size else {}
+    listed = rest[:size]
+    return listed, {"Marker": _marked(name_of(listed[-1]))} if len(rest) > size else {}
 
 
 def _marked(name: str) -> str:
@@ -73,16 +75,16 @@ def filters(call: Call, known: Mapping[str, Callable[[T], str]]) -> Callable[[T]
     Raises:
         Refusal: `InvalidParameterValue`, an unknown filter.
     """
-    asked = [(str(each["Name"]), {str(value) for value in each["Values"]}) for each in call.given("Filters") or ()]
-    for name, _ in asked:
+    wanted = [(str(pair["Name"]), {str(value) for value in pair["Values"]}) for pair in call.get("Filters") or ()]
+    for name, _ in wanted:
         if name not in known:
             raise invalid_value(f"Unrecognized filter name: {name}")
-    return lambda item: all(known[name](item) in values for name, values in asked)
+    return lambda item: all(known[name](item) in values for name, values in wanted)
 
 
-def tags_of(given: Sequence[Mapping[str, Any]] | None) -> tuple[Tag, ...]:
+def tags_of(listed: Sequence[Mapping[str, Any]] | None) -> tuple[Tag, ...]:
     """Return tags as the request lists them."""
-    return tuple(Tag(key=str(each.get("Key", "")), value=str(each.get("Value", ""))) for each in given or ())
+    return tuple(Tag(key=str(tag.get("Key", "")), value=str(tag.get("Value", ""))) for tag in listed or ())
 
 
 def converted(parameters: Tree, kind: type[T]) -> T:

@@ -13,8 +13,6 @@ from devcloud.aws.api.lookups import (
     refuse_exposure,
     refuse_option_group,
 )
-from devcloud.aws.api.refusals import Refusal, invalid_combination
-from devcloud.aws.api.requests import Asked
 from devcloud.aws.api.snapshots import begin_snapshot
 from devcloud.aws.api.views import instance_tree
 from devcloud.aws.api.wire import Tree
@@ -39,18 +37,20 @@ from devcloud.aws.lifecycle.steps import (
     Stop,
     TakeSnapshot,
 )
+from devcloud.aws.refusals import Refusal, invalid_combination
+from devcloud.aws.region import resource_id, visible
 from devcloud.aws.state import catalog, windows
 from devcloud.aws.state.network import DEFAULT_KEY_ID
-from devcloud.aws.state.region import resource_id, visible
+from devcloud.aws.state.requests import InstanceRequest
 
 
 def create(call: Call) -> Tree:
     """CreateDBInstance."""
-    asked = converted(call.parameters, Asked)
-    rules.refuse_values(asked)
-    rules.refuse_birth(asked)
-    resolved = resolve(call, asked, asked.db_instance_identifier)
-    call.region.put(record_of(asked, resolved, Make()))
+    request = converted(call.parameters, InstanceRequest)
+    rules.refuse_values(request)
+    rules.refuse_creation(request)
+    resolved = resolve(call, request, request.db_instance_identifier)
+    call.region.put(record_of(request, resolved, Make()))
     return replied(call, call.region.instance(resolved.identifier))
 
 
@@ -59,7 +59,7 @@ def replied(call: Call, record: Record) -> Tree:
     return {"DBInstance": instance_tree(visible(record), call.region.now())}
 
 
-def resolve(call: Call, asked: Asked, name: str) -> Resolved:
+def resolve(call: Call, request: InstanceRequest, name: str) -> Resolved:
     """Return what a request for a new instance means here.
 
     Raises:
@@ -69,57 +69,59 @@ def resolve(call: Call, asked: Asked, name: str) -> Resolved:
     identifier = rules.identifier(name)
     if identifier in region.instances:
         raise Refusal("DBInstanceAlreadyExists", "DB instance already exists")
-    version = offered_version(call, asked.engine_version)
-    refuse_offer(call, asked, version)
-    group = found_subnet_group(region, asked.db_subnet_group_name or "default")
-    zones = {each.subnet_availability_zone.name for each in group.subnets}
-    rules.refuse_placement(multi_az=bool(asked.multi_az), availability_zone=asked.availability_zone, region=region.name)
-    if asked.availability_zone is not None and asked.availability_zone not in zones:
+    version = offered_version(call, request.engine_version)
+    refuse_offer(call, request, version)
+    group = found_subnet_group(region, request.db_subnet_group_name or "default")
+    zones = {subnet.subnet_availability_zone.name for subnet in group.subnets}
+    rules.refuse_placement(
+        multi_az=bool(request.multi_az), availability_zone=request.availability_zone, region=region.name
+    )
+    if request.availability_zone is not None and request.availability_zone not in zones:
         raise Refusal("InvalidVPCNetworkStateFault", f"No subnet of {group.db_subnet_group_name} is in that zone.")
-    if asked.db_parameter_group_name is not None:
-        found_parameter_group(region, asked.db_parameter_group_name, f"{catalog.ENGINE}{catalog.major(version)}")
-    if asked.option_group_name is not None:
-        refuse_option_group(asked.option_group_name, version)
-    if asked.publicly_accessible:
+    if request.db_parameter_group_name is not None:
+        found_parameter_group(region, request.db_parameter_group_name, f"{catalog.ENGINE}{catalog.major(version)}")
+    if request.option_group_name is not None:
+        refuse_option_group(request.option_group_name, version)
+    if request.publicly_accessible:
         refuse_exposure(group)
-    refuse_windows(asked.preferred_backup_window, asked.preferred_maintenance_window)
-    refuse_quota(call, asked.allocated_storage or 0)
+    refuse_windows(request.preferred_backup_window, request.preferred_maintenance_window)
+    refuse_quota(call, request.allocated_storage or 0)
     return Resolved(
         identifier=identifier,
         arn=region.arn("db", identifier),
         resource_id=resource_id(),
         version=version,
         subnet_group=group,
-        security_groups=found_security_groups(asked.vpc_security_group_ids, group),
-        kms_key_id=_kms_key(call, asked),
-        password=asked.master_user_password or secrets.token_urlsafe(24),
+        security_groups=found_security_groups(request.vpc_security_group_ids, group),
+        kms_key_id=_kms_key(call, request),
+        password=request.master_user_password or secrets.token_urlsafe(24),
         now=region.now(),
     )
 
 
-def offered_version(call: Call, asked: str | None) -> str:
+def offered_version(call: Call, wanted: str | None) -> str:
     """Return the version that a request means among those that are offered now.
 
     Raises:
         Refusal: `InvalidParameterCombination`.
     """
-    found = catalog.version(asked)
-    if found in call.behaviour.hidden_versions:
-        raise invalid_combination(f"Cannot find version {found} for {catalog.ENGINE}")
-    return found
+    version = catalog.version(wanted)
+    if version in call.behaviour.hidden_versions:
+        raise invalid_combination(f"Cannot find version {version} for {catalog.ENGINE}")
+    return version
 
 
-def refuse_offer(call: Call, asked: Asked, version: str) -> None:
+def refuse_offer(call: Call, request: InstanceRequest, version: str) -> None:
     """Refuse a class, a storage, a capacity that a new instance cannot have.
 
     Raises:
         Refusal: `InvalidParameterValue`, `InvalidParameterCombination`, `InsufficientDBInstanceCapacity`.
     """
-    instance_class = asked.db_instance_class or ""
+    instance_class = request.db_instance_class or ""
     catalog.refuse_class(instance_class, version)
-    gib = asked.allocated_storage or 0
-    catalog.refuse_storage(storage_type(asked), gib, iops=asked.iops, throughput=asked.storage_throughput)
-    rules.refuse_autoscaling(asked.max_allocated_storage, gib)
+    gib = request.allocated_storage or 0
+    catalog.refuse_storage(storage_type(request), gib, iops=request.iops, throughput=request.storage_throughput)
+    rules.refuse_autoscaling(request.max_allocated_storage, gib)
     if instance_class in call.behaviour.no_capacity:
         raise Refusal(
             "InsufficientDBInstanceCapacity",
@@ -160,10 +162,10 @@ def refuse_storage_quota(call: Call, more_gib: int) -> None:
         raise Refusal("StorageQuotaExceeded", "The request would exceed the allowed amount of storage available.")
 
 
-def _kms_key(call: Call, asked: Asked) -> str | None:
-    if asked.kms_key_id is None:
-        return default_key(call) if asked.storage_encrypted else None
-    return found_key(call, asked.kms_key_id)
+def _kms_key(call: Call, request: InstanceRequest) -> str | None:
+    if request.kms_key_id is None:
+        return default_key(call) if request.storage_encrypted else None
+    return found_key(call, request.kms_key_id)
 
 
 def default_key(call: Call) -> str:
@@ -171,27 +173,27 @@ def default_key(call: Call) -> str:
     return f"arn:aws:kms:{call.region.name}:{call.region.account}:key/{DEFAULT_KEY_ID}"
 
 
-def found_key(call: Call, given: str) -> str:
+def found_key(call: Call, name: str) -> str:
     """Return the ARN of a key that was named by id, alias or ARN.
 
     Raises:
         Refusal: `KMSKeyNotAccessibleFault`, it is another region's.
     """
-    if given in {"alias/aws/rds", DEFAULT_KEY_ID}:
+    if name in {"alias/aws/rds", DEFAULT_KEY_ID}:
         return default_key(call)
-    if not given.startswith("arn:"):
-        return f"arn:aws:kms:{call.region.name}:{call.region.account}:key/{given.removeprefix('alias/')}"
-    if given.split(":")[3] != call.region.name:
-        raise Refusal("KMSKeyNotAccessibleFault", f"The specified KMS key [{given}] does not exist or is not enabled.")
-    return given
+    if not name.startswith("arn:"):
+        return f"arn:aws:kms:{call.region.name}:{call.region.account}:key/{name.removeprefix('alias/')}"
+    if name.split(":")[3] != call.region.name:
+        raise Refusal("KMSKeyNotAccessibleFault", f"The specified KMS key [{name}] does not exist or is not enabled.")
+    return name
 
 
 def delete(call: Call) -> Tree:
     """DeleteDBInstance."""
     region = call.region
     record = region.instance(call.text("DBInstanceIdentifier"))
-    skips = bool(call.given("SkipFinalSnapshot"))
-    name = call.given("FinalDBSnapshotIdentifier")
+    skips = bool(call.get("SkipFinalSnapshot"))
+    name = call.get("FinalDBSnapshotIdentifier")
     if skips and name is not None:
         raise invalid_combination(
             "FinalDBSnapshotIdentifier can not be specified when deleting with SkipFinalSnapshot."
@@ -199,7 +201,7 @@ def delete(call: Call) -> Tree:
     if not skips and name is None:
         raise invalid_combination("FinalDBSnapshotIdentifier is required unless SkipFinalSnapshot is specified.")
     refuse_delete(record, with_snapshot=not skips)
-    keeps = call.given("DeleteAutomatedBackups") is False and record.shown.backup_retention_period > 0
+    keeps = call.get("DeleteAutomatedBackups") is False and record.shown.backup_retention_period > 0
     steps = [Step(status="deleting", seconds=90, work=Drop(keeps=keeps), ends=(Gone(),), ended=(3,))]
     if name is not None:
         key = begin_snapshot(call, record, str(name), "FinalDBSnapshotIdentifier")
@@ -214,7 +216,7 @@ def stop(call: Call) -> Tree:
     record = call.region.instance(call.text("DBInstanceIdentifier"))
     refuse_not_available(record, OPERABLE)
     steps = []
-    if call.given("DBSnapshotIdentifier") is not None:
+    if call.get("DBSnapshotIdentifier") is not None:
         key = begin_snapshot(call, record, call.text("DBSnapshotIdentifier"), "DBSnapshotIdentifier")
         steps.append(Step(status="stopping", seconds=60, work=TakeSnapshot(key), ends=(SnapshotReady(key),)))
     restart = call.region.now() + STOPPED_AT_MOST
@@ -235,7 +237,7 @@ def reboot(call: Call) -> Tree:
     record = call.region.instance(call.text("DBInstanceIdentifier"))
     refuse_not_available(record, OPERABLE | {"incompatible-parameters"})
     shown = record.shown
-    fails_over = bool(call.given("ForceFailover"))
+    fails_over = bool(call.get("ForceFailover"))
     if fails_over and not shown.multi_az:
         raise invalid_combination(
             "Force failover cannot be specified since the instance is not configured for multi AZ."

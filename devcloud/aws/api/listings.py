@@ -6,12 +6,12 @@ from fnmatch import fnmatchcase
 import msgspec
 
 from devcloud.aws.api.calls import Action, Call, filters, page
-from devcloud.aws.api.refusals import Refusal
-from devcloud.aws.api.views import latest_restorable, tree_of
+from devcloud.aws.api.views import tree_of
 from devcloud.aws.api.wire import Tree
+from devcloud.aws.refusals import Refusal
+from devcloud.aws.region import visible
+from devcloud.aws.state.backups import automated_backup_of, latest_restorable
 from devcloud.aws.state.model import AutomatedBackup, Instance
-from devcloud.aws.state.region import visible
-from devcloud.aws.state.snapshots_of import automated_backup_of
 
 _FILTERS = {
     "db-instance-id": lambda shown: shown.db_instance_identifier,
@@ -24,34 +24,34 @@ _FILTERS = {
 
 def describe(call: Call) -> Tree:
     """DescribeDBInstances."""
-    name = call.given("DBInstanceIdentifier")
+    name = call.get("DBInstanceIdentifier")
     if name:
-        found = [_one(call, str(name))]
+        instances = [_instance(call, str(name))]
         marker: dict[str, str] = {}
     else:
-        found, marker = page(call, _all(call), lambda shown: shown.db_instance_identifier)
+        instances, marker = page(call, _all(call), lambda shown: shown.db_instance_identifier)
     passes = filters(call, _FILTERS)
     now = call.region.now()
     tagless = () if name else call.behaviour.list_without_tags
     listed = [
-        call.region.xml.of(
-            shown, now, with_tags=not any(fnmatchcase(shown.db_instance_identifier, each) for each in tagless)
+        call.xml.of(
+            shown, now, with_tags=not any(fnmatchcase(shown.db_instance_identifier, pattern) for pattern in tagless)
         )
-        for shown in found
+        for shown in instances
         if passes(shown)
     ]
     return {"DBInstances": listed, **marker}
 
 
-def _one(call: Call, name: str) -> Instance:
+def _instance(call: Call, name: str) -> Instance:
     region, lag = call.region, call.behaviour.get_lag_s
     if not lag:
         return visible(region.instance(name))
     identifier = name.rsplit(":", 1)[-1].lower()
-    found = region.as_of(identifier, region.now() - timedelta(seconds=lag))
-    if found is None:
+    shown = region.as_of(identifier, region.now() - timedelta(seconds=lag))
+    if shown is None:
         raise Refusal("DBInstanceNotFound", f"DBInstance {name} not found.")
-    return found
+    return shown
 
 
 def _all(call: Call) -> list[Instance]:
@@ -59,8 +59,8 @@ def _all(call: Call) -> list[Instance]:
     if not lag:
         return [visible(region.instances[name]) for name in sorted(region.instances)]
     moment = region.now() - timedelta(seconds=lag)
-    found = (region.as_of(name, moment) for name in region.identifiers())
-    return [each for each in found if each is not None]
+    versions = (region.as_of(name, moment) for name in region.identifiers())
+    return [shown for shown in versions if shown is not None]
 
 
 _BACKUP_FILTERS = {
@@ -73,36 +73,36 @@ _BACKUP_FILTERS = {
 def describe_automated_backups(call: Call) -> Tree:
     """DescribeDBInstanceAutomatedBackups."""
     wanted = {
-        "db_instance_identifier": call.given("DBInstanceIdentifier"),
-        "dbi_resource_id": call.given("DbiResourceId"),
-        "db_instance_automated_backups_arn": call.given("DBInstanceAutomatedBackupsArn"),
+        "db_instance_identifier": call.get("DBInstanceIdentifier"),
+        "dbi_resource_id": call.get("DbiResourceId"),
+        "db_instance_automated_backups_arn": call.get("DBInstanceAutomatedBackupsArn"),
     }
     backups = [
-        each
-        for each in (*_living_backups(call), *call.region.retained.values())
-        if all(value is None or getattr(each, name) == value for name, value in wanted.items())
+        backup
+        for backup in (*_living_backups(call), *call.region.retained.values())
+        if all(value is None or getattr(backup, name) == value for name, value in wanted.items())
     ]
     passes = filters(call, _BACKUP_FILTERS)
-    backups.sort(key=lambda each: each.dbi_resource_id)
-    found, marker = page(call, [each for each in backups if passes(each)], lambda each: each.dbi_resource_id)
-    return {"DBInstanceAutomatedBackups": [tree_of(each) for each in found], **marker}
+    backups.sort(key=lambda backup: backup.dbi_resource_id)
+    listed, marker = page(call, [backup for backup in backups if passes(backup)], lambda backup: backup.dbi_resource_id)
+    return {"DBInstanceAutomatedBackups": [tree_of(backup) for backup in listed], **marker}
 
 
 def _living_backups(call: Call) -> list[AutomatedBackup]:
     region = call.region
-    found = []
+    backups = []
     for record in region.instances.values():
         until = latest_restorable(record.shown, region.now())
         if until is not None:
             arn = region.arn("auto-backup", f"ab-{record.shown.dbi_resource_id[3:].lower()}")
-            found.append(automated_backup_of(record.shown, status="active", arn=arn, until=until))
-    return found
+            backups.append(automated_backup_of(record.shown, status="active", arn=arn, until=until))
+    return backups
 
 
 def delete_automated_backup(call: Call) -> Tree:
     """DeleteDBInstanceAutomatedBackup, of an instance that is gone."""
-    resource = call.given("DbiResourceId")
-    arn = call.given("DBInstanceAutomatedBackupsArn")
+    resource = call.get("DbiResourceId")
+    arn = call.get("DBInstanceAutomatedBackupsArn")
     for key, backup in call.region.retained.items():
         if resource == key or arn == backup.db_instance_automated_backups_arn:
             call.region.drop_retained(key)

@@ -1,10 +1,10 @@
 """Names in a request that mean other resources, found or refused."""
 
-from devcloud.aws.api.refusals import Refusal, invalid_combination, invalid_value
+from devcloud.aws.refusals import Refusal, invalid_combination, invalid_value
+from devcloud.aws.region import Region
 from devcloud.aws.state import catalog
 from devcloud.aws.state.model import ParameterGroup, SubnetGroup
 from devcloud.aws.state.network import DEFAULT_VPC, SECURITY_GROUPS
-from devcloud.aws.state.region import Region
 
 
 def found_subnet_group(region: Region, name: str) -> SubnetGroup:
@@ -13,10 +13,10 @@ def found_subnet_group(region: Region, name: str) -> SubnetGroup:
     Raises:
         Refusal: `DBSubnetGroupNotFoundFault`.
     """
-    found = region.subnet_groups.get(name.lower())
-    if found is None:
+    group = region.subnet_groups.get(name.lower())
+    if group is None:
         raise Refusal("DBSubnetGroupNotFoundFault", f"DB subnet group '{name}' does not exist.")
-    return found
+    return group
 
 
 def found_parameter_group(region: Region, name: str, family: str | None = None) -> ParameterGroup:
@@ -25,30 +25,30 @@ def found_parameter_group(region: Region, name: str, family: str | None = None) 
     Raises:
         Refusal: `DBParameterGroupNotFound`, or `InvalidParameterCombination` for another family's.
     """
-    found = region.parameter_groups.get(name.lower()) or default_groups(region).get(name.lower())
-    if found is None:
+    group = region.parameter_groups.get(name.lower()) or default_groups(region).get(name.lower())
+    if group is None:
         raise Refusal("DBParameterGroupNotFound", f"DBParameterGroup not found: {name}")
-    if family is not None and found.db_parameter_group_family != family:
+    if family is not None and group.db_parameter_group_family != family:
         raise invalid_combination(
-            f"The Parameter Group {name} with DBParameterGroupFamily {found.db_parameter_group_family} cannot be used "
+            f"The Parameter Group {name} with DBParameterGroupFamily {group.db_parameter_group_family} cannot be used "
             f"for this instance. Please use a Parameter Group with DBParameterGroupFamily {family}"
         )
-    return found
+    return group
 
 
 def default_groups(region: Region) -> dict[str, ParameterGroup]:
     """Return the service's own parameter groups, by name."""
-    found = {}
-    for major in sorted({catalog.major(each) for each in catalog.VERSIONS}):
+    groups = {}
+    for major in sorted({catalog.major(version) for version in catalog.VERSIONS}):
         family = f"{catalog.ENGINE}{major}"
         name = f"default.{family}"
-        found[name] = ParameterGroup(
+        groups[name] = ParameterGroup(
             db_parameter_group_name=name,
             db_parameter_group_family=family,
             description=f"Default parameter group for {family}",
             db_parameter_group_arn=region.arn("pg", name),
         )
-    return found
+    return groups
 
 
 def refuse_option_group(name: str, version: str) -> None:
@@ -74,20 +74,20 @@ def refuse_exposure(group: SubnetGroup) -> None:
         )
 
 
-def found_security_groups(asked: tuple[str, ...] | None, group: SubnetGroup) -> tuple[str, ...]:
+def found_security_groups(wanted: tuple[str, ...] | None, group: SubnetGroup) -> tuple[str, ...]:
     """Return the security groups asked for, else the VPC's default one.
 
     Raises:
         Refusal: `InvalidParameterValue` for one that is not there, `InvalidVPCNetworkStateFault` for another VPC's.
     """
-    if not asked:
+    if not wanted:
         return SECURITY_GROUPS[:1] if group.vpc_id == DEFAULT_VPC else (f"sg-default-of-{group.vpc_id}",)
-    for each in asked:
-        if each not in SECURITY_GROUPS:
-            raise invalid_value(f"Invalid security group , groupId= {each}, groupName=.")
+    for group_id in wanted:
+        if group_id not in SECURITY_GROUPS:
+            raise invalid_value(f"Invalid security group , groupId= {group_id}, groupName=.")
         if group.vpc_id != DEFAULT_VPC:
             raise Refusal(
                 "InvalidVPCNetworkStateFault",
                 "The specified VPC security groups and DB subnet group must be in the same VPC.",
             )
-    return tuple(asked)
+    return tuple(wanted)

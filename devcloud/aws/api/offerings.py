@@ -1,11 +1,11 @@
-"""The actions that tell what is offered, what happened, what waits."""
+"""The actions that list what is offered, what happened, what waits."""
 
 from datetime import timedelta
 
 from devcloud.aws.api.calls import Action, Call, page
-from devcloud.aws.api.refusals import Refusal, invalid_combination
 from devcloud.aws.api.views import tree_of
 from devcloud.aws.api.wire import Tree
+from devcloud.aws.refusals import Refusal, invalid_combination
 from devcloud.aws.state import catalog, windows
 from devcloud.aws.state.model import Event
 
@@ -14,14 +14,14 @@ _DAYS_KEPT = 14
 
 def describe_events(call: Call) -> Tree:
     """DescribeEvents: of the last hour, or of the time asked for within fourteen days."""
-    source, kind = call.given("SourceIdentifier"), call.given("SourceType")
+    source, kind = call.get("SourceIdentifier"), call.get("SourceType")
     if source is not None and kind is None:
         raise invalid_combination("If SourceIdentifier is supplied, SourceType must also be provided.")
     now = call.region.now()
-    since = call.given("StartTime") or now - timedelta(minutes=int(call.parameters.get("Duration", 60)))
-    until = call.given("EndTime") or now
-    categories = set(call.given("EventCategories") or ())
-    found = [
+    since = call.get("StartTime") or now - timedelta(minutes=int(call.parameters.get("Duration", 60)))
+    until = call.get("EndTime") or now
+    categories = set(call.get("EventCategories") or ())
+    events = [
         (f"{index:012d}", event)
         for index, event in enumerate(call.region.events)
         if max(since, now - timedelta(days=_DAYS_KEPT)) <= event.date <= until
@@ -29,7 +29,7 @@ def describe_events(call: Call) -> Tree:
         and source in {None, event.source_identifier}
         and (not categories or categories & set(event.event_categories))
     ]
-    listed, marker = page(call, found, _number)
+    listed, marker = page(call, events, _number)
     return {"Events": [tree_of(event) for _, event in listed], **marker}
 
 
@@ -39,20 +39,24 @@ def _number(numbered: tuple[str, Event]) -> str:
 
 def describe_versions(call: Call) -> Tree:
     """DescribeDBEngineVersions."""
-    engine, asked = call.given("Engine"), call.given("EngineVersion")
-    family = call.given("DBParameterGroupFamily")
-    offered = [each for each in catalog.VERSIONS if each not in call.behaviour.hidden_versions]
-    found = [
-        each
-        for each in offered
+    engine, wanted = call.get("Engine"), call.get("EngineVersion")
+    family = call.get("DBParameterGroupFamily")
+    offered = [version for version in catalog.VERSIONS if version not in call.behaviour.hidden_versions]
+    versions = [
+        version
+        for version in offered
         if engine in {None, catalog.ENGINE}
-        and asked in {None, each, catalog.major(each)}
-        and family in {None, f"{catalog.ENGINE}{catalog.major(each)}"}
+        and wanted in {None, version, catalog.major(version)}
+        and family in {None, f"{catalog.ENGINE}{catalog.major(version)}"}
     ]
-    if call.given("DefaultOnly"):
-        found = found[-1:] if asked is not None else [each for each in found if each == catalog.DEFAULT_VERSION]
-    listed, marker = page(call, found, _order)
-    return {"DBEngineVersions": [_version(each, offered) for each in listed], **marker}
+    if call.get("DefaultOnly"):
+        versions = (
+            versions[-1:]
+            if wanted is not None
+            else [version for version in versions if version == catalog.DEFAULT_VERSION]
+        )
+    listed, marker = page(call, versions, _order)
+    return {"DBEngineVersions": [_version(version, offered) for version in listed], **marker}
 
 
 def _order(version: str) -> str:
@@ -61,7 +65,7 @@ def _order(version: str) -> str:
 
 
 def _version(version: str, offered: list[str]) -> Tree:
-    targets = [each for each in catalog.targets(version) if each in offered]
+    targets = [target for target in catalog.targets(version) if target in offered]
     return {
         "Engine": catalog.ENGINE,
         "EngineVersion": version,
@@ -78,21 +82,21 @@ def _version(version: str, offered: list[str]) -> Tree:
         "ValidUpgradeTarget": [
             {
                 "Engine": catalog.ENGINE,
-                "EngineVersion": each,
-                "Description": f"PostgreSQL {each}-R1",
-                "AutoUpgrade": each == catalog.automatic_target(version),
-                "IsMajorVersionUpgrade": catalog.major(each) != catalog.major(version),
+                "EngineVersion": target,
+                "Description": f"PostgreSQL {target}-R1",
+                "AutoUpgrade": target == catalog.automatic_target(version),
+                "IsMajorVersionUpgrade": catalog.major(target) != catalog.major(version),
             }
-            for each in targets
+            for target in targets
         ],
     }
 
 
 def describe_orderable(call: Call) -> Tree:
     """DescribeOrderableDBInstanceOptions."""
-    asked, kind = call.given("EngineVersion"), call.given("DBInstanceClass")
-    versions = [each for each in catalog.VERSIONS if asked in {None, each}] if _postgres(call) else []
-    classes = [each for each in catalog.CLASSES if kind in {None, each} and each not in call.behaviour.no_capacity]
+    wanted, kind = call.get("EngineVersion"), call.get("DBInstanceClass")
+    versions = [version for version in catalog.VERSIONS if wanted in {None, version}] if _postgres(call) else []
+    classes = [name for name in catalog.CLASSES if kind in {None, name} and name not in call.behaviour.no_capacity]
     options = [
         (f"{_order(version)} {instance_class} {storage}", version, instance_class, storage)
         for version in versions
@@ -100,7 +104,7 @@ def describe_orderable(call: Call) -> Tree:
         for storage in sorted(catalog.STORAGE)
     ]
     options.sort()
-    listed, marker = page(call, options, lambda each: each[0])
+    listed, marker = page(call, options, lambda option: option[0])
     shown = [_option(call.region.name, *rest) for _, *rest in listed]
     return {"OrderableDBInstanceOptions": shown, **marker}
 
@@ -135,36 +139,36 @@ def _option(region: str, version: str, instance_class: str, kind: str) -> Tree:
 
 def describe_certificates(call: Call) -> Tree:
     """DescribeCertificates."""
-    asked = call.given("CertificateIdentifier")
-    if asked is not None and asked not in catalog.CERTIFICATES:
-        raise Refusal("CertificateNotFound", f"Certificate {asked} not found.")
-    found = sorted(each for each in catalog.CERTIFICATES if asked in {None, each})
-    listed, marker = page(call, found, str)
+    wanted = call.get("CertificateIdentifier")
+    if wanted is not None and wanted not in catalog.CERTIFICATES:
+        raise Refusal("CertificateNotFound", f"Certificate {wanted} not found.")
+    names = sorted(certificate for certificate in catalog.CERTIFICATES if wanted in {None, certificate})
+    listed, marker = page(call, names, str)
     now = call.region.now()
     shown = [
         {
-            "CertificateIdentifier": each,
+            "CertificateIdentifier": name,
             "CertificateType": "CA",
             "Thumbprint": "0" * 40,
             "ValidFrom": now.replace(year=2021),
             "ValidTill": now.replace(year=2061),
-            "CertificateArn": f"arn:aws:rds:{call.region.name}::cert:{each}",
+            "CertificateArn": f"arn:aws:rds:{call.region.name}::cert:{name}",
             "CustomerOverride": False,
         }
-        for each in listed
+        for name in listed
     ]
     return {"Certificates": shown, "DefaultCertificateForNewLaunches": catalog.DEFAULT_CERTIFICATE, **marker}
 
 
 def describe_pending_maintenance(call: Call) -> Tree:
     """DescribePendingMaintenanceActions: minor upgrades that the next window brings."""
-    asked = call.given("ResourceIdentifier")
+    wanted = call.get("ResourceIdentifier")
     now = call.region.now()
-    found = []
+    pending = []
     for _, record in sorted(call.region.instances.items()):
         shown = record.shown
         target = catalog.automatic_target(shown.engine_version) if shown.auto_minor_version_upgrade else None
-        if target is None or asked not in {None, shown.db_instance_arn}:
+        if target is None or wanted not in {None, shown.db_instance_arn}:
             continue
         window = windows.last_maintenance_start(shown.preferred_maintenance_window, now) + timedelta(weeks=1)
         action = {
@@ -173,15 +177,15 @@ def describe_pending_maintenance(call: Call) -> Tree:
             "CurrentApplyDate": window,
             "Description": f"Automatic minor version upgrade to postgres {target}",
         }
-        found.append({"ResourceIdentifier": shown.db_instance_arn, "PendingMaintenanceActionDetails": [action]})
-    listed, marker = page(call, found, lambda each: str(each["ResourceIdentifier"]))
+        pending.append({"ResourceIdentifier": shown.db_instance_arn, "PendingMaintenanceActionDetails": [action]})
+    listed, marker = page(call, pending, lambda resource: str(resource["ResourceIdentifier"]))
     return {"PendingMaintenanceActions": listed, **marker}
 
 
 def describe_account(call: Call) -> Tree:
     """DescribeAccountAttributes: the quotas and what is used of them."""
     region, quotas = call.region, call.behaviour.quotas
-    manual = sum(each.snapshot_type == "manual" for each in region.snapshots.values())
+    manual = sum(snapshot.snapshot_type == "manual" for snapshot in region.snapshots.values())
     stored = sum(record.shown.allocated_storage for record in region.instances.values())
     rows = (
         ("DBInstances", len(region.instances), quotas.instances),

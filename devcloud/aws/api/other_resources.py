@@ -5,15 +5,15 @@ There are no clusters, the service's own option groups are the only ones, no sna
 """
 
 from devcloud.aws.api.calls import Action, Call, filters, page
-from devcloud.aws.api.refusals import Refusal, invalid_combination
 from devcloud.aws.api.snapshots import found_snapshot
 from devcloud.aws.api.wire import Tree
+from devcloud.aws.refusals import Refusal, invalid_combination
 from devcloud.aws.state import catalog
 
 
 def describe_clusters(call: Call) -> Tree:
     """DescribeDBClusters."""
-    name = call.given("DBClusterIdentifier")
+    name = call.get("DBClusterIdentifier")
     if name:
         raise Refusal("DBClusterNotFoundFault", f"DBCluster {name} not found.")
     return {"DBClusters": []}
@@ -21,7 +21,7 @@ def describe_clusters(call: Call) -> Tree:
 
 def describe_option_groups(call: Call) -> Tree:
     """DescribeOptionGroups."""
-    name, engine, major = (call.given(key) for key in ("OptionGroupName", "EngineName", "MajorEngineVersion"))
+    name, engine, major = (call.get(key) for key in ("OptionGroupName", "EngineName", "MajorEngineVersion"))
     if major is not None and engine is None:
         raise invalid_combination("EngineName must be specified with MajorEngineVersion.")
     majors = (

@@ -8,10 +8,10 @@ import msgspec
 from devcloud.aws.api import rules
 from devcloud.aws.api.calls import Action, Call, page, tags_of
 from devcloud.aws.api.lookups import default_groups, found_parameter_group
-from devcloud.aws.api.refusals import Refusal, invalid_combination, invalid_value, missing
 from devcloud.aws.api.views import tree_of
 from devcloud.aws.api.wire import Tree
 from devcloud.aws.lifecycle.steps import Became, Record, Step
+from devcloud.aws.refusals import Refusal, invalid_combination, invalid_value, missing
 from devcloud.aws.state import catalog
 from devcloud.aws.state.model import ParameterGroup, ParameterStatus
 from devcloud.aws.state.parameters import PARAMETERS, Parameter, parameter, refuse_value
@@ -26,7 +26,7 @@ def create(call: Call) -> Tree:
     name = rules.group_name(call.text("DBParameterGroupName"))
     family = call.text("DBParameterGroupFamily")
     refuse_family(family)
-    tags = tags_of(call.given("Tags"))
+    tags = tags_of(call.get("Tags"))
     rules.refuse_tags(tags)
     if name in region.parameter_groups:
         raise Refusal("DBParameterGroupAlreadyExists", f"Parameter group {name} already exists")
@@ -48,62 +48,62 @@ def refuse_family(family: str) -> None:
     Raises:
         Refusal: `InvalidParameterValue`.
     """
-    found = _FAMILY.fullmatch(family)
-    if found is None or found[1] not in {catalog.major(each) for each in catalog.VERSIONS}:
+    match = _FAMILY.fullmatch(family)
+    if match is None or match[1] not in {catalog.major(version) for version in catalog.VERSIONS}:
         raise invalid_value(f"ParameterGroupFamily {family} is not a valid parameter group family")
 
 
 def _own(call: Call) -> ParameterGroup:
     name = call.text("DBParameterGroupName")
-    found = found_parameter_group(call.region, name)
-    if found.db_parameter_group_name not in call.region.parameter_groups:
+    group = found_parameter_group(call.region, name)
+    if group.db_parameter_group_name not in call.region.parameter_groups:
         raise Refusal("InvalidDBParameterGroupState", f"Default DBParameterGroup cannot be modified or deleted: {name}")
-    return found
+    return group
 
 
 def modify(call: Call) -> Tree:
     """ModifyDBParameterGroup: all of the parameters or none."""
-    found = _own(call)
-    given: list[dict[str, Any]] = call.given("Parameters") or []
-    if not given:
+    group = _own(call)
+    changes: list[dict[str, Any]] = call.get("Parameters") or []
+    if not changes:
         raise missing("Parameters")
-    if len(given) > _AT_ONCE_AT_MOST:
+    if len(changes) > _AT_ONCE_AT_MOST:
         raise invalid_value(f"No more than {_AT_ONCE_AT_MOST} parameters can be modified in a single request.")
-    values, methods = dict(found.values), dict(found.methods)
+    values, methods = dict(group.values), dict(group.methods)
     changed = []
-    for each in given:
-        known = parameter(str(each.get("ParameterName", "")))
-        if "ParameterValue" not in each or "ApplyMethod" not in each:
-            raise missing("ParameterValue" if "ParameterValue" not in each else "ApplyMethod")
-        value, method = str(each["ParameterValue"]), str(each["ApplyMethod"])
-        refuse_value(known, value, method)
-        if values.get(known.name) != value:
-            changed.append((known, method))
-        values[known.name], methods[known.name] = value, method
-    _keep(call, msgspec.structs.replace(found, values=values, methods=methods), changed)
-    return {"DBParameterGroupName": found.db_parameter_group_name}
+    for change in changes:
+        definition = parameter(str(change.get("ParameterName", "")))
+        if "ParameterValue" not in change or "ApplyMethod" not in change:
+            raise missing("ParameterValue" if "ParameterValue" not in change else "ApplyMethod")
+        value, method = str(change["ParameterValue"]), str(change["ApplyMethod"])
+        refuse_value(definition, value, method)
+        if values.get(definition.name) != value:
+            changed.append((definition, method))
+        values[definition.name], methods[definition.name] = value, method
+    _keep(call, msgspec.structs.replace(group, values=values, methods=methods), changed)
+    return {"DBParameterGroupName": group.db_parameter_group_name}
 
 
 def reset(call: Call) -> Tree:
     """ResetDBParameterGroup."""
-    found = _own(call)
-    given: list[dict[str, Any]] = call.given("Parameters") or []
-    if bool(call.given("ResetAllParameters")) == bool(given):
+    group = _own(call)
+    listed: list[dict[str, Any]] = call.get("Parameters") or []
+    if bool(call.get("ResetAllParameters")) == bool(listed):
         raise invalid_combination("Specify either ResetAllParameters or Parameters.")
     # Without a list, dynamic parameters are reset at once and static ones at the next restart.
-    asked = [(parameter(str(each.get("ParameterName", ""))), str(each.get("ApplyMethod", ""))) for each in given]
-    for known, method in asked:
-        if known.static and method == "immediate":
-            raise invalid_combination(f"cannot use immediate apply method for static parameter: {known.name}")
+    wanted = [(parameter(str(reset.get("ParameterName", ""))), str(reset.get("ApplyMethod", ""))) for reset in listed]
+    for definition, method in wanted:
+        if definition.static and method == "immediate":
+            raise invalid_combination(f"cannot use immediate apply method for static parameter: {definition.name}")
     everything = [
-        (PARAMETERS[name], "pending-reboot" if PARAMETERS[name].static else "immediate") for name in found.values
+        (PARAMETERS[name], "pending-reboot" if PARAMETERS[name].static else "immediate") for name in group.values
     ]
-    changed = [(known, method) for known, method in asked or everything if known.name in found.values]
-    gone = {known.name for known, _ in changed}
-    values = {name: value for name, value in found.values.items() if name not in gone}
-    methods = {name: value for name, value in found.methods.items() if name not in gone}
-    _keep(call, msgspec.structs.replace(found, values=values, methods=methods), changed)
-    return {"DBParameterGroupName": found.db_parameter_group_name}
+    changed = [(definition, method) for definition, method in wanted or everything if definition.name in group.values]
+    gone = {definition.name for definition, _ in changed}
+    values = {name: value for name, value in group.values.items() if name not in gone}
+    methods = {name: value for name, value in group.methods.items() if name not in gone}
+    _keep(call, msgspec.structs.replace(group, values=values, methods=methods), changed)
+    return {"DBParameterGroupName": group.db_parameter_group_name}
 
 
 def _keep(call: Call, group: ParameterGroup, changed: list[tuple[Parameter, str]]) -> None:
@@ -134,23 +134,25 @@ def _applying(record: Record, group: str, *, waits: bool) -> Record:
 
 def describe(call: Call) -> Tree:
     """DescribeDBParameterGroups."""
-    name = call.given("DBParameterGroupName")
+    name = call.get("DBParameterGroupName")
     if name:
         return {"DBParameterGroups": [tree_of(found_parameter_group(call.region, str(name)))]}
     groups = {**default_groups(call.region), **call.region.parameter_groups}
-    found, marker = page(call, [groups[each] for each in sorted(groups)], lambda each: each.db_parameter_group_name)
-    return {"DBParameterGroups": [tree_of(each) for each in found], **marker}
+    listed, marker = page(
+        call, [groups[group] for group in sorted(groups)], lambda group: group.db_parameter_group_name
+    )
+    return {"DBParameterGroups": [tree_of(group) for group in listed], **marker}
 
 
 def describe_parameters(call: Call) -> Tree:
     """DescribeDBParameters."""
     group = found_parameter_group(call.region, call.text("DBParameterGroupName"))
-    source = call.given("Source")
-    shown = [_shown(each, group) for _, each in sorted(PARAMETERS.items())]
-    found, marker = page(
-        call, [each for each in shown if source in {None, each["Source"]}], lambda each: str(each["ParameterName"])
+    source = call.get("Source")
+    shown = [_shown(definition, group) for _, definition in sorted(PARAMETERS.items())]
+    listed, marker = page(
+        call, [row for row in shown if source in {None, row["Source"]}], lambda row: str(row["ParameterName"])
     )
-    return {"Parameters": found, **marker}
+    return {"Parameters": listed, **marker}
 
 
 def describe_defaults(call: Call) -> Tree:
@@ -158,27 +160,27 @@ def describe_defaults(call: Call) -> Tree:
     family = call.text("DBParameterGroupFamily")
     refuse_family(family)
     group = default_groups(call.region)[f"default.{family}"]
-    shown = [_shown(each, group) for _, each in sorted(PARAMETERS.items())]
-    found, marker = page(call, shown, lambda each: str(each["ParameterName"]))
-    return {"EngineDefaults": {"DBParameterGroupFamily": family, "Parameters": found, **marker}}
+    shown = [_shown(definition, group) for _, definition in sorted(PARAMETERS.items())]
+    listed, marker = page(call, shown, lambda row: str(row["ParameterName"]))
+    return {"EngineDefaults": {"DBParameterGroupFamily": family, "Parameters": listed, **marker}}
 
 
-def _shown(each: Parameter, group: ParameterGroup) -> Tree:
-    value = group.values.get(each.name)
-    default = each.default
-    if each.name == "rds.force_ssl" and int(group.db_parameter_group_family.removeprefix(catalog.ENGINE)) < 15:  # noqa: PLR2004 - on by default since PostgreSQL 15
+def _shown(definition: Parameter, group: ParameterGroup) -> Tree:
+    value = group.values.get(definition.name)
+    default = definition.default
+    if definition.name == "rds.force_ssl" and int(group.db_parameter_group_family.removeprefix(catalog.ENGINE)) < 15:  # noqa: PLR2004 - on by default since PostgreSQL 15
         default = "0"
-    static = "static" if each.static else "dynamic"
+    static = "static" if definition.static else "dynamic"
     return {
-        "ParameterName": each.name,
+        "ParameterName": definition.name,
         "ParameterValue": default if value is None else value,
-        "Description": each.description or None,
+        "Description": definition.description or None,
         "Source": "user" if value is not None else "system" if default is not None else "engine-default",
         "ApplyType": static,
-        "DataType": each.data_type,
-        "AllowedValues": each.allowed,
-        "IsModifiable": each.modifiable,
-        "ApplyMethod": group.methods.get(each.name, "pending-reboot"),
+        "DataType": definition.data_type,
+        "AllowedValues": definition.allowed,
+        "IsModifiable": definition.modifiable,
+        "ApplyMethod": group.methods.get(definition.name, "pending-reboot"),
     }
 
 
@@ -186,8 +188,8 @@ def delete(call: Call) -> Tree:
     """DeleteDBParameterGroup."""
     name = _own(call).db_parameter_group_name
     users = [
-        each
-        for each, record in call.region.instances.items()
+        identifier
+        for identifier, record in call.region.instances.items()
         if record.shown.db_parameter_groups[0].db_parameter_group_name == name
     ]
     if users:

@@ -7,22 +7,21 @@ import msgspec
 from devcloud.aws.api import rules
 from devcloud.aws.api.calls import Action, Call, converted
 from devcloud.aws.api.instances import replied, resolve
-from devcloud.aws.api.refusals import Refusal, invalid_combination, invalid_value
-from devcloud.aws.api.requests import Asked
 from devcloud.aws.api.snapshots import found_snapshot
-from devcloud.aws.api.views import latest_restorable
 from devcloud.aws.api.wire import Tree
 from devcloud.aws.lifecycle.creation import record_of, restored
 from devcloud.aws.lifecycle.steps import Copy, Restore, Work
+from devcloud.aws.refusals import Refusal, invalid_combination, invalid_value
+from devcloud.aws.state.backups import latest_restorable, settings_of
 from devcloud.aws.state.model import AutomatedBackup, Instance, Snapshot
-from devcloud.aws.state.snapshots_of import settings_of
+from devcloud.aws.state.requests import InstanceRequest
 
 
 def from_snapshot(call: Call) -> Tree:
     """RestoreDBInstanceFromDBSnapshot."""
     own = ("DBSnapshotIdentifier",)
-    asked = converted({name: value for name, value in call.parameters.items() if name not in own}, Asked)
-    if not call.given("DBSnapshotIdentifier"):
+    request = converted({name: value for name, value in call.parameters.items() if name not in own}, InstanceRequest)
+    if not call.get("DBSnapshotIdentifier"):
         raise invalid_value("The parameter DBSnapshotIdentifier must be provided and must not be blank.")
     snapshot = found_snapshot(call, call.text("DBSnapshotIdentifier"))
     if snapshot.status != "available":
@@ -31,7 +30,7 @@ def from_snapshot(call: Call) -> Tree:
             f"Cannot restore from the snapshot {snapshot.db_snapshot_identifier} in state {snapshot.status}.",
         )
     key = call.region.data_keys[snapshot.db_snapshot_identifier]
-    return _restored(call, asked, snapshot, Restore(key), (43,))
+    return _restored(call, request, snapshot, Restore(key), (43,))
 
 
 def to_point_in_time(call: Call) -> Tree:
@@ -40,23 +39,23 @@ def to_point_in_time(call: Call) -> Tree:
         *("SourceDBInstanceIdentifier", "TargetDBInstanceIdentifier", "SourceDbiResourceId", "RestoreTime"),
         *("UseLatestRestorableTime", "SourceDBInstanceAutomatedBackupsArn"),
     )
-    given = {name: value for name, value in call.parameters.items() if name not in own}
-    given["DBInstanceIdentifier"] = call.text("TargetDBInstanceIdentifier")
-    asked = converted(given, Asked)
+    parameters = {name: value for name, value in call.parameters.items() if name not in own}
+    parameters["DBInstanceIdentifier"] = call.text("TargetDBInstanceIdentifier")
+    request = converted(parameters, InstanceRequest)
     source, latest = _source(call)
-    moment = call.given("RestoreTime")
-    if (moment is None) == (not call.given("UseLatestRestorableTime")):
+    moment = call.get("RestoreTime")
+    if (moment is None) == (not call.get("UseLatestRestorableTime")):
         raise invalid_combination("Specify either RestoreTime or UseLatestRestorableTime.")
     if latest is None:
         raise Refusal("PointInTimeRestoreNotEnabled", "Automated backups are not enabled for the source instance.")
     if moment is not None and moment > latest:
         raise Refusal("InvalidRestoreFault", f"The time is later than the latest restorable time {latest.isoformat()}.")
-    return _restored(call, asked, source, Copy(source.dbi_resource_id), (19,))
+    return _restored(call, request, source, Copy(source.dbi_resource_id), (19,))
 
 
 def _source(call: Call) -> tuple[Instance | AutomatedBackup, datetime | None]:
-    name, resource = call.given("SourceDBInstanceIdentifier"), call.given("SourceDbiResourceId")
-    arn = call.given("SourceDBInstanceAutomatedBackupsArn")
+    name, resource = call.get("SourceDBInstanceIdentifier"), call.get("SourceDbiResourceId")
+    arn = call.get("SourceDBInstanceAutomatedBackupsArn")
     if name is not None:
         record = call.region.instance(str(name))
         return record.shown, latest_restorable(record.shown, call.region.now())
@@ -70,20 +69,24 @@ def _source(call: Call) -> tuple[Instance | AutomatedBackup, datetime | None]:
 
 
 def _restored(
-    call: Call, asked: Asked, source: Snapshot | Instance | AutomatedBackup, work: Work, births: tuple[int, ...]
+    call: Call,
+    request: InstanceRequest,
+    source: Snapshot | Instance | AutomatedBackup,
+    work: Work,
+    events: tuple[int, ...],
 ) -> Tree:
-    whole = _inherited(asked, source)
+    whole = _inherited(request, source)
     if (whole.allocated_storage or 0) < source.allocated_storage:
         raise invalid_combination("The allocated storage cannot be less than that of the source.")
     rules.refuse_values(whole)
     resolved = resolve(call, whole, whole.db_instance_identifier)
     resolved = msgspec.structs.replace(resolved, kms_key_id=source.kms_key_id)
-    record = record_of(whole, resolved, work, births=births)
+    record = record_of(whole, resolved, work, events=events)
     call.region.put(restored(record, initialization_s=call.behaviour.storage_initialization_s))
     return replied(call, call.region.instance(resolved.identifier))
 
 
-def _inherited(asked: Asked, source: Snapshot | Instance | AutomatedBackup) -> Asked:
+def _inherited(request: InstanceRequest, source: Snapshot | Instance | AutomatedBackup) -> InstanceRequest:
     """Return the request with the source's values for what it does not name, and with its database's name always.
 
     DBName does not apply to PostgreSQL (RestoreDBInstanceFromDBSnapshot).
@@ -96,17 +99,17 @@ def _inherited(asked: Asked, source: Snapshot | Instance | AutomatedBackup) -> A
     # Types without a throughput show 0 and take none.
     taken["storage_throughput"] = taken["storage_throughput"] or None
     # A new size or type has rates of its own.
-    if asked.storage_type is not None or asked.allocated_storage is not None:
+    if request.storage_type is not None or request.allocated_storage is not None:
         taken.update(iops=None, storage_throughput=None)
     if taken["storage_type"] == "gp3" and (taken["allocated_storage"] or 0) < 400:  # noqa: PLR2004 - below it, gp3 takes no rates
         taken.update(iops=None, storage_throughput=None)
-    missing = {name: value for name, value in taken.items() if getattr(asked, name) is None and value is not None}
+    missing = {name: value for name, value in taken.items() if getattr(request, name) is None and value is not None}
     if "port" in missing and not missing["port"]:
         del missing["port"]
-    found = msgspec.structs.replace(asked, **{**missing, "db_name": taken.get("db_name")})
-    if found.db_instance_class is None:
-        return msgspec.structs.replace(found, db_instance_class="db.m5.large")
-    return found
+    inherited = msgspec.structs.replace(request, **{**missing, "db_name": taken.get("db_name")})
+    if inherited.db_instance_class is None:
+        return msgspec.structs.replace(inherited, db_instance_class="db.m5.large")
+    return inherited
 
 
 ACTIONS: dict[str, Action] = {

@@ -7,10 +7,10 @@ are known from its answers.
 import re
 from collections.abc import Iterable
 
-from devcloud.aws.api.refusals import Refusal, invalid_combination, invalid_value, missing
-from devcloud.aws.api.requests import Asked
+from devcloud.aws.refusals import Refusal, invalid_combination, invalid_value, missing
 from devcloud.aws.state import catalog, windows
 from devcloud.aws.state.model import Tag
+from devcloud.aws.state.requests import InstanceRequest
 
 _IDENTIFIER = re.compile(r"[A-Za-z](?:[A-Za-z0-9]|-(?!-))*(?<!-)")
 _GROUP_NAME = re.compile(r"[A-Za-z](?:[A-Za-z0-9]|-(?!-))*(?<!-)")
@@ -123,35 +123,35 @@ def refuse_tags(tags: Iterable[Tag]) -> None:
             raise invalid_value(f"Invalid tag key or value: {tag.key[:_KEY_AT_MOST]}")
 
 
-def refuse_values(asked: Asked) -> None:
+def refuse_values(request: InstanceRequest) -> None:
     """Refuse single values of CreateDBInstance, ModifyDBInstance and the restores.
 
     Raises:
         Refusal: `InvalidParameterValue`, `InvalidParameterCombination`, `CertificateNotFound` or
             `NetworkTypeNotSupported`.
     """
-    _refuse_retention(asked.backup_retention_period)
-    _refuse_port(asked.port)
-    _refuse_port(asked.db_port_number)
-    if asked.preferred_backup_window is not None:
-        windows.backup_window(asked.preferred_backup_window)
-    if asked.preferred_maintenance_window is not None:
-        windows.maintenance_window(asked.preferred_maintenance_window)
-    if asked.master_user_password is not None:
-        refuse_password(asked.master_user_password)
-    if asked.manage_master_user_password and asked.master_user_password is not None:
+    _refuse_retention(request.backup_retention_period)
+    _refuse_port(request.port)
+    _refuse_port(request.db_port_number)
+    if request.preferred_backup_window is not None:
+        windows.backup_window(request.preferred_backup_window)
+    if request.preferred_maintenance_window is not None:
+        windows.maintenance_window(request.preferred_maintenance_window)
+    if request.master_user_password is not None:
+        refuse_password(request.master_user_password)
+    if request.manage_master_user_password and request.master_user_password is not None:
         raise invalid_combination(
             "You can't specify MasterUserPassword and ManageMasterUserPassword for the same DB instance."
         )
-    if asked.ca_certificate_identifier is not None:
-        catalog.refuse_certificate(asked.ca_certificate_identifier)
-    if asked.network_type is not None and asked.network_type not in _NETWORKS:
-        raise invalid_value(f"Invalid network type: {asked.network_type}")
-    if asked.network_type == "DUAL":
+    if request.ca_certificate_identifier is not None:
+        catalog.refuse_certificate(request.ca_certificate_identifier)
+    if request.network_type is not None and request.network_type not in _NETWORKS:
+        raise invalid_value(f"Invalid network type: {request.network_type}")
+    if request.network_type == "DUAL":
         raise Refusal("NetworkTypeNotSupported", "The network type DUAL is not supported by the DB subnet group.")
-    _refuse_monitoring(asked)
-    _refuse_exports(asked)
-    refuse_tags(asked.tags or ())
+    _refuse_monitoring(request)
+    _refuse_exports(request)
+    refuse_tags(request.tags or ())
 
 
 def _refuse_retention(days: int | None) -> None:
@@ -166,47 +166,49 @@ def _refuse_port(port: int | None) -> None:
         )
 
 
-def _refuse_monitoring(asked: Asked) -> None:
-    if asked.monitoring_interval is not None and asked.monitoring_interval not in _INTERVALS_S:
-        raise invalid_value(f"Invalid MonitoringInterval: {asked.monitoring_interval}")
-    if asked.monitoring_interval and not asked.monitoring_role_arn:
+def _refuse_monitoring(request: InstanceRequest) -> None:
+    if request.monitoring_interval is not None and request.monitoring_interval not in _INTERVALS_S:
+        raise invalid_value(f"Invalid MonitoringInterval: {request.monitoring_interval}")
+    if request.monitoring_interval and not request.monitoring_role_arn:
         raise invalid_combination(
             "A MonitoringRoleARN value is required if you specify a MonitoringInterval value other than 0."
         )
-    days = asked.performance_insights_retention_period
+    days = request.performance_insights_retention_period
     if days is not None and days not in {7, 731} and (days % 31 or not 31 <= days <= 23 * 31):  # noqa: PLR2004 - a week, two years, or months of 31 days
         raise invalid_value(f"Invalid Performance Insights retention period: {days}")
 
 
-def _refuse_exports(asked: Asked) -> None:
-    given = list(asked.enable_cloudwatch_logs_exports or ())
-    for names in (asked.cloudwatch_logs_export_configuration or {}).values():
-        given.extend(names)
-    unknown = sorted(set(given) - set(catalog.LOG_TYPES))
+def _refuse_exports(request: InstanceRequest) -> None:
+    exports = list(request.enable_cloudwatch_logs_exports or ())
+    for names in (request.cloudwatch_logs_export_configuration or {}).values():
+        exports.extend(names)
+    unknown = sorted(set(exports) - set(catalog.LOG_TYPES))
     if unknown:
         raise invalid_combination(f"You cannot use the log types '{unknown[0]}' with engine {catalog.ENGINE}.")
 
 
-def refuse_birth(asked: Asked) -> None:
+def refuse_creation(request: InstanceRequest) -> None:
     """Refuse what CreateDBInstance alone takes.
 
     Raises:
         Refusal: `MissingParameter`, `InvalidParameterValue`, `InvalidParameterCombination`.
     """
-    if asked.engine != catalog.ENGINE:
-        raise invalid_value(f"Invalid DB engine: {asked.engine}")
-    if asked.allocated_storage is None:
+    if request.engine != catalog.ENGINE:
+        raise invalid_value(f"Invalid DB engine: {request.engine}")
+    if request.allocated_storage is None:
         raise missing("AllocatedStorage")
-    if asked.master_username is None:
+    if request.master_username is None:
         raise missing("MasterUsername")
-    refuse_username(asked.master_username)
-    if asked.master_user_password is None and not asked.manage_master_user_password:
+    refuse_username(request.master_username)
+    if request.master_user_password is None and not request.manage_master_user_password:
         raise missing("MasterUserPassword")
-    if asked.db_name is not None and (not _DATABASE.fullmatch(asked.db_name) or asked.db_name.lower() in _RESERVED):
-        raise invalid_value(f"DBName {asked.db_name} cannot be used: it is a reserved word or not a valid name.")
-    if asked.kms_key_id is not None and asked.storage_encrypted is False:
+    if request.db_name is not None and (
+        not _DATABASE.fullmatch(request.db_name) or request.db_name.lower() in _RESERVED
+    ):
+        raise invalid_value(f"DBName {request.db_name} cannot be used: it is a reserved word or not a valid name.")
+    if request.kms_key_id is not None and request.storage_encrypted is False:
         raise invalid_combination("You can't specify a KMS key for a DB instance that is not encrypted.")
-    if asked.db_security_groups:
+    if request.db_security_groups:
         raise invalid_combination("DB security groups are not supported: use VPC security groups.")
 
 

@@ -7,14 +7,14 @@ import msgspec
 from devcloud.aws.api import rules
 from devcloud.aws.api.calls import Action, Call, filters, page, tags_of
 from devcloud.aws.api.lookups import refuse_option_group
-from devcloud.aws.api.refusals import Refusal, invalid_combination
 from devcloud.aws.api.views import tree_of
 from devcloud.aws.api.wire import Tree
 from devcloud.aws.lifecycle.states import refuse_snapshot
 from devcloud.aws.lifecycle.steps import Record, SnapshotReady, Step, TakeSnapshot
+from devcloud.aws.refusals import Refusal, invalid_combination
 from devcloud.aws.state import catalog
+from devcloud.aws.state.backups import snapshot_of
 from devcloud.aws.state.model import Snapshot, Tag
-from devcloud.aws.state.snapshots_of import snapshot_of
 
 _LONGEST_NAME = 255
 
@@ -29,7 +29,7 @@ def begin_snapshot(call: Call, record: Record, name: str, parameter: str, tags: 
     identifier = rules.identifier(name, parameter, longest=_LONGEST_NAME)
     refuse_new(call, identifier)
     arn = region.arn("snapshot", identifier)
-    fails = any(fnmatchcase(identifier, each) for each in call.behaviour.failing_snapshots)
+    fails = any(fnmatchcase(identifier, failing_snapshot) for failing_snapshot in call.behaviour.failing_snapshots)
     begun = snapshot_of(record.shown, identifier, arn, "manual", tags)
     region.add_snapshot(msgspec.structs.replace(begun, fails=fails))
     region.emit(40, ("db-snapshot", identifier, arn), region.now())
@@ -47,7 +47,7 @@ def refuse_new(call: Call, identifier: str) -> None:
             "DBSnapshotAlreadyExists",
             f"Cannot create the snapshot because a snapshot with the identifier {identifier} already exists.",
         )
-    manual = sum(each.snapshot_type == "manual" for each in call.region.snapshots.values())
+    manual = sum(snapshot.snapshot_type == "manual" for snapshot in call.region.snapshots.values())
     if manual >= call.behaviour.quotas.snapshots:
         raise Refusal("SnapshotQuotaExceeded", "Cannot create more manual snapshots: the quota is reached.")
 
@@ -59,18 +59,18 @@ def found_snapshot(call: Call, name: str) -> Snapshot:
         Refusal: `DBSnapshotNotFound`, also for one of another region or account: none is shared or copied from there.
     """
     here = call.region.arn("snapshot", "")
-    found = None
+    snapshot = None
     if not name.startswith("arn:") or name.startswith(here):
-        found = call.region.snapshots.get(name.removeprefix(here).lower())
-    if found is None:
+        snapshot = call.region.snapshots.get(name.removeprefix(here).lower())
+    if snapshot is None:
         raise Refusal("DBSnapshotNotFound", f"DBSnapshot {name} not found.")
-    return found
+    return snapshot
 
 
 def create(call: Call) -> Tree:
     """CreateDBSnapshot."""
     record = call.region.instance(call.text("DBInstanceIdentifier"))
-    tags = tags_of(call.given("Tags"))
+    tags = tags_of(call.get("Tags"))
     rules.refuse_tags(tags)
     refuse_snapshot(record)
     key = begin_snapshot(call, record, call.text("DBSnapshotIdentifier"), "DBSnapshotIdentifier", tags)
@@ -89,7 +89,7 @@ def copy(call: Call) -> Tree:
         raise Refusal("InvalidDBSnapshotState", f"The snapshot {source.db_snapshot_identifier} is not available.")
     name = call.text("TargetDBSnapshotIdentifier")
     identifier = rules.identifier(name, "TargetDBSnapshotIdentifier", longest=_LONGEST_NAME)
-    tags = tags_of(call.given("Tags"))
+    tags = tags_of(call.get("Tags"))
     rules.refuse_tags(tags)
     refuse_new(call, identifier)
     copied = msgspec.structs.replace(
@@ -100,7 +100,7 @@ def copy(call: Call) -> Tree:
         snapshot_create_time=region.now(),
         source_region=region.name,
         source_db_snapshot_identifier=source.db_snapshot_arn,
-        tag_list=tags or (source.tag_list if call.given("CopyTags") else ()),
+        tag_list=tags or (source.tag_list if call.get("CopyTags") else ()),
     )
     region.add_snapshot(copied)
     region.copy_data(source.db_snapshot_identifier, identifier)
@@ -116,11 +116,11 @@ def modify(call: Call) -> Tree:
             "InvalidDBSnapshotState",
             f"The snapshot {source.db_snapshot_identifier} is not a manual snapshot in state available.",
         )
-    wanted = call.given("EngineVersion")
+    wanted = call.get("EngineVersion")
     version = source.engine_version if wanted is None else catalog.version(str(wanted))
     if version != source.engine_version:
         catalog.refuse_upgrade(source.engine_version, version, major_allowed=True)
-    group = call.given("OptionGroupName") or catalog.option_group(version)
+    group = call.get("OptionGroupName") or catalog.option_group(version)
     refuse_option_group(str(group), version)
     changed = msgspec.structs.replace(source, engine_version=version, option_group_name=str(group))
     call.region.snapshots[source.db_snapshot_identifier] = changed
@@ -138,38 +138,38 @@ _FILTERS = {
 
 def describe(call: Call) -> Tree:
     """DescribeDBSnapshots."""
-    name, kind = call.given("DBSnapshotIdentifier"), call.given("SnapshotType")
+    name, kind = call.get("DBSnapshotIdentifier"), call.get("SnapshotType")
     if kind not in {None, "manual", "automated", "shared", "public", "awsbackup"}:
         raise invalid_combination(f"Invalid snapshot type: {kind}")
     named = [found_snapshot(call, str(name))] if name else list(call.region.snapshots.values())
-    instance, resource = call.given("DBInstanceIdentifier"), call.given("DbiResourceId")
+    instance, resource = call.get("DBInstanceIdentifier"), call.get("DbiResourceId")
     passes = filters(call, _FILTERS)
-    found = [
-        each
-        for each in named
-        if kind in {None, each.snapshot_type}
-        and (instance is None or each.db_instance_identifier == str(instance).lower())
-        and resource in {None, each.dbi_resource_id}
-        and passes(each)
+    snapshots = [
+        snapshot
+        for snapshot in named
+        if kind in {None, snapshot.snapshot_type}
+        and (instance is None or snapshot.db_instance_identifier == str(instance).lower())
+        and resource in {None, snapshot.dbi_resource_id}
+        and passes(snapshot)
     ]
-    found.sort(key=lambda each: each.db_snapshot_identifier)
-    listed, marker = page(call, found, lambda each: each.db_snapshot_identifier)
-    return {"DBSnapshots": [tree_of(each) for each in listed], **marker}
+    snapshots.sort(key=lambda snapshot: snapshot.db_snapshot_identifier)
+    listed, marker = page(call, snapshots, lambda snapshot: snapshot.db_snapshot_identifier)
+    return {"DBSnapshots": [tree_of(snapshot) for snapshot in listed], **marker}
 
 
 def delete(call: Call) -> Tree:
     """DeleteDBSnapshot."""
-    found = found_snapshot(call, call.text("DBSnapshotIdentifier"))
-    if found.snapshot_type != "manual":
+    snapshot = found_snapshot(call, call.text("DBSnapshotIdentifier"))
+    if snapshot.snapshot_type != "manual":
         raise Refusal("InvalidDBSnapshotState", "Only manual snapshots may be deleted.")
-    if found.status not in {"available", "failed"}:
+    if snapshot.status not in {"available", "failed"}:
         raise Refusal(
             "InvalidDBSnapshotState",
-            f"Cannot delete the snapshot {found.db_snapshot_identifier} in state {found.status}.",
+            f"Cannot delete the snapshot {snapshot.db_snapshot_identifier} in state {snapshot.status}.",
         )
-    call.region.drop_snapshot(found.db_snapshot_identifier)
-    call.region.emit(41, ("db-snapshot", found.db_snapshot_identifier, found.db_snapshot_arn), call.region.now())
-    return {"DBSnapshot": tree_of(msgspec.structs.replace(found, status="deleted"))}
+    call.region.drop_snapshot(snapshot.db_snapshot_identifier)
+    call.region.emit(41, ("db-snapshot", snapshot.db_snapshot_identifier, snapshot.db_snapshot_arn), call.region.now())
+    return {"DBSnapshot": tree_of(msgspec.structs.replace(snapshot, status="deleted"))}
 
 
 ACTIONS: dict[str, Action] = {

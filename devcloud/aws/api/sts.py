@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from devcloud.aws.api.refusals import Refusal, invalid_value
 from devcloud.aws.api.wire import Tree
 from devcloud.aws.iam.policies import Ask, refuse_denied
 from devcloud.aws.iam.principals import Key, Principals, Role, subject_of, trusts_account, trusts_subject
+from devcloud.aws.refusals import Refusal, invalid_value
 
 _SECONDS = range(900, 43_201)
 

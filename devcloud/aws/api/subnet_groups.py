@@ -5,9 +5,9 @@ import msgspec
 from devcloud.aws.api import rules
 from devcloud.aws.api.calls import Action, Call, page, tags_of
 from devcloud.aws.api.lookups import found_subnet_group
-from devcloud.aws.api.refusals import Refusal, invalid_value
 from devcloud.aws.api.views import tree_of
 from devcloud.aws.api.wire import Tree
+from devcloud.aws.refusals import Refusal, invalid_value
 from devcloud.aws.state.model import Subnet, SubnetGroup
 from devcloud.aws.state.network import SUBNETS, subnet
 
@@ -19,7 +19,7 @@ def create(call: Call) -> Tree:
     """CreateDBSubnetGroup."""
     region = call.region
     name = rules.subnet_group_name(call.text("DBSubnetGroupName"))
-    tags = tags_of(call.given("Tags"))
+    tags = tags_of(call.get("Tags"))
     rules.refuse_tags(tags)
     if name in region.subnet_groups:
         raise Refusal("DBSubnetGroupAlreadyExists", f"The DB subnet group '{name}' already exists.")
@@ -44,7 +44,7 @@ def _description(text: str) -> str:
 
 
 def _subnets(call: Call) -> tuple[str, tuple[Subnet, ...]]:
-    names = tuple(dict.fromkeys(str(each) for each in call.given("SubnetIds") or ()))
+    names = tuple(dict.fromkeys(str(name) for name in call.get("SubnetIds") or ()))
     if len(names) > _SUBNETS_AT_MOST:
         raise Refusal(
             "DBSubnetQuotaExceededFault", "The request would exceed the allowed number of subnets in a group."
@@ -68,23 +68,23 @@ def _subnets(call: Call) -> tuple[str, tuple[Subnet, ...]]:
 def modify(call: Call) -> Tree:
     """ModifyDBSubnetGroup."""
     region = call.region
-    found = found_subnet_group(region, call.text("DBSubnetGroupName"))
+    group = found_subnet_group(region, call.text("DBSubnetGroupName"))
     vpc, subnets = _subnets(call)
-    if vpc != found.vpc_id:
+    if vpc != group.vpc_id:
         raise Refusal("InvalidSubnet", "The subnets are not in the VPC of the DB subnet group.")
-    kept = {each.subnet_identifier for each in subnets}
-    users = _users(call, found.db_subnet_group_name)
-    zones = {each.subnet_availability_zone.name for each in subnets}
-    left = [each for each in found.subnets if each.subnet_identifier not in kept]
+    kept = {member.subnet_identifier for member in subnets}
+    users = _users(call, group.db_subnet_group_name)
+    zones = {member.subnet_availability_zone.name for member in subnets}
+    left = [member for member in group.subnets if member.subnet_identifier not in kept]
     if left and any(zone is not None and zone not in zones for zone in users.values()):
         raise Refusal("SubnetAlreadyInUse", f"Subnet {left[0].subnet_identifier} is in use and cannot be removed.")
-    description = call.given("DBSubnetGroupDescription")
+    description = call.get("DBSubnetGroupDescription")
     changed = msgspec.structs.replace(
-        found,
+        group,
         subnets=subnets,
-        db_subnet_group_description=found.db_subnet_group_description if description is None else str(description),
+        db_subnet_group_description=group.db_subnet_group_description if description is None else str(description),
     )
-    region.subnet_groups[found.db_subnet_group_name] = changed
+    region.subnet_groups[group.db_subnet_group_name] = changed
     for name in users:
         record = region.instances[name]
         region.put(
@@ -104,18 +104,18 @@ def _users(call: Call, group: str) -> dict[str, str | None]:
 
 def describe(call: Call) -> Tree:
     """DescribeDBSubnetGroups."""
-    name = call.given("DBSubnetGroupName")
+    name = call.get("DBSubnetGroupName")
     if name:
         return {"DBSubnetGroups": [tree_of(found_subnet_group(call.region, str(name)))]}
-    groups = sorted(call.region.subnet_groups.values(), key=lambda each: each.db_subnet_group_name)
-    found, marker = page(call, groups, lambda each: each.db_subnet_group_name)
-    return {"DBSubnetGroups": [tree_of(each) for each in found], **marker}
+    groups = sorted(call.region.subnet_groups.values(), key=lambda group: group.db_subnet_group_name)
+    listed, marker = page(call, groups, lambda group: group.db_subnet_group_name)
+    return {"DBSubnetGroups": [tree_of(group) for group in listed], **marker}
 
 
 def delete(call: Call) -> Tree:
     """DeleteDBSubnetGroup."""
-    found = found_subnet_group(call.region, call.text("DBSubnetGroupName"))
-    name = found.db_subnet_group_name
+    group = found_subnet_group(call.region, call.text("DBSubnetGroupName"))
+    name = group.db_subnet_group_name
     if name == "default":
         raise Refusal("InvalidDBSubnetGroupStateFault", "The default DB subnet group cannot be deleted.")
     users = _users(call, name)

@@ -8,11 +8,11 @@ import msgspec
 from devcloud.aws.api import rules
 from devcloud.aws.api.calls import Action, Call, tags_of
 from devcloud.aws.api.lookups import found_subnet_group
-from devcloud.aws.api.refusals import Refusal, invalid_value
 from devcloud.aws.api.views import tree_of
 from devcloud.aws.api.wire import Tree
+from devcloud.aws.refusals import Refusal, invalid_value
+from devcloud.aws.region import Region
 from devcloud.aws.state.model import ParameterGroup, SubnetGroup, Tag
-from devcloud.aws.state.region import Region
 
 Tags = tuple[Tag, ...]
 TaggedT = TypeVar("TaggedT", SubnetGroup, ParameterGroup)
@@ -54,29 +54,29 @@ def _of_instance(region: Region, name: str) -> tuple[Tags, Callable[[Tags], None
 
 
 def _of_group(groups: dict[str, TaggedT], name: str) -> tuple[Tags, Callable[[Tags], None]]:
-    found = groups[name]
+    group = groups[name]
 
     def give(tags: Tags) -> None:
-        groups[name] = msgspec.structs.replace(found, tags=tags)
+        groups[name] = msgspec.structs.replace(group, tags=tags)
 
-    return found.tags, give
+    return group.tags, give
 
 
 def _of_snapshot(region: Region, name: str) -> tuple[Tags, Callable[[Tags], None]]:
-    found = region.snapshots.get(name)
-    if found is None:
+    snapshot = region.snapshots.get(name)
+    if snapshot is None:
         raise Refusal("DBSnapshotNotFound", f"DBSnapshot {name} not found.")
 
     def give(tags: Tags) -> None:
-        region.snapshots[name] = msgspec.structs.replace(found, tag_list=tags)
+        region.snapshots[name] = msgspec.structs.replace(snapshot, tag_list=tags)
 
-    return found.tag_list, give
+    return snapshot.tag_list, give
 
 
 def add(call: Call) -> Tree:
     """AddTagsToResource."""
     present, give = tags_by_arn(call.region, call.text("ResourceName"))
-    added = tags_of(call.given("Tags"))
+    added = tags_of(call.get("Tags"))
     rules.refuse_tags(added)
     keys = {tag.key for tag in added}
     after = (*(tag for tag in present if tag.key not in keys), *added)
@@ -88,7 +88,7 @@ def add(call: Call) -> Tree:
 def remove(call: Call) -> Tree:
     """RemoveTagsFromResource."""
     present, give = tags_by_arn(call.region, call.text("ResourceName"))
-    keys = set(call.given("TagKeys") or ())
+    keys = set(call.get("TagKeys") or ())
     give(tuple(tag for tag in present if tag.key not in keys))
     return {}
 

@@ -1,48 +1,38 @@
 """How resources look in answers."""
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 import msgspec
 
 from devcloud.aws.api import wire
 from devcloud.aws.api.wire import Rendered, Tree
+from devcloud.aws.state.backups import latest_restorable
 from devcloud.aws.state.model import Instance, Wire
 from devcloud.aws.state.network import DEFAULT_KEY_ID
-
-_RESTORABLE_STEP = timedelta(minutes=5)
 
 
 def tree_of(data: Wire) -> Tree:
     """Return data as a tree of wire names; times stay times."""
-    found: Any = msgspec.to_builtins(data, builtin_types=(datetime,))
-    return dict(found)
-
-
-def latest_restorable(shown: Instance, now: datetime) -> datetime | None:
-    """Return the LatestRestorableTime: typically within the last five minutes, while there are backups."""
-    born = shown.instance_create_time
-    if born is None or not shown.backup_retention_period:
-        return None
-    floored = now - timedelta(seconds=now.timestamp() % _RESTORABLE_STEP.total_seconds())
-    return max(floored, born)
+    tree: Any = msgspec.to_builtins(data, builtin_types=(datetime,))
+    return dict(tree)
 
 
 def instance_tree(shown: Instance, now: datetime) -> Tree:
     """Return an instance as answers show it, with what follows from the time and from its other fields.
 
-    One that is monitored shows its log stream once it is born (cloud-custodian's recording
+    One that is monitored shows its log stream once it is created (cloud-custodian's recording
     `test_rds_minor_upgrade_do`); Performance Insights are encrypted with the account's key `aws/rds` where no other
     was asked for (CreateDBInstance, PerformanceInsightsKMSKeyId).
     """
     _, _, _, region, account, *_ = shown.db_instance_arn.split(":")
-    place = f"{region}:{account}"
+    scope = f"{region}:{account}"
     stream = None
     if shown.monitoring_interval and shown.instance_create_time is not None:
-        stream = f"arn:aws:logs:{place}:log-group:RDSOSMetrics:log-stream:{shown.dbi_resource_id}"
+        stream = f"arn:aws:logs:{scope}:log-group:RDSOSMetrics:log-stream:{shown.dbi_resource_id}"
     insights_key = shown.performance_insights_kms_key_id
     if insights_key is None and shown.performance_insights_enabled:
-        insights_key = f"arn:aws:kms:{place}:key/{DEFAULT_KEY_ID}"
+        insights_key = f"arn:aws:kms:{scope}:key/{DEFAULT_KEY_ID}"
     return tree_of(
         msgspec.structs.replace(
             shown,

@@ -15,7 +15,7 @@ import msgspec
 from botocore.loaders import Loader
 from botocore.model import ListShape, OperationModel, ServiceModel, Shape, StructureShape
 
-from devcloud.aws.api.refusals import COMMON_STATUS, Refusal, invalid_value, missing
+from devcloud.aws.refusals import COMMON_STATUS, Refusal, invalid_value, missing
 
 _SERVICES = {"2014-10-31": "rds", "2011-06-15": "sts"}
 _CONTROL_CHARACTERS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
@@ -43,10 +43,10 @@ def operation(fields: Mapping[str, str]) -> OperationModel:
         Refusal: `InvalidAction`.
     """
     action, version = fields.get("Action", ""), fields.get("Version", "")
-    found = _SERVICES.get(version)
-    if found is None or action not in service(found).operation_names:
+    service_name = _SERVICES.get(version)
+    if service_name is None or action not in service(service_name).operation_names:
         raise Refusal("InvalidAction", f"Could not find operation {action} for version {version}")
-    return service(found).operation_model(action)
+    return service(service_name).operation_model(action)
 
 
 def parse(model: OperationModel, fields: Mapping[str, str]) -> Tree:
@@ -82,53 +82,53 @@ def _structure(shape: StructureShape, nested: Tree) -> Tree:
     return result
 
 
-def _value(shape: Shape, given: Any, name: str) -> Any:
+def _value(shape: Shape, value: Any, name: str) -> Any:
     match shape.type_name:
         case "structure":
-            return _structure(shape, given if isinstance(given, dict) else {})
+            return _structure(shape, value if isinstance(value, dict) else {})
         case "list":
-            return _list(shape, given, name)
+            return _list(shape, value, name)
         case "integer" | "long":
-            return _number(given, name)
+            return _number(value, name)
         case "boolean":
-            return _boolean(given, name)
+            return _boolean(value, name)
         case "timestamp":
-            return _time(given, name)
+            return _time(value, name)
         case _:
-            return str(given)
+            return str(value)
 
 
-def _list(shape: ListShape, given: Any, name: str) -> list[Any]:
-    if not isinstance(given, dict):
+def _list(shape: ListShape, value: Any, name: str) -> list[Any]:
+    if not isinstance(value, dict):
         # `Tags=` is how the protocol writes an empty list.
         return []
-    numbered = given
+    numbered = value
     for wrapper in (shape.member.serialization.get("name", "member"), "member"):
-        if isinstance(given.get(wrapper), dict):
-            numbered = given[wrapper]
+        if isinstance(value.get(wrapper), dict):
+            numbered = value[wrapper]
     order = sorted((int(number), value) for number, value in numbered.items() if number.isdigit())
     return [_value(shape.member, value, name) for _, value in order]
 
 
-def _number(given: Any, name: str) -> int:
+def _number(value: Any, name: str) -> int:
     try:
-        return int(given)
+        return int(value)
     except (TypeError, ValueError):
-        raise invalid_value(f"Invalid value {given} for {name}: expected an integer") from None
+        raise invalid_value(f"Invalid value {value} for {name}: expected an integer") from None
 
 
-def _boolean(given: Any, name: str) -> bool:
-    if given not in {"true", "false", "1", "0"}:
-        raise invalid_value(f"Invalid value {given} for {name}: expected true or false")
-    return given in {"true", "1"}
+def _boolean(value: Any, name: str) -> bool:
+    if value not in {"true", "false", "1", "0"}:
+        raise invalid_value(f"Invalid value {value} for {name}: expected true or false")
+    return value in {"true", "1"}
 
 
-def _time(given: Any, name: str) -> datetime:
+def _time(value: Any, name: str) -> datetime:
     try:
-        found = datetime.fromisoformat(str(given))
+        moment = datetime.fromisoformat(str(value))
     except ValueError:
-        raise invalid_value(f"Invalid value {given} for {name}: expected a time") from None
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
+        raise invalid_value(f"Invalid value {value} for {name}: expected a time") from None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def answer(model: OperationModel, content: Mapping[str, Any], request_id: str) -> bytes:

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from devcloud.aws.api.refusals import Refusal
+from devcloud.aws.refusals import Refusal
 
 ALLOW_ALL: dict[str, Any] = {
     "Version": "2012-10-17",
@@ -40,7 +40,7 @@ def refuse_denied(policy: Mapping[str, Any], ask: Ask, principal_arn: str) -> No
     Raises:
         Refusal: `AccessDenied`.
     """
-    effects = {each.get("Effect") for each in _listed(policy.get("Statement")) if _applies(each, ask)}
+    effects = {statement.get("Effect") for statement in _listed(policy.get("Statement")) if _applies(statement, ask)}
     if "Deny" in effects:
         reason = "with an explicit deny in an identity-based policy"
     elif "Allow" in effects:
@@ -78,8 +78,8 @@ def _holds(operator: str, key: str, wanted: list[Any], ask: Ask) -> bool:
     if not values:
         # A negated operator holds for a key that is not there; a plain one does not.
         return negated
-    found = any(_matches_one(wanted, value, operator) for value in values)
-    return not found if negated else found
+    matches = any(_matches_one(wanted, value, operator) for value in values)
+    return not matches if negated else matches
 
 
 def _matches_one(wanted: list[Any], value: str, operator: str) -> bool:
@@ -103,9 +103,9 @@ def _values(key: str, ask: Ask) -> list[str]:
 
 def _any_matches(patterns: Any, value: str, *, fold: bool = False) -> bool:
     if fold:
-        return any(fnmatchcase(value.lower(), str(each).lower()) for each in _listed(patterns))
-    return any(fnmatchcase(value, str(each)) for each in _listed(patterns))
+        return any(fnmatchcase(value.lower(), str(pattern).lower()) for pattern in _listed(patterns))
+    return any(fnmatchcase(value, str(pattern)) for pattern in _listed(patterns))
 
 
-def _listed(given: Any) -> list[Any]:
-    return list(given) if isinstance(given, list | tuple) else [given]
+def _listed(content: Any) -> list[Any]:
+    return list(content) if isinstance(content, list | tuple) else [content]

@@ -10,8 +10,8 @@ from typing import Any
 
 import msgspec
 
-from devcloud.aws.api.refusals import Refusal
 from devcloud.aws.iam.policies import ALLOW_ALL
+from devcloud.aws.refusals import Refusal
 
 ACCOUNT = "123456789012"
 ACCESS_KEY = "AKIAFAIRLEADDEVCLOUD"
@@ -46,7 +46,7 @@ class Key(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def arn(self) -> str:
-        """Its ARN, as GetCallerIdentity tells it."""
+        """Its ARN, as GetCallerIdentity returns it."""
         service = "sts" if self.principal.startswith("assumed-role/") else "iam"
         return f"arn:aws:{service}::{self.account}:{self.principal}"
 
@@ -90,12 +90,12 @@ class Principals:
         Raises:
             Refusal: `InvalidClientTokenId` or `ExpiredToken`.
         """
-        found = self.keys.get(access_key_id)
-        if found is None or found.session_token != session_token:
+        key = self.keys.get(access_key_id)
+        if key is None or key.session_token != session_token:
             raise Refusal("InvalidClientTokenId", "The security token included in the request is invalid.")
-        if found.expires_at is not None and found.expires_at <= now:
+        if key.expires_at is not None and key.expires_at <= now:
             raise Refusal("ExpiredToken", "The security token included in the request is expired")
-        return found
+        return key
 
     def session(self, role: Role, name: str, until: datetime) -> Key:
         """Give out temporary credentials of a role."""
@@ -130,19 +130,19 @@ def subject_of(token: str, now: datetime) -> str:
     """
     try:
         _, claims, _ = token.split(".")
-        found = msgspec.json.decode(base64.urlsafe_b64decode(claims + "=" * (-len(claims) % 4)), type=dict[str, Any])
+        payload = msgspec.json.decode(base64.urlsafe_b64decode(claims + "=" * (-len(claims) % 4)), type=dict[str, Any])
     except (ValueError, binascii.Error, msgspec.DecodeError, msgspec.ValidationError):
         raise Refusal("InvalidIdentityToken", "The web identity token that was passed is not a JWT.") from None
-    if float(found.get("exp", 0)) <= now.timestamp():
+    if float(payload.get("exp", 0)) <= now.timestamp():
         raise Refusal("ExpiredTokenException", "The web identity token that was passed is expired.")
-    return str(found.get("sub", ""))
+    return str(payload.get("sub", ""))
 
 
 def trusts_account(role: Role, caller: Key, external_id: str | None) -> bool:
-    """Tell whether a role may be assumed by a caller of an account."""
+    """Return whether a role may be assumed by a caller of an account."""
     return caller.account in role.trust.accounts and role.trust.external_id in {None, external_id}
 
 
 def trusts_subject(role: Role, subject: str) -> bool:
-    """Tell whether a role may be assumed by the subject of a web identity token."""
+    """Return whether a role may be assumed by the subject of a web identity token."""
     return any(fnmatchcase(subject, pattern) for pattern in role.trust.subjects)

@@ -12,7 +12,7 @@ from urllib.parse import quote, unquote
 
 import msgspec
 
-from devcloud.aws.api.refusals import Refusal
+from devcloud.aws.refusals import Refusal
 
 _ALGORITHM = "AWS4-HMAC-SHA256"
 _AUTHORIZATION = re.compile(
@@ -52,10 +52,10 @@ def signature_of(request: Request) -> Signature:
     header = request.headers.get("authorization")
     if header is None:
         raise Refusal("MissingAuthenticationToken", "Request is missing Authentication Token")
-    found = _AUTHORIZATION.fullmatch(header)
-    if found is None:
+    match = _AUTHORIZATION.fullmatch(header)
+    if match is None:
         raise Refusal("IncompleteSignature", "Authorization header requires Credential, SignedHeaders and Signature.")
-    key, day, region, service, headers, signature = found.groups()
+    key, day, region, service, headers, signature = match.groups()
     return Signature(
         access_key_id=key,
         day=day,

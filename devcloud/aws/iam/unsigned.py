@@ -12,7 +12,7 @@ from collections.abc import Mapping
 _JSON = "application/json"
 
 
-def objection(method: str, headers: Mapping[str, str], *, own: str, token: str, scheme: str = "Bearer ") -> str:
+def refusal_of(method: str, headers: Mapping[str, str], *, own: str, token: str, scheme: str = "Bearer ") -> str:
     """Return why a request is not answered, empty when it is.
 
     Args:
@@ -32,7 +32,7 @@ def objection(method: str, headers: Mapping[str, str], *, own: str, token: str, 
         return f"Content-Type must be {_JSON}"
     if not token:
         return "closed: the simulator was started without a token for this"
-    given = headers.get("authorization", "")
-    if not hmac.compare_digest(given.encode(), f"{scheme}{token}".encode()):
+    header = headers.get("authorization", "")
+    if not hmac.compare_digest(header.encode(), f"{scheme}{token}".encode()):
         return f"Authorization must be {scheme}<the token of the file that the simulator was started with>"
     return ""

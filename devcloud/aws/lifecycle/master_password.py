@@ -12,9 +12,9 @@ from typing import Final
 
 import msgspec
 
-from devcloud.aws.api.requests import Asked
 from devcloud.aws.lifecycle.steps import Became, SetPassword, Step
 from devcloud.aws.state.model import MasterUserSecret
+from devcloud.aws.state.requests import InstanceRequest
 
 RESET_S: Final = 26.0
 """How long a reset takes, from the request to `available`, before the clock's `durations`."""
@@ -48,30 +48,30 @@ def reset(password: str, *, after_s: float, secret: MasterUserSecret | None) -> 
     return tuple(step for step in (*before, change, *after) if step.seconds or step.ends)
 
 
-def secret_of(asked: Asked, arn: str) -> MasterUserSecret | None:
+def secret_of(request: InstanceRequest, arn: str) -> MasterUserSecret | None:
     """Return the secret that a request makes for the instance of an ARN; None when the user keeps the password."""
-    if not asked.manage_master_user_password:
+    if not request.manage_master_user_password:
         return None
     _, _, _, region, account, *_, name = arn.split(":")
-    place = f"{region}:{account}"
+    scope = f"{region}:{account}"
     return MasterUserSecret(
-        secret_arn=f"arn:aws:secretsmanager:{place}:secret:rds!db-{name}",
+        secret_arn=f"arn:aws:secretsmanager:{scope}:secret:rds!db-{name}",
         secret_status="creating",  # noqa: S106 - its status
-        kms_key_id=asked.master_user_secret_kms_key_id or f"arn:aws:kms:{place}:key/aws-managed",
+        kms_key_id=request.master_user_secret_kms_key_id or f"arn:aws:kms:{scope}:key/aws-managed",
     )
 
 
-def secret_after(asked: Asked, present: MasterUserSecret | None, arn: str) -> MasterUserSecret | None:
+def secret_after(request: InstanceRequest, present: MasterUserSecret | None, arn: str) -> MasterUserSecret | None:
     """Return the secret that the instance of an ARN has after a ModifyDBInstance (its ManageMasterUserPassword)."""
-    if asked.manage_master_user_password is False:
+    if request.manage_master_user_password is False:
         return None
     if present is None:
-        return secret_of(asked, arn)
-    return _in_status(present, "rotating") if asked.rotate_master_user_password else present
+        return secret_of(request, arn)
+    return _in_status(present, "rotating") if request.rotate_master_user_password else present
 
 
-def born(secret: MasterUserSecret | None) -> MasterUserSecret | None:
-    """Return the secret of an instance at its birth."""
+def secret_at_creation(secret: MasterUserSecret | None) -> MasterUserSecret | None:
+    """Return the secret of an instance at its creation."""
     return None if secret is None else _in_status(secret, "active")
 
 

@@ -24,9 +24,9 @@ def flush(record: Record) -> tuple[Step, ...]:
 
 def _online(shown: Instance, pending: Pending) -> Iterator[Step]:
     names = ("license_model", "backup_retention_period", "dedicated_log_volume")
-    given: dict[str, object] = {name: value for name in names if (value := getattr(pending, name)) is not None}
-    if given:
-        yield Step(status="modifying", seconds=30, ends=(Became(shown=given, clears=tuple(given)),))
+    fields: dict[str, object] = {name: value for name in names if (value := getattr(pending, name)) is not None}
+    if fields:
+        yield Step(status="modifying", seconds=30, ends=(Became(shown=fields, clears=tuple(fields)),))
     if pending.multi_az is not None:
         began, ended = (24, 25) if pending.multi_az else (30, 29)
         after: dict[str, object] = {
@@ -45,13 +45,13 @@ def _online(shown: Instance, pending: Pending) -> Iterator[Step]:
 
 def standby(shown: Instance, pending: Pending) -> str | None:
     """Return the zone of a Multi-AZ instance's standby: another one of its subnet group."""
-    zones = {each.subnet_availability_zone.name for each in shown.db_subnet_group.subnets}
+    zones = {subnet.subnet_availability_zone.name for subnet in shown.db_subnet_group.subnets}
     return min(zones - {shown.availability_zone}, default=None) if pending.multi_az else None
 
 
 def _storage(shown: Instance, pending: Pending) -> Iterator[Step]:
-    given: dict[str, object] = {name: value for name in _STORAGE if (value := getattr(pending, name)) is not None}
-    if not given:
+    fields: dict[str, object] = {name: value for name in _STORAGE if (value := getattr(pending, name)) is not None}
+    if not fields:
         return
     kind = pending.storage_type or shown.storage_type
     gib = pending.allocated_storage or shown.allocated_storage
@@ -124,5 +124,5 @@ def _renamed(shown: Instance, identifier: str) -> Iterator[Step]:
 
 
 def port_of(shown: Instance) -> int:
-    """Return the port at which an instance answers, 0 before its birth."""
+    """Return the port at which an instance answers, 0 before its creation."""
     return shown.endpoint.port if shown.endpoint else 0

@@ -89,18 +89,18 @@ def next_look(record: Record, now: datetime) -> datetime | None:
         times.append(windows.last_maintenance_start(shown.preferred_maintenance_window, now) + timedelta(weeks=1))
         if shown.backup_retention_period:
             times.append(windows.last_backup_start(shown.preferred_backup_window, now) + timedelta(days=1))
-    return min((each for each in times if each is not None), default=None)
+    return min((time for time in times if time is not None), default=None)
 
 
 def _begin(record: Record, at: datetime, durations: float, outputs: list[Output]) -> Record:
     step = record.agenda[0]
     outputs.extend(Emit(number, at) for number in step.began)
-    number = record.works + 1 if step.work is not None else None
+    number = record.jobs + 1 if step.work is not None else None
     begun = msgspec.structs.replace(
         record,
         under=Under(step=step, until=at + timedelta(seconds=step.seconds * durations), work=number),
         agenda=record.agenda[1:],
-        works=number or record.works,
+        jobs=number or record.jobs,
     )
     if step.work is not None and number is not None:
         outputs.append(Do(begun, step.work, number))
@@ -123,7 +123,7 @@ def _end(record: Record, step: Step, at: datetime, durations: float, outputs: li
 def _restarted(record: Record) -> Record:
     """A restart makes static parameters true (User Guide, "Working with parameter groups")."""
     joined = tuple(
-        msgspec.structs.replace(each, parameter_apply_status="in-sync") for each in record.shown.db_parameter_groups
+        msgspec.structs.replace(group, parameter_apply_status="in-sync") for group in record.shown.db_parameter_groups
     )
     return msgspec.structs.replace(record, shown=msgspec.structs.replace(record.shown, db_parameter_groups=joined))
 
@@ -136,8 +136,8 @@ def _apply(record: Record, end: End, at: datetime, durations: float, outputs: li
             return _became(record, end, outputs)
         case Optimizing() | Initializing():
             return _in_background(record, end, at, durations)
-        case Addressed(born=born):
-            return _addressed(record, at, born=born)
+        case Addressed(created=created):
+            return _addressed(record, at, created=created)
         case SnapshotReady(snapshot=snapshot):
             outputs.append(Finish(snapshot, at))
             return record
@@ -153,9 +153,9 @@ def _in_background(record: Record, end: Optimizing | Initializing, at: datetime,
     return msgspec.structs.replace(record, initializing_until=at + timedelta(seconds=end.seconds * durations))
 
 
-def _addressed(record: Record, at: datetime, *, born: bool) -> Record:
+def _addressed(record: Record, at: datetime, *, created: bool) -> Record:
     shown = msgspec.structs.replace(record.shown, endpoint=record.address)
-    if born:
+    if created:
         shown = msgspec.structs.replace(shown, instance_create_time=at)
         if not any(isinstance(step.work, SetPassword) for step in record.agenda):
             pending = msgspec.structs.replace(shown.pending_modified_values, master_user_password=None)

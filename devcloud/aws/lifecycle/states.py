@@ -6,9 +6,9 @@ storage" of the User Guide, and the pages of the actions in the API Reference.
 
 from collections.abc import Set as AbstractSet
 
-from devcloud.aws.api.refusals import Refusal, invalid_combination
-from devcloud.aws.api.requests import Asked
 from devcloud.aws.lifecycle.steps import Record
+from devcloud.aws.refusals import Refusal, invalid_combination
+from devcloud.aws.state.requests import InstanceRequest
 
 OPERABLE = frozenset({"available", "storage-optimization", "storage-initialization"})
 """The states in which an instance is available for operations."""
@@ -20,7 +20,7 @@ def _wrong(text: str) -> Refusal:
     return Refusal("InvalidDBInstanceState", text)
 
 
-def refuse_modify(record: Record, asked: Asked) -> None:
+def refuse_modify(record: Record, request: InstanceRequest) -> None:
     """Refuse a change that the state does not take.
 
     One that is being created takes what may wait (cloud-custodian's recording `test_rds_minor_upgrade_do`), and refuses
@@ -29,14 +29,14 @@ def refuse_modify(record: Record, asked: Asked) -> None:
     Raises:
         Refusal: `InvalidDBInstanceState`, or `InvalidParameterCombination` for storage that is being optimised.
     """
-    may_wait = record.status == "creating" and not asked.apply_immediately
+    may_wait = record.status == "creating" and not request.apply_immediately
     if record.status not in _MODIFIABLE and not may_wait:
         raise _wrong(f"Database instance is not in available state: {record.status}.")
     changed = (
-        asked.allocated_storage not in {None, record.shown.allocated_storage},
-        asked.storage_type not in {None, record.shown.storage_type},
-        asked.iops not in {None, record.shown.iops},
-        asked.storage_throughput not in {None, record.shown.storage_throughput},
+        request.allocated_storage not in {None, record.shown.allocated_storage},
+        request.storage_type not in {None, record.shown.storage_type},
+        request.iops not in {None, record.shown.iops},
+        request.storage_throughput not in {None, record.shown.storage_throughput},
     )
     if any(changed) and record.optimizing_until is not None:
         raise invalid_combination(

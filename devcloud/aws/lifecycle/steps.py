@@ -90,9 +90,9 @@ class Initializing(msgspec.Struct, frozen=True, tag=True):
 
 
 class Addressed(msgspec.Struct, frozen=True, tag=True):
-    """At its end: the endpoint is the one that the data plane gave; `born` also says that the instance exists since."""
+    """At its end: the endpoint is the one that the data plane gave; `created`: it exists since then."""
 
-    born: bool = False
+    created: bool = msgspec.field(default=False, name="born")
 
 
 class SnapshotReady(msgspec.Struct, frozen=True, tag=True):
@@ -154,7 +154,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
         resting_until: When a forced status ends by itself.
         window_seen: Until when the passing of maintenance windows was looked at.
         backup_seen: The same for backup windows.
-        works: How many pieces of work were numbered.
+        jobs: How many jobs were numbered; `works` in state files.
     """
 
     shown: Instance
@@ -170,7 +170,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     resting_until: datetime | None = None
     window_seen: datetime
     backup_seen: datetime
-    works: int = 0
+    jobs: int = msgspec.field(default=0, name="works")
 
     def __repr__(self) -> str:
         return f"Record({self.shown.db_instance_identifier}, {self.status})"

@@ -6,7 +6,7 @@ the RDS User Guide. A cut of them: enough minors for every path, the current fam
 
 import msgspec
 
-from devcloud.aws.api.refusals import Refusal, invalid_combination, invalid_value
+from devcloud.aws.refusals import Refusal, invalid_combination, invalid_value
 
 ENGINE = "postgres"
 VERSIONS = (
@@ -73,30 +73,30 @@ def _order(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in version.split("."))
 
 
-def version(asked: str | None) -> str:
+def version(wanted: str | None) -> str:
     """Return the version that a request means; a major version alone means its newest minor.
 
     Raises:
         Refusal: `InvalidParameterCombination`, it is not offered.
     """
-    if asked is None:
+    if wanted is None:
         return DEFAULT_VERSION
-    if asked in VERSIONS:
-        return asked
-    minors = [each for each in VERSIONS if major(each) == asked]
+    if wanted in VERSIONS:
+        return wanted
+    minors = [name for name in VERSIONS if major(name) == wanted]
     if not minors:
-        raise invalid_combination(f"Cannot find version {asked} for {ENGINE}")
+        raise invalid_combination(f"Cannot find version {wanted} for {ENGINE}")
     return minors[-1]
 
 
 def targets(present: str) -> tuple[str, ...]:
     """Return the versions to which one can be upgraded, oldest first."""
-    return tuple(each for each in VERSIONS if _order(each) > _order(present))
+    return tuple(name for name in VERSIONS if _order(name) > _order(present))
 
 
 def automatic_target(present: str) -> str | None:
     """Return the newest minor of the same major, if that is newer: where AutoMinorVersionUpgrade leads."""
-    newer = [each for each in targets(present) if major(each) == major(present)]
+    newer = [target for target in targets(present) if major(target) == major(present)]
     return newer[-1] if newer else None
 
 
@@ -138,10 +138,10 @@ def refuse_storage(kind: str, gib: int, *, iops: int | None, throughput: int | N
     Raises:
         Refusal: `InvalidParameterValue`, `InvalidParameterCombination` or `StorageTypeNotSupported`.
     """
-    found = STORAGE.get(kind)
-    if found is None:
+    storage = STORAGE.get(kind)
+    if storage is None:
         raise invalid_value(f"Invalid storage type: {kind}")
-    if not found.least_gib <= gib <= found.most_gib:
+    if not storage.least_gib <= gib <= storage.most_gib:
         raise invalid_value(f"Invalid storage size for engine name {ENGINE} and storage type {kind}: {gib}")
     if kind == "gp3" and gib < GP3_LARGE_GIB:
         if iops is not None or throughput is not None:
@@ -152,11 +152,11 @@ def refuse_storage(kind: str, gib: int, *, iops: int | None, throughput: int | N
         return
     if throughput is not None and (kind != "gp3" or not 500 <= throughput <= _GP3_MOST_THROUGHPUT):  # noqa: PLR2004 - MiB/s of gp3 from 400 GiB on
         raise invalid_combination(f"Invalid storage throughput value for storage type {kind}: {throughput}")
-    _refuse_iops(kind, found, gib, iops)
+    _refuse_iops(kind, storage, gib, iops)
 
 
-def _refuse_iops(kind: str, found: Storage, gib: int, iops: int | None) -> None:
-    if found.least_iops is None or found.most_iops is None:
+def _refuse_iops(kind: str, storage: Storage, gib: int, iops: int | None) -> None:
+    if storage.least_iops is None or storage.most_iops is None:
         if iops is not None:
             raise invalid_combination(f"You can't specify IOPS for storage type {kind}.")
         return
@@ -164,7 +164,7 @@ def _refuse_iops(kind: str, found: Storage, gib: int, iops: int | None) -> None:
         if kind == "gp3":
             return
         raise invalid_combination(f"You must specify the IOPS for storage type {kind}.")
-    if not found.least_iops <= iops <= found.most_iops or iops > gib * found.most_per_gib:
+    if not storage.least_iops <= iops <= storage.most_iops or iops > gib * storage.most_per_gib:
         raise invalid_combination(f"Invalid iops value for storage type {kind} and size {gib}: {iops}")
 
 

@@ -7,7 +7,7 @@ import re
 
 import msgspec
 
-from devcloud.aws.api.refusals import invalid_combination, invalid_value
+from devcloud.aws.refusals import invalid_combination, invalid_value
 
 _FORMULA = re.compile(r"\{[A-Za-z0-9/*+(),\-]+\}|(?:GREATEST|LEAST|SUM)\(.*\)")
 
@@ -33,8 +33,8 @@ def _switch(name: str, *, static: bool = False, default: str | None = None) -> P
 
 
 PARAMETERS = {
-    each.name: each
-    for each in (
+    definition.name: definition
+    for definition in (
         _switch("autovacuum", default="1"),
         _number(
             "autovacuum_max_workers", "1-262143", static=True, default="GREATEST({DBInstanceClassMemory/64371566592},3)"
@@ -106,15 +106,15 @@ def parameter(name: str) -> Parameter:
     Raises:
         Refusal: `InvalidParameterValue`.
     """
-    found = PARAMETERS.get(name.lower())
-    if found is None:
+    definition = PARAMETERS.get(name.lower())
+    if definition is None:
         raise invalid_value(f"Could not find parameter with name: {name}")
-    if not found.modifiable:
+    if not definition.modifiable:
         raise invalid_value(f"The parameter {name} cannot be modified.")
-    return found
+    return definition
 
 
-def refuse_value(found: Parameter, value: str, method: str) -> None:
+def refuse_value(definition: Parameter, value: str, method: str) -> None:
     """Refuse a value or the way in which it is to be applied (ModifyDBParameterGroup).
 
     Raises:
@@ -122,20 +122,22 @@ def refuse_value(found: Parameter, value: str, method: str) -> None:
     """
     if method not in {"immediate", "pending-reboot"}:
         raise invalid_value(f"Invalid apply method: {method}")
-    if found.static and method == "immediate":
-        raise invalid_combination(f"cannot use immediate apply method for static parameter: {found.name}")
-    if _FORMULA.fullmatch(value) or _fits(found, value):
+    if definition.static and method == "immediate":
+        raise invalid_combination(f"cannot use immediate apply method for static parameter: {definition.name}")
+    if _FORMULA.fullmatch(value) or _fits(definition, value):
         return
-    raise invalid_value(f"Invalid parameter value: {value} for: {found.name} allowed values are: {found.allowed}")
+    raise invalid_value(
+        f"Invalid parameter value: {value} for: {definition.name} allowed values are: {definition.allowed}"
+    )
 
 
-def _fits(found: Parameter, value: str) -> bool:
-    if found.allowed is None:
+def _fits(definition: Parameter, value: str) -> bool:
+    if definition.allowed is None:
         return True
-    if found.data_type in {"integer", "float"} and "," not in found.allowed:
-        low, _, high = found.allowed.rpartition("-")
+    if definition.data_type in {"integer", "float"} and "," not in definition.allowed:
+        low, _, high = definition.allowed.rpartition("-")
         try:
             return float(low) <= float(value) <= float(high)
         except ValueError:
             return False
-    return value in found.allowed.split(",")
+    return value in definition.allowed.split(",")

@@ -7,7 +7,7 @@ Formats: RDS API Reference, CreateDBInstance, PreferredBackupWindow (`hh24:mi-hh
 import re
 from datetime import datetime, timedelta
 
-from devcloud.aws.api.refusals import invalid_combination, invalid_value
+from devcloud.aws.refusals import invalid_combination, invalid_value
 
 _DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _DAY_MINUTES = 24 * 60
@@ -23,10 +23,10 @@ def backup_window(text: str) -> tuple[int, int]:
     Raises:
         Refusal: It is no window, or too short.
     """
-    found = _BACKUP.fullmatch(text)
-    if found is None:
+    match = _BACKUP.fullmatch(text)
+    if match is None:
         raise invalid_value(f"The parameter PreferredBackupWindow has an invalid format: {text}")
-    hour, minute, end_hour, end_minute = map(int, found.groups())
+    hour, minute, end_hour, end_minute = map(int, match.groups())
     start, end = _minutes(hour, minute, text), _minutes(end_hour, end_minute, text)
     return start, _length((end - start) % _DAY_MINUTES, text)
 
@@ -37,13 +37,13 @@ def maintenance_window(text: str) -> tuple[int, int]:
     Raises:
         Refusal: It is no window, or too short.
     """
-    found = _MAINTENANCE.fullmatch(text.lower())
-    if found is None or found[1] not in _DAYS or found[4] not in _DAYS:
+    match = _MAINTENANCE.fullmatch(text.lower())
+    if match is None or match[1] not in _DAYS or match[4] not in _DAYS:
         raise invalid_value(
             f"Invalid maintenance window format: {text}. Should be specified as a range ddd:hh24:mi-ddd:hh24:mi"
         )
-    start = _DAYS.index(found[1]) * _DAY_MINUTES + _minutes(int(found[2]), int(found[3]), text)
-    end = _DAYS.index(found[4]) * _DAY_MINUTES + _minutes(int(found[5]), int(found[6]), text)
+    start = _DAYS.index(match[1]) * _DAY_MINUTES + _minutes(int(match[2]), int(match[3]), text)
+    end = _DAYS.index(match[4]) * _DAY_MINUTES + _minutes(int(match[5]), int(match[6]), text)
     return start, _length((end - start) % _WEEK_MINUTES, text)
 
 
@@ -65,20 +65,20 @@ def last_backup_start(window: str, now: datetime) -> datetime:
     """Return when the backup window began last."""
     start, _ = backup_window(window)
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
-    found = midnight + timedelta(minutes=start)
-    return found if found <= now else found - timedelta(days=1)
+    moment = midnight + timedelta(minutes=start)
+    return moment if moment <= now else moment - timedelta(days=1)
 
 
 def last_maintenance_start(window: str, now: datetime) -> datetime:
     """Return when the maintenance window began last."""
     start, _ = maintenance_window(window)
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
-    found = midnight - timedelta(days=now.weekday()) + timedelta(minutes=start)
-    return found if found <= now else found - timedelta(weeks=1)
+    moment = midnight - timedelta(days=now.weekday()) + timedelta(minutes=start)
+    return moment if moment <= now else moment - timedelta(weeks=1)
 
 
 def is_open(window: str, now: datetime) -> bool:
-    """Tell whether the maintenance window is open."""
+    """Return whether the maintenance window is open."""
     _, minutes = maintenance_window(window)
     return now < last_maintenance_start(window, now) + timedelta(minutes=minutes)
 

@@ -86,7 +86,7 @@ async def test_a_child_that_refuses_an_edit_is_made_anew_once_it_is_deleted(comp
 async def _node_claim(system: System, namespace: str, *, stateful: str, **spec: Any) -> AsyncIterator[SecondApi]:
     """Have a Composition of a ConfigMap and a node of another operator's kind."""
     api, name = SecondApi(f"{namespace}.example.org"), f"{namespace}-c"
-    crd = api.node_crd(composable="true")
+    crd = api.node_crd(composable="true", zone={"type": "string"})
     crd["metadata"]["labels"]["fairlead.dev/stateful"] = stateful
     await system.apply(CLUSTER_ROLE, api.role())
     await system.apply(CRD, api.cache_crd())
@@ -179,6 +179,41 @@ async def test_a_claim_waits_for_a_kind_that_nobody_may_list_while_it_has_a_chil
         await _let_list_nodes(composing, api, allowed=True)
         await composing.api.until_gone(api.cache.path(namespace, "orders"))
         assert await composing.api.items(api.node.path(namespace)) == []
+
+
+# An apply that nobody remembers
+
+
+async def test_what_an_apply_left_whose_record_was_lost_is_taken_away(composing: System, namespace: str) -> None:
+    """As after a kill between the apply of an edit and the status that records it, and the edit's withdrawal."""
+    async with _node_claim(composing, namespace, stateful="false") as api:
+        await composing.create(api.cache, api.cache.new(namespace, "orders", spec={"memoryMB": 64}))
+        await _comes_up(composing, api, namespace)
+        (node,) = await composing.api.items(api.node.path(namespace))
+        (settings,) = [
+            obj
+            for obj in await composing.api.items(CONFIG_MAP.path(namespace))
+            if "fairlead.dev/claim" in obj["metadata"].get("labels", {})
+        ]
+        (manager,) = {fields["manager"] for fields in settings["metadata"]["managedFields"]}
+        async with _composer_away(composing):
+            for kind, child, content in (
+                (api.node, node, {"spec": {**node["spec"], "zone": "b"}}),
+                (CONFIG_MAP, settings, {"data": {**settings["data"], "zone": "b"}}),
+            ):
+                name = child["metadata"]["name"]
+                body = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": {"name": name}, **content}
+                await composing.api.apply(kind.path(namespace, name), body, manager=manager)
+
+        async def is_as_asked() -> bool:
+            objects = [
+                await composing.api.get(kind.path(namespace, child["metadata"]["name"]))
+                for kind, child in ((api.node, node), (CONFIG_MAP, settings))
+            ]
+            return [objects[0]["spec"], objects[1]["data"]] == [node["spec"], settings["data"]]
+
+        await eventually(is_as_asked, "both children are as the claim asks")
+        await composing.delete(api.cache, namespace, "orders")
 
 
 class _LostAnswers(Gate):

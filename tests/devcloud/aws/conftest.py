@@ -12,7 +12,7 @@ import pytest
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
-from devcloud.aws.lifecycle.dataplane import Address, Database, NoDatabases
+from devcloud.aws.dataplane import Address, Database, NoDatabases
 from devcloud.aws.server import Options, Served, running
 from devcloud.errors import DevcloudError
 from tests.support.rds_control import control
@@ -81,7 +81,7 @@ class Cloud:
             assert time.monotonic() < limit, f"never shown: {found}"
         return found
 
-    def born(self, name: str = "db-1", **changed: Any) -> dict[str, Any]:
+    def created(self, name: str = "db-1", **changed: Any) -> dict[str, Any]:
         """Create an instance and wait for it."""
         self.create(name, **changed)
         return self.rest(name)

@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 
 from devcloud.aws.api import wire
-from devcloud.aws.api.refusals import Refusal
+from devcloud.aws.refusals import Refusal
 from devcloud.aws.state import catalog
 from tests.devcloud.aws.conftest import PASSWORD, QUICK, Cloud
 

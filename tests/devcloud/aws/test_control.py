@@ -49,7 +49,7 @@ def test_a_reply_is_lost_after_or_before_the_effect(happened: bool, cloud: Cloud
 
 def test_a_call_hangs_until_the_client_gives_up(cloud: Cloud) -> None:
     cloud.control("POST", "faults", {"action": "ModifyDBInstance", "kind": "hang"})
-    cloud.born()
+    cloud.created()
     hasty = cloud.client(config={"read_timeout": 0.3})
 
     with pytest.raises(ReadTimeoutError):
@@ -59,7 +59,7 @@ def test_a_call_hangs_until_the_client_gives_up(cloud: Cloud) -> None:
 
 
 def test_lists_lag_behind_gets(cloud: Cloud) -> None:
-    cloud.born("old")
+    cloud.created("old")
     cloud.control("POST", "clock", {"advance_s": 100})
     cloud.control("POST", "behaviour", {"list_lag_s": 60})
     cloud.create("new")
@@ -82,7 +82,7 @@ def test_gets_lag_too_when_asked(cloud: Cloud) -> None:
 
 
 def test_an_instance_that_changes_often_is_not_lost_to_the_lag(cloud: Cloud) -> None:
-    cloud.born()
+    cloud.created()
     cloud.control("POST", "behaviour", {"get_lag_s": 60, "list_lag_s": 60})
     cloud.advance(61)
     for number in range(20):
@@ -101,7 +101,7 @@ def test_a_list_may_lack_tags_that_a_get_has(cloud: Cloud) -> None:
 
 
 def test_a_robot_strips_tags_again_and_again(cloud: Cloud) -> None:
-    cloud.born(Tags=TAG)
+    cloud.created(Tags=TAG)
     arn = cloud.look()["DBInstanceArn"]
     cloud.control("POST", "behaviour", {"tag_robot": {"strip": ["fairlead-*"], "every_s": 0.01}})
 
@@ -138,7 +138,7 @@ def test_there_is_only_so_much(behaviour: dict[str, Any], code: str, cloud: Clou
 
 
 def test_a_class_of_which_none_is_left_is_not_changed_to(cloud: Cloud) -> None:
-    cloud.born()
+    cloud.created()
     cloud.control("POST", "behaviour", {"no_capacity": ["db.m6g.large"]})
 
     change = {"DBInstanceIdentifier": "db-1", "DBInstanceClass": "db.m6g.large"}
@@ -158,7 +158,7 @@ def test_there_are_only_so_many_groups(cloud: Cloud) -> None:
 
 
 def test_a_deletion_waits_for_room_for_its_snapshot(cloud: Cloud) -> None:
-    cloud.born()
+    cloud.created()
     cloud.control("POST", "behaviour", {"quotas": {"snapshots": 0}})
 
     def drop() -> object:
@@ -172,7 +172,7 @@ def test_a_deletion_waits_for_room_for_its_snapshot(cloud: Cloud) -> None:
 
 
 def test_an_instance_is_changed_replaced_and_lost_behind_the_apis_back(cloud: Cloud) -> None:
-    before = cloud.born(Tags=TAG)
+    before = cloud.created(Tags=TAG)
 
     cloud.control("POST", "instances/db-1", {"set": {"EngineVersion": "16.9", "AllocatedStorage": 140}})
     changed = cloud.look()
@@ -186,7 +186,7 @@ def test_an_instance_is_changed_replaced_and_lost_behind_the_apis_back(cloud: Cl
 
 
 def test_a_forced_state_ends_by_itself_when_asked(cloud: Cloud) -> None:
-    cloud.born()
+    cloud.created()
     cloud.control("POST", "instances/db-1", {"status": "a-state-of-tomorrow", "seconds": 60})
 
     assert cloud.look()["DBInstanceStatus"] == "a-state-of-tomorrow"

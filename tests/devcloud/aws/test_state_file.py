@@ -20,8 +20,8 @@ def test_a_restarted_simulator_knows_everything_and_goes_on(tmp_path: Path) -> N
         )
         key = {"access_key_id": "AKIAOTHER00000000000", "secret_access_key": "other"}
         cloud.control("POST", "keys", key)
-        before = cloud.born(BackupRetentionPeriod=0, Tags=[{"Key": "team", "Value": "a"}])
-        cloud.born("stopped", BackupRetentionPeriod=0)
+        before = cloud.created(BackupRetentionPeriod=0, Tags=[{"Key": "team", "Value": "a"}])
+        cloud.created("stopped", BackupRetentionPeriod=0)
         cloud.rds.stop_db_instance(DBInstanceIdentifier="stopped")
         cloud.until(lambda shown: shown["DBInstanceStatus"] == "stopped", "stopped")
         cloud.at_real_length()

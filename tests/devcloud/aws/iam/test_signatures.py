@@ -1,0 +1,91 @@
+"""Signatures as botocore makes them are believed; others, stale ones, changed requests are not."""
+
+from __future__ import annotations
+
+import urllib.error
+import urllib.request
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+import pytest
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import AWSRequest
+from botocore.credentials import Credentials
+
+from devcloud.aws.iam.signatures import Request, refuse_signature, signature_of
+from devcloud.aws.refusals import Refusal
+from tests.devcloud.aws.conftest import Cloud, refusal
+
+BODY = "Action=DescribeDBInstances&Version=2014-10-31"
+URL = "http://127.0.0.1:8000/"
+
+
+def _signed(key: str = "right") -> Request:
+    headers = {"Content-Type": "application/x-www-form-urlencoded; charset=utf-8", "Host": "127.0.0.1:8000"}
+    request = AWSRequest("POST", URL, data=BODY, headers=headers)
+    SigV4Auth(Credentials("AKIA", key, "a-token"), "rds", "eu-west-1").add_auth(request)
+    names = {name.lower(): str(value) for name, value in request.headers.items()}
+    return Request(method="POST", path="/", headers=names, body=BODY.encode())
+
+
+def _refused(request: Request, *, later: timedelta = timedelta(0)) -> str | None:
+    try:
+        refuse_signature(request, signature_of(request), "right", datetime.now(UTC) + later)
+    except Refusal as error:
+        return error.code
+    return None
+
+
+def _without(request: Request, name: str) -> Request:
+    return msgspec.structs.replace(request, headers={key: each for key, each in request.headers.items() if key != name})
+
+
+def test_a_signature_of_botocore_is_believed() -> None:
+    assert _refused(_signed()) is None
+
+
+@pytest.mark.parametrize(
+    ("request_", "later", "code"),
+    [
+        pytest.param(_signed("wrong"), timedelta(0), "SignatureDoesNotMatch", id="another secret"),
+        pytest.param(
+            msgspec.structs.replace(_signed(), body=b"Action=DeleteDBInstance"),
+            timedelta(0),
+            "SignatureDoesNotMatch",
+            id="another body",
+        ),
+        pytest.param(_signed(), timedelta(hours=1), "SignatureDoesNotMatch", id="an hour old"),
+        pytest.param(_without(_signed(), "x-amz-security-token"), timedelta(0), "SignatureDoesNotMatch", id="no token"),
+        pytest.param(_without(_signed(), "x-amz-date"), timedelta(0), "IncompleteSignature", id="no date"),
+        pytest.param(_without(_signed(), "authorization"), timedelta(0), "MissingAuthenticationToken", id="none"),
+        pytest.param(
+            msgspec.structs.replace(_signed(), headers={"authorization": "Basic YTpi"}),
+            timedelta(0),
+            "IncompleteSignature",
+            id="another kind",
+        ),
+    ],
+)
+def test_others_are_not(request_: Request, later: timedelta, code: str) -> None:
+    assert _refused(request_, later=later) == code
+
+
+def test_a_signature_is_for_one_service(cloud: Cloud) -> None:
+    request = AWSRequest("POST", f"{cloud.served.url}/", data=BODY)
+    SigV4Auth(Credentials(*cloud.served.credentials), "s3", "eu-west-1").add_auth(request)
+    sent = urllib.request.Request(  # noqa: S310 - our own server's
+        request.url, data=BODY.encode(), headers=dict(request.headers), method="POST"
+    )
+    with pytest.raises(urllib.error.HTTPError) as error:
+        urllib.request.urlopen(sent, timeout=60)  # noqa: S310 - as above
+
+    assert error.value.code == 403
+    assert "<Code>SignatureDoesNotMatch</Code>" in error.value.read().decode()
+
+
+def test_a_session_has_a_length(cloud: Cloud) -> None:
+    sts = cloud.client("sts", config={"parameter_validation": False})
+    role = {"RoleArn": "arn:aws:iam::123456789012:role/fairlead-provider", "RoleSessionName": "work"}
+
+    assert refusal(lambda: sts.assume_role(**role, DurationSeconds=899)) == ("InvalidParameterValue", 400)
+    assert refusal(sts.get_session_token) == ("InvalidAction", 400)

@@ -1,0 +1,251 @@
+"""`fairlead plan` on an API server in memory: which claims an edited file reaches, and what is said of each."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from apis import names
+from apis.identity import Identity, child_name
+from fairlead.cli import run
+from fairlead.exits import Exit
+from runtime.kube import Kube
+from runtime.objects import CONFIG_MAPS, CRDS, NAMESPACES, Key, Object, Resource
+from tests.architecture import tree
+from tests.composer.factories import CLAIMS
+from tests.fairlead.cluster import Cluster
+
+COMPOSITIONS = Resource("fairlead.dev", "v1alpha1", "Composition", "compositions", namespaced=False)
+REVISIONS = Resource("fairlead.dev", "v1alpha1", "CompositionRevision", "compositionrevisions", namespaced=False)
+
+
+def _spec(**data: str) -> dict[str, Any]:
+    return {
+        "compositeTypeRef": {"apiVersion": CLAIMS.api_version, "kind": CLAIMS.kind},
+        "deletionPolicies": ["Orphan", "Delete"],
+        "environments": ["defaults"],
+        "resources": [
+            {"name": "settings", "template": {"apiVersion": "v1", "kind": "ConfigMap", "data": data}},
+        ],
+    }
+
+
+SPEC = _spec(limit="{{ env.defaults.limit }}")
+
+
+def _composition(name: str, spec: dict[str, Any]) -> Object:
+    return {"apiVersion": "fairlead.dev/v1alpha1", "kind": "Composition", "metadata": {"name": name}, "spec": spec}
+
+
+def _environment(limit: str, namespace: str = "fairlead-system") -> Object:
+    meta = {"name": "defaults", "namespace": namespace}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {"limit": limit}}
+
+
+@pytest.fixture
+def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
+    """A cluster with one Composition that reads an environment, and a claim `shop/orders` that nobody composed yet."""
+    made = Cluster()
+    for _, crd in tree.documents(tree.CRDS):
+        body = {name: item for name, item in crd.items() if name not in {"apiVersion", "kind", "metadata"}}
+        meta = {"labels": crd["metadata"].get("labels") or {}, "annotations": crd["metadata"].get("annotations") or {}}
+        established = {"conditions": [{"type": "Established", "status": "True"}]}
+        made.put(CRDS, crd["metadata"]["name"], namespace="", metadata=meta, **{**body, "status": established})
+    made.put(NAMESPACES, "shop", namespace="")
+    made.put(CONFIG_MAPS, "defaults", namespace="fairlead-system", data={"limit": "10"})
+    made.put(COMPOSITIONS, "team", namespace="", spec=SPEC)
+    _revise(made, "team-1", 1, SPEC)
+    _claim(made, "orders")
+
+    @asynccontextmanager
+    async def connect(_: object) -> AsyncIterator[Kube]:
+        yield made
+
+    monkeypatch.setattr("fairlead.plan.connected", connect)
+    monkeypatch.setattr("fairlead.plan.current_namespace", lambda _: "shop")
+    return made
+
+
+def _revise(cluster: Cluster, name: str, number: int, spec: dict[str, Any]) -> None:
+    body = {"compositionName": "team", "revision": number, "composition": spec}
+    cluster.put(REVISIONS, name, namespace="", spec=body)
+
+
+def _claim(cluster: Cluster, name: str, **spec: Any) -> None:
+    status = {"composition": {"name": "team", "revision": "team-1"}}
+    cluster.put(CLAIMS, name, namespace="shop", spec={"version": "16", "size": "small", **spec}, status=status)
+
+
+def _write(folder: Path, *objects: Object) -> str:
+    for number, each in enumerate(objects):
+        (folder / f"{number}.json").write_bytes(msgspec.json.encode(each))
+    return str(folder)
+
+
+def _plan(capsys: pytest.CaptureFixture[str], folder: str) -> tuple[int, str, str]:
+    code = run(["plan", folder])
+    shown = capsys.readouterr()
+    return code, shown.out, shown.err
+
+
+def _compose(cluster: Cluster, *, limit: str) -> None:
+    """Let the claim have the child that the Composition gives with this limit."""
+    uid = cluster.objects[CLAIMS, Key("shop", "orders")]["metadata"]["uid"]
+    name = child_name(Identity(uid, "shop", "orders"), "settings")
+    meta = {"labels": {names.CLAIM_LABEL: uid}, "annotations": {names.CLAIM_NAME: "orders", names.RESOURCE: "settings"}}
+    child = cluster.put(CONFIG_MAPS, name, namespace="shop", metadata=meta, data={"limit": limit})
+    entry = {"resource": "settings", "apiVersion": "v1", "kind": "ConfigMap", "name": name}
+    entry["uid"] = child["metadata"]["uid"]
+    cluster.objects[CLAIMS, Key("shop", "orders")]["status"]["inventory"] = [entry]
+
+
+def test_an_edited_environment_is_planned_for_the_claims_that_read_it(
+    cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _compose(cluster, limit="10")
+    code, out, _ = _plan(capsys, _write(tmp_path, _environment("15")))
+
+    assert (code, "data.limit: 10 → 15" in out) == (Exit.DIFFERENCES, True), out
+    assert out.startswith("shop/orders by team\n")
+
+
+def test_an_environment_as_it_is_changes_nothing(
+    cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _compose(cluster, limit="10")
+
+    assert "data.limit" not in _plan(capsys, _write(tmp_path, _environment("10")))[1]
+
+
+def test_an_environment_and_the_composition_beside_it_are_planned_together(
+    cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _compose(cluster, limit="10")
+    edited = _composition("team", _spec(limit="{{ env.defaults.limit }}0"))
+    code, out, _ = _plan(capsys, _write(tmp_path, _environment("15"), edited))
+
+    assert (code, out.count("shop/orders"), "data.limit: 10 → 150" in out) == (Exit.DIFFERENCES, 1, True), out
+
+
+def test_an_environment_that_breaks_a_composition_is_refused_with_the_reason(
+    cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken = {**_environment("15"), "data": {"limits": "15"}}
+    code, _, errors = _plan(capsys, _write(tmp_path, broken))
+
+    assert (code, "0.json" in errors, "Composition team" in errors) == (Exit.INVALID_INPUT, True, True), errors
+    assert "'limit' is undefined" in errors
+    assert cluster.writes == []
+
+
+def test_a_config_map_of_another_namespace_is_no_environment_and_that_is_said(
+    cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _compose(cluster, limit="10")
+    composition = _composition("team", SPEC)
+    code, out, errors = _plan(capsys, _write(tmp_path, _environment("15", "shop"), composition))
+
+    assert (code in (Exit.DONE, Exit.DIFFERENCES), "data.limit" in out) == (True, False)
+    assert "ConfigMap shop/defaults is no environment: those are in namespace fairlead-system" in errors
+
+
+def test_a_pinned_claim_stays_on_its_revision_when_the_composition_is_edited(
+    cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _claim(cluster, "orders", compositionRevisionRef={"name": "team-1"})
+    _compose(cluster, limit="10")
+    code, out, errors = _plan(capsys, _write(tmp_path, _composition("team", _spec(limit="99"))))
+
+    assert "block" not in out
+    assert (code in (Exit.DONE, Exit.DIFFERENCES), "99" in out) == (True, False), out + errors
+
+
+def test_a_namespace_beside_a_claim_gives_its_labels_to_the_choice(
+    cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    chosen = {"appliesTo": {"priority": 10, "namespaceSelector": {"matchLabels": {"cloud": "aws"}}}}
+    cluster.put(COMPOSITIONS, "team", namespace="", spec={**SPEC, **chosen})
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "web", "labels": {"cloud": "aws"}}}
+    meta, spec = {"name": "orders", "namespace": "web"}, {"version": "16", "size": "small"}
+    claim = {"apiVersion": CLAIMS.api_version, "kind": CLAIMS.kind, "metadata": meta, "spec": spec}
+    code, out, errors = _plan(capsys, _write(tmp_path, namespace, claim))
+
+    assert (code, "web/orders by team" in out) == (Exit.DIFFERENCES, True), out + errors
+
+
+@pytest.mark.parametrize(
+    ("bound", "chosen"),
+    [
+        ("orders-connection", "orders-new"),
+        ("orders-connection", ""),
+        ("orders-old", ""),
+        ("orders-new", "orders-new"),
+        ("", "orders-new"),
+    ],
+    ids=["a new name", "the usual name", "back to the usual name", "the name it has", "none was published yet"],
+)
+def test_a_connection_secret_that_goes_for_its_new_name_is_said_beforehand(
+    cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str], bound: str, chosen: str
+) -> None:
+    moves = bound not in {"", chosen or "orders-connection"}
+    _compose(cluster, limit="10")
+    live = cluster.objects[CLAIMS, Key("shop", "orders")]
+    live["status"] |= {"binding": {"name": bound}} if bound else {}
+    spec = {"version": "16", "size": "small"} | ({"connectionSecretName": chosen} if chosen else {})
+    edited = {"apiVersion": CLAIMS.api_version, "kind": CLAIMS.kind, "metadata": {"name": "orders"}, "spec": spec}
+    code, out, _ = _plan(capsys, _write(tmp_path, edited))
+
+    said = f"Secret {bound} is deleted as soon as Secret {chosen or 'orders-connection'} is there"
+    assert (code == Exit.DESTROYS, said in out) == (moves, moves), out
+
+
+def _claim_in(namespace: str) -> Object:
+    meta = {"name": "new", "namespace": namespace}
+    spec = {"version": "16", "size": "small", "compositionRef": {"name": "team"}}
+    return {"apiVersion": CLAIMS.api_version, "kind": CLAIMS.kind, "metadata": meta, "spec": spec}
+
+
+def test_a_namespace_that_does_not_exist_is_said(
+    cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cluster.objects
+    code, out, _ = _plan(capsys, _write(tmp_path, _claim_in("shopp")))
+
+    assert (code, "namespace shopp does not exist: make it" in out) == (Exit.DIFFERENCES, True), out
+
+
+def test_a_namespace_that_comes_with_the_claim_need_not_exist(
+    cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cluster.objects
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "fair"}}
+
+    assert "does not exist" not in _plan(capsys, _write(tmp_path, _claim_in("fair"), namespace))[1]
+
+
+def test_a_file_that_names_another_namespace_than_the_option_is_said(
+    cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cluster.objects
+    run(["plan", _write(tmp_path, _claim_in("shop")), "-n", "other"])
+    shown = capsys.readouterr()
+
+    assert shown.out.startswith("shop/new by team\n")
+    assert "planned in namespace shop, which the file names; -n other is for claims that name none" in shown.err
+
+
+@pytest.mark.parametrize("refused", ["list compositions", "list customresourcedefinitions", "get configmaps"])
+def test_who_may_not_read_what_a_plan_needs_is_told_the_role(
+    cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str], refused: str
+) -> None:
+    cluster.refused.add(refused)
+    code, _, errors = _plan(capsys, _write(tmp_path, _composition("team", SPEC)))
+
+    assert code == Exit.TOOL_FAILED
+    assert refused.partition(" ")[2] in errors
+    assert "fairlead-plan" in errors

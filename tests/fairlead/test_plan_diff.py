@@ -1,0 +1,123 @@
+"""What a plan of the composer is told as: changes of children, fields, and an exit code."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from composer.causes import cause
+from composer.claim.decide import Annotate, Apply, Create, Delete, Keep, Orphan, Plan, Step
+from composer.inventory import Entry
+from composer.render.render import Child, Rendered
+from fairlead.exits import Exit
+from fairlead.plan_diff import ClaimPlan, FieldChange, Renders, changes_of, summary
+from tests.composer.factories import DATABASE, SETTINGS
+
+_ENTRY = Entry("settings", "v1", "ConfigMap", "orders-settings", uid="u")
+
+
+def _object(**data: Any) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "orders-settings"}, "data": data}
+
+
+def _rendered(obj: dict[str, Any]) -> Rendered:
+    return Rendered((Child("settings", "", obj, (), None, ready=True),), (), {}, {})
+
+
+class Case(msgspec.Struct, frozen=True):
+    steps: tuple[Step, ...]
+    says: tuple[str, ...]
+    exit_code: Exit
+    causes: tuple[Any, ...] = ()
+    before: dict[str, Any] | None = None
+
+
+_HELD = cause("HeldDeletion", "it holds data", resource="database")
+_WAITS = cause("ResourcePending", "waits for the network", resource="database")
+_LIVE = _object(a="1", b="2")
+CASES = {
+    "nothing": Case((Keep(_ENTRY),), (), Exit.DONE),
+    "a new child": Case(
+        (Create(_ENTRY, SETTINGS, _object()),), ("  + create settings (ConfigMap orders-settings)",), Exit.DIFFERENCES
+    ),
+    "a field that changes": Case(
+        (Apply(_ENTRY, SETTINGS, _object(a="9"), _LIVE),),
+        ("  ~ update settings (ConfigMap orders-settings)", "      data.a: 1 → 9"),
+        Exit.DIFFERENCES,
+    ),
+    "a field that is left out": Case(
+        (Apply(_ENTRY, SETTINGS, _object(a="1"), _LIVE),),
+        ("  ~ update settings (ConfigMap orders-settings)", "      data.b: 2 → (not set)"),
+        Exit.DIFFERENCES,
+        before=_LIVE,
+    ),
+    "an apply that changes nothing": Case((Apply(_ENTRY, SETTINGS, _object(a="1"), _LIVE),), (), Exit.DONE),
+    "a child that goes": Case(
+        (Delete(_ENTRY, SETTINGS, _LIVE, "", "it left the composition"),),
+        ("  - delete settings (ConfigMap orders-settings)", "      it left the composition"),
+        Exit.DESTROYS,
+    ),
+    "a child whose provider is told to delete": Case(
+        (Annotate(_ENTRY, DATABASE, _LIVE, {"fairlead.dev/teardown": "delete"}),),
+        ("  - delete settings (ConfigMap orders-settings)", "      its provider is told to delete"),
+        Exit.DESTROYS,
+    ),
+    "a child that is let go": Case(
+        (Orphan(_ENTRY, SETTINGS, _LIVE),),
+        ("  - release settings (ConfigMap orders-settings)", "      it lives on without its claim"),
+        Exit.DIFFERENCES,
+    ),
+    "another mark": Case((Annotate(_ENTRY, DATABASE, _LIVE, {"fairlead.dev/paused": "true"}),), (), Exit.DONE),
+    "a child of another kind in the same place": Case(
+        (Create(_ENTRY, DATABASE, _object()), Delete(_ENTRY, SETTINGS, _LIVE, "", "another kind")),
+        ("  ± replace settings (ConfigMap orders-settings)",),
+        Exit.DESTROYS,
+    ),
+    "data that are held": Case((), ("  ! hold database", "      it holds data [HeldDeletion]"), Exit.REFUSED, (_HELD,)),
+    "a child that waits": Case(
+        (), ("  … wait database", "      waits for the network [ResourcePending]"), Exit.DIFFERENCES, (_WAITS,)
+    ),
+    "a stranger in its place": Case(
+        (), ("  ! block database", "      taken [NotOwned]"), Exit.INVALID_INPUT,
+        (cause("NotOwned", "taken", resource="database"),),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_a_plan_is_told_as(case: Case) -> None:
+    after = next((step.object for step in case.steps if isinstance(step, Apply)), _object())
+    renders = Renders(_rendered(after), _rendered(case.before) if case.before else None)
+    plan = ClaimPlan("shop/orders", "c", changes_of(Plan(case.steps, case.causes), renders))
+
+    assert tuple(line for each in plan.changes for line in each.lines()) == case.says
+    assert plan.exit_code == case.exit_code
+
+
+def test_what_follows_from_the_claim_is_no_change() -> None:
+    live = {**_object(a="1"), "metadata": {"name": "orders-settings", "uid": "u", "labels": {"a": "b", "c": "d"}}}
+    desired = {**_object(a="1"), "metadata": {"name": "orders-settings", "ownerReferences": [{}], "labels": {"a": "x"}}}
+    plan = Plan((Apply(_ENTRY, SETTINGS, desired, live),), ())
+
+    (change,) = changes_of(plan, Renders(_rendered(desired), None))
+
+    assert change.fields == (FieldChange("metadata.labels.a", "b", "x"),)
+
+
+def test_a_claim_that_does_not_live_names_no_child() -> None:
+    plan = Plan((Create(_ENTRY, SETTINGS, _object()),), ())
+    (change,) = changes_of(plan, Renders(_rendered(_object()), None), is_new=True)
+
+    assert list(change.lines()) == ["  + create settings (ConfigMap, its name follows at creation)"]
+    assert change.name == ""
+
+
+def test_the_last_line_counts() -> None:
+    steps = (Create(_ENTRY, SETTINGS, _object()),)
+    plan = ClaimPlan("shop/orders", "c", changes_of(Plan(steps, (_HELD,)), Renders(_rendered(_object()), None)))
+
+    assert summary([plan]) == "1 claim: 1 to create, 1 to hold"
+    assert summary([plan, plan]) == "2 claims: 2 to create, 2 to hold"
+    assert summary([ClaimPlan("a/b", "c", ())]) == "1 claim: no change"

@@ -1,0 +1,367 @@
+"""`fairlead render`: what a claim becomes, and where a mistake stands, without any API server."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from ruamel.yaml import YAML
+
+from fairlead.cli import run
+
+CLAIM = """\
+apiVersion: database.fairlead.dev/v1alpha1
+kind: PostgreSQLInstance
+metadata:
+  name: orders
+  namespace: shop
+spec:
+  version: "16"
+  size: small
+"""
+COMPOSITION = """\
+apiVersion: fairlead.dev/v1alpha1
+kind: Composition
+metadata:
+  name: two-steps
+spec:
+  compositeTypeRef:
+    apiVersion: database.fairlead.dev/v1alpha1
+    kind: PostgreSQLInstance
+  appliesTo: {}
+  environments: [defaults]
+  variables:
+    limit: "{{ {'small': 20}[claim.spec.size] }}"
+  resources:
+  - name: settings
+    template:
+      apiVersion: v1
+      kind: ConfigMap
+      data:
+        team: "{{ env.defaults.team }}"
+  - name: database
+    dependsOn: [settings]
+    template:
+      apiVersion: onprem.fairlead.dev/v1alpha1
+      kind: PostgresDatabase
+      spec:
+        forProvider:
+          databaseName: orders
+          username: orders
+          connectionLimit: "{{ vars.limit }}"
+---
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: defaults
+data:
+  team: shop
+"""
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    (tmp_path / "claim.yaml").write_text(CLAIM)
+    (tmp_path / "composition.yaml").write_text(COMPOSITION)
+    return tmp_path
+
+
+def rendered(text: str) -> list[dict[str, object]]:
+    return [document for document in YAML(typ="safe").load_all(text) if document]
+
+
+def test_the_shipped_composition_renders_to_the_same_bytes_each_time(
+    files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    outputs = set()
+    for _ in range(2):
+        assert run(["render", str(files / "claim.yaml")]) == 0
+        outputs.add(capsys.readouterr().out)
+
+    (output,) = outputs
+    (database,) = rendered(output)
+    assert output.startswith("# composition: postgres-onprem\n---\n# resource: database\n")
+    assert database["kind"] == "PostgresDatabase"
+    assert database["spec"]["forProvider"]["version"] == "16"  # type: ignore[index]  # the document's own shape
+
+
+def test_the_identity_names_the_children(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names = []
+    for uid in ("a" * 8, "b" * 8):
+        run(["render", str(files / "claim.yaml"), "--identity", uid])
+        (database,) = rendered(capsys.readouterr().out)
+        names.append(database["metadata"]["name"])  # type: ignore[index]  # as above
+        assert database["metadata"]["labels"] == {"fairlead.dev/claim": uid}  # type: ignore[index]  # as above
+
+    assert names[0] != names[1]
+
+
+def test_several_claims_are_rendered_one_after_the_other(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    other = CLAIM.replace("orders", "reports")
+    (files / "claim.yaml").write_text(f"{CLAIM}---\n{other}")
+    assert run(["render", str(files / "claim.yaml")]) == 0
+    in_one_file = capsys.readouterr().out
+    listed = "\n".join(f"- {part}" for part in (_indented(CLAIM), _indented(other)))
+    (files / "claim.yaml").write_text(f"apiVersion: v1\nkind: List\nitems:\n{listed}")
+    assert run(["render", str(files / "claim.yaml")]) == 0
+
+    assert capsys.readouterr().out == in_one_file
+    heads = [line for line in in_one_file.splitlines() if line.startswith("# claim: ")]
+    assert heads == ["# claim: shop/orders", "# claim: shop/reports"]
+    assert len(rendered(in_one_file)) == 2
+
+
+def _indented(document: str) -> str:
+    return document.replace("\n", "\n  ").rstrip(" ")
+
+
+def test_faults_of_all_claims_are_told_at_once(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bad = CLAIM.replace("small", "tiny")
+    (files / "claim.yaml").write_text(
+        f"{bad}---\n{CLAIM.replace('orders', 'good')}---\n{bad.replace('orders', 'worse')}"
+    )
+
+    assert run(["render", str(files / "claim.yaml")]) == 2
+
+    shown = capsys.readouterr()
+    assert (shown.out, shown.err.count("spec.size: 'tiny'")) == ("", 2)
+
+
+def test_a_namespace_beside_a_claim_counts_in_the_choice(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    namespace = "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop, labels: {cloud: aws}}\n"
+    network = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: aws}\ndata: {subnetIds: a, securityGroupIds: b}\n"
+    (files / "claim.yaml").write_text(f"{namespace}---\n{network}---\n{CLAIM}")
+
+    assert run(["render", str(files / "claim.yaml")]) == 0
+    assert capsys.readouterr().out.startswith("# composition: postgres-aws\n")
+
+
+def test_a_composition_that_is_not_for_the_namespace_is_not_there(
+    files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    namespace = "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop, labels: {cloud: onprem}}\n"
+    (files / "claim.yaml").write_text(f"{namespace}---\n{CLAIM}  compositionRef: {{name: postgres-aws}}\n")
+
+    assert run(["render", str(files / "claim.yaml")]) == 2
+
+    assert "there is no Composition 'postgres-aws' for this kind" in capsys.readouterr().err
+
+
+def test_a_dash_is_standard_input() -> None:
+    program = "from fairlead.cli import main; main()"
+
+    ended = subprocess.run(
+        [sys.executable, "-c", program, "render", "-", "--namespace-labels="],
+        input=CLAIM,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert ended.stdout.startswith("# composition: postgres-onprem\n")
+
+
+def test_an_identity_that_is_no_uid_is_refused(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["render", str(files / "claim.yaml"), "--identity", "a b"]) == 64
+    assert "'a b' is no uid" in capsys.readouterr().err
+
+
+def test_what_waits_is_said_beside_the_output(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["render", str(files / "claim.yaml"), "-c", str(files / "composition.yaml")]) == 0
+
+    shown = capsys.readouterr()
+    (settings,) = rendered(shown.out)
+    assert settings["data"] == {"team": "shop"}
+    assert shown.err == "resource 'database' waits for resource 'settings' to be ready\n"
+
+
+def test_with_all_ready_nothing_waits(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["render", str(files / "claim.yaml"), "-c", str(files / "composition.yaml"), "--ready", "all"]) == 0
+
+    shown = capsys.readouterr()
+    assert [document["kind"] for document in rendered(shown.out)] == ["ConfigMap", "PostgresDatabase"]
+    assert shown.err == ""
+
+
+def test_an_observed_child_counts(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run(["render", str(files / "claim.yaml"), "-c", str(files / "composition.yaml")])
+    live = files / "live"
+    live.mkdir()
+    (live / "settings.yaml").write_text(capsys.readouterr().out)
+
+    run(["render", str(files / "claim.yaml"), "-c", str(files / "composition.yaml"), "--observed", str(live)])
+
+    # A ConfigMap is ready as soon as it exists.
+    assert [document["kind"] for document in rendered(capsys.readouterr().out)] == ["ConfigMap", "PostgresDatabase"]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One replacement in the claim or the Composition, and what the command says about it."""
+
+    id: str
+    file: str
+    old: str
+    new: str
+    place: str
+    said: str
+
+
+CASES = (
+    Case(
+        "an unknown field of the claim",
+        "claim",
+        "size:",
+        "siz:",
+        "claim.yaml:8:3:",
+        "spec.siz: unknown field 'siz', did you mean 'size'?",
+    ),
+    Case(
+        "a number where a text belongs",
+        "claim",
+        '"16"',
+        "16",
+        "claim.yaml:7:3:",
+        "spec.version: wants string, found a whole number; quote it",
+    ),
+    Case(
+        "a value that is not offered",
+        "claim",
+        "small",
+        "smal",
+        "claim.yaml:8:3:",
+        "spec.size: 'smal' is none of small, medium, large, xlarge, did you mean 'small'?",
+    ),
+    Case("a missing field", "claim", '  version: "16"\n', "", "claim.yaml:6:1:", "spec: version is missing"),
+    Case(
+        "an unknown kind of claim",
+        "claim",
+        "PostgreSQLInstance",
+        "PostgresInstance",
+        "claim.yaml:2:1:",
+        "PostgresInstance is no kind of claim; did you mean 'PostgreSQLInstance'?",
+    ),
+    Case("a claim without a name", "claim", "  name: orders\n", "", "claim.yaml:3:1:", "metadata.name is missing"),
+    Case("no claim", "claim", CLAIM, "", "claim.yaml:", "holds no claim"),
+    Case("a name that is none", "claim", "name: orders", "name: Orders", "claim.yaml:4:3:", "'Orders' is no name"),
+    Case(
+        "neither a size nor its parts",
+        "claim",
+        "  size: small\n",
+        "",
+        "claim.yaml:6:1:",
+        "spec: give exactly one of: size",
+    ),
+    Case("no document of ours", "claim", CLAIM, "hello", "claim.yaml:", "is no Kubernetes object: 'hello'"),
+    Case(
+        "an environment that is not there",
+        "composition",
+        "environments: [defaults]",
+        "environments: [dfaults]",
+        "composition.yaml:10:18:",
+        "there is no environment 'dfaults'",
+    ),
+    Case("what is no YAML", "claim", "spec:", "spec: [", "claim.yaml:", ""),
+    Case(
+        "a key that is there twice",
+        "claim",
+        "  size: small",
+        "  size: small\n  size: large",
+        "claim.yaml:9:3:",
+        "not YAML: found duplicate key",
+    ),
+    Case("an anchor", "claim", "size: small", "size: &a small", "claim.yaml:8:9:", "anchors and aliases are refused"),
+    Case(
+        "no object at all",
+        "claim",
+        "apiVersion:",
+        "api:",
+        "claim.yaml:",
+        "no Kubernetes object: it needs apiVersion and kind",
+    ),
+    Case(
+        "a misspelt variable",
+        "composition",
+        "vars.limit",
+        "vars.limt",
+        "composition.yaml:29:32:",
+        "forProvider.connectionLimit: 'limt' is undefined, did you mean 'limit'?",
+    ),
+    Case(
+        "a misspelt field of a child",
+        "composition",
+        "connectionLimit:",
+        "connectionLimt:",
+        "composition.yaml:29:11:",
+        "unknown field 'connectionLimt', did you mean 'connectionLimit'?",
+    ),
+    Case(
+        "a path that the claim's schema does not have, under a default",
+        "composition",
+        "env.defaults.team }}",
+        "claim.spec.bakcup.startTime | default('x') }}",
+        "composition.yaml:19:30:",
+        "'bakcup' is undefined, did you mean 'backup'?",
+    ),
+    Case("a broken expression", "composition", "vars.limit }}", "vars.limit }", "composition.yaml:29:", ""),
+    Case("a misspelt neighbour", "composition", "[settings]", "[setings]", "composition.yaml:", ""),
+    Case(
+        "a Composition without a name",
+        "composition",
+        "  name: two-steps\n",
+        "  labels: {}\n",
+        "composition.yaml:3:1:",
+        "metadata.name is missing",
+    ),
+    Case("an unknown field of a Composition", "composition", "variables:", "variabels:", "composition.yaml:", ""),
+)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+def test_a_mistake_is_told_with_its_place(files: Path, capsys: pytest.CaptureFixture[str], case: Case) -> None:
+    path = files / f"{case.file}.yaml"
+    path.write_text(path.read_text().replace(case.old, case.new))
+
+    code = run(["render", str(files / "claim.yaml"), "-c", str(files / "composition.yaml"), "--ready", "all"])
+
+    shown = capsys.readouterr()
+    assert code == 2
+    assert shown.out == ""
+    assert shown.err.startswith("fairlead: ")
+    assert case.place in shown.err
+    assert case.said in shown.err
+    assert "Traceback" not in shown.err
+
+
+def test_an_unknown_composition_is_told_with_the_nearest(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = files / "claim.yaml"
+    path.write_text(f"{CLAIM}  compositionRef: {{name: postgres-onprm}}\n")
+
+    assert run(["render", str(path)]) == 2
+    assert "claim.yaml:9:20: there is no Composition 'postgres-onprm'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("missing", ["claim.yaml", "composition.yaml"])
+def test_a_missing_file_is_named(files: Path, capsys: pytest.CaptureFixture[str], missing: str) -> None:
+    (files / missing).unlink()
+
+    assert run(["render", str(files / "claim.yaml"), "-c", str(files / "composition.yaml")]) == 2
+    assert f"{missing}: cannot be read: No such file or directory" in capsys.readouterr().err
+
+
+def test_render_loads_no_kubernetes_client_and_no_sdk(files: Path) -> None:
+    program = (
+        "import sys; from fairlead.cli import run; run(sys.argv[1:]); "
+        "print(sorted({name.partition('.')[0] for name in sys.modules}), file=sys.stderr)"
+    )
+    command = [sys.executable, "-c", program, "render", str(files / "claim.yaml")]
+
+    ended = subprocess.run(command, capture_output=True, text=True, check=True)
+
+    heavy = {"kubernetes_asyncio", "aiohttp", "boto3", "botocore", "google", "azure", "psycopg", "cryptography"}
+    assert "# resource: database" in ended.stdout
+    assert not [name for name in heavy if f"'{name}'" in ended.stderr]

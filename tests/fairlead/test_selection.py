@@ -1,0 +1,69 @@
+"""Which Composition `fairlead render` takes where the labels of a namespace decide, and what it says of that."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fairlead.cli import run
+from tests.fairlead.test_rendering import CLAIM
+
+NETWORK = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: aws}\ndata: {subnetIds: a, securityGroupIds: b}\n"
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """A claim in a file of its own."""
+    path = tmp_path / "claim.yaml"
+    path.write_text(CLAIM)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("labels", "composition"),
+    [
+        ("cloud=aws", "postgres-aws"),
+        ("cloud=aws,team=shop", "postgres-aws"),
+        ("team=shop", "postgres-onprem"),
+        ("", "postgres-onprem"),
+    ],
+)
+def test_labels_of_a_namespace_are_given_by_an_option(
+    file: Path, capsys: pytest.CaptureFixture[str], labels: str, composition: str
+) -> None:
+    (file).write_text(f"{NETWORK}---\n{CLAIM}")
+
+    assert run(["render", str(file), "--namespace-labels", labels]) == 0
+
+    shown = capsys.readouterr()
+    assert shown.out.startswith(f"# composition: {composition}\n")
+    assert "labels of namespace" not in shown.err
+
+
+def test_what_was_assumed_of_a_namespace_is_said(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["render", str(file)]) == 0
+
+    shown = capsys.readouterr()
+    assert shown.out.startswith("# composition: postgres-onprem\n")
+    assert shown.err == (
+        "the labels of namespace shop are not known here and taken for none, which gives Composition postgres-onprem; "
+        "with labels it may be postgres-aws (cloud=aws): say --namespace-labels cloud=aws, or put the Namespace beside "
+        "the claim\n"
+    )
+
+
+def test_a_named_composition_whose_fence_is_not_checked_is_rendered_with_a_word(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (file).write_text(f"{NETWORK}---\n{CLAIM}  compositionRef: {{name: postgres-aws}}\n")
+
+    assert run(["render", str(file)]) == 0
+
+    assert "whether its claims may use Composition postgres-aws is not checked" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("labels", ["cloud", "=aws", "cloud=a b", "a=b;c=d"])
+def test_labels_that_are_none_are_refused(file: Path, capsys: pytest.CaptureFixture[str], labels: str) -> None:
+    assert run(["render", str(file), "--namespace-labels", labels]) == 64
+    assert "is no label; write cloud=aws,team=shop" in capsys.readouterr().err

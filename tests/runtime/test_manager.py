@@ -1,0 +1,141 @@
+"""A manager of controllers in virtual time: who comes and goes while the process leads, in which order they work."""
+
+import asyncio
+from datetime import timedelta
+
+from runtime.cache import Cache
+from runtime.controller import Controller, ControllerSettings, Source
+from runtime.kube import Selection
+from runtime.manager import Manager
+from runtime.objects import Key
+from runtime.reflector import Clock, Timing
+from runtime.results import SETTLED, Result
+from tests.runtime.fake_kube import WIDGETS, FakeKube
+from tests.runtime.virtual_loop import run
+
+ELSEWHERE = Selection(namespace="elsewhere")
+
+
+class Noted:
+    """A controller over a whole kind; `passes` holds the names it looked at, each pass takes a second."""
+
+    def __init__(self, cache: Cache, name: str, *, workers: int = 1) -> None:
+        loop = asyncio.get_running_loop()
+        self.passes: list[str] = []
+        self.informer = cache.informer(WIDGETS)
+        settings = ControllerSettings(workers=workers, monotonic=loop.time)
+        self.controller = Controller(name, self._look, settings=settings)
+        self.controller.source(Source(self.informer, primary=True))
+
+    async def _look(self, key: Key) -> Result:
+        await asyncio.sleep(1)
+        self.passes.append(key.name)
+        return SETTLED
+
+
+def cache_of(kube: FakeKube) -> Cache:
+    loop = asyncio.get_running_loop()
+    return Cache(kube, timing=Timing(idle=timedelta(days=9), clock=Clock(monotonic=loop.time, chance=lambda: 0.0)))
+
+
+async def _stop(*tasks: "asyncio.Task[None]") -> None:
+    for task in tasks:
+        task.cancel()
+        await asyncio.wait((task,))
+
+
+def test_one_that_joins_works_at_once_and_one_that_leaves_ends_its_pass_and_begins_no_other() -> None:
+    async def scene() -> tuple[list[str], list[str], int]:
+        kube = FakeKube()
+        kube.put(WIDGETS, "w")
+        cache, manager = cache_of(kube), Manager()
+        first = Noted(cache, "first")
+        manager.add(first.controller)
+        caching, leading = asyncio.create_task(cache.run()), asyncio.create_task(manager.run())
+        await asyncio.sleep(5)
+        second = Noted(cache, "second")
+        manager.add(second.controller)
+        await asyncio.sleep(5)
+        kube.put(WIDGETS, "x")
+        # Both have begun their pass.
+        await asyncio.sleep(0.5)
+        await manager.remove(first.controller)
+        kube.put(WIDGETS, "y")
+        await asyncio.sleep(5)
+        await _stop(leading, caching)
+        return first.passes, second.passes, len(manager)
+
+    assert run(scene()) == (["w", "x"], ["w", "x", "y"], 1)
+
+
+def test_it_leads_again_with_all_who_are_members_by_then() -> None:
+    async def scene() -> tuple[list[str], list[str]]:
+        kube = FakeKube()
+        kube.put(WIDGETS, "w")
+        cache, manager = cache_of(kube), Manager()
+        stays, leaves = Noted(cache, "stays"), Noted(cache, "leaves")
+        manager.add(stays.controller)
+        manager.add(leaves.controller)
+        caching = asyncio.create_task(cache.run())
+        leading = asyncio.create_task(manager.run())
+        await asyncio.sleep(5)
+        await _stop(leading)
+        await manager.remove(leaves.controller)
+        leading = asyncio.create_task(manager.run())
+        await asyncio.sleep(5)
+        await _stop(leading, caching)
+        return stays.passes, leaves.passes
+
+    assert run(scene()) == (["w", "w"], ["w"])
+
+
+def test_what_is_new_after_a_start_does_not_wait_behind_what_was_there() -> None:
+    async def scene() -> list[str]:
+        kube = FakeKube()
+        for number in range(20):
+            kube.put(WIDGETS, f"old{number}", spec={})
+        cache, manager = cache_of(kube), Manager()
+        one = Noted(cache, "one")
+        manager.add(one.controller)
+        caching, leading = asyncio.create_task(cache.run()), asyncio.create_task(manager.run())
+        await asyncio.sleep(3.5)
+        kube.put(WIDGETS, "new", spec={})
+        await asyncio.sleep(3)
+        # What becomes of it goes before the old ones, too.
+        kube.put(WIDGETS, "new", spec={}, status={"ready": True})
+        await asyncio.sleep(30)
+        await _stop(leading, caching)
+        return one.passes
+
+    passes = run(scene())
+
+    assert passes.index("new") <= 5
+    assert "new" in passes[6:9]
+    assert sorted(set(passes)) == sorted({"new", *(f"old{number}" for number in range(20))})
+
+
+def test_an_informer_on_demand_holds_up_nobody_and_a_source_taken_away_wakes_nobody() -> None:
+    async def scene() -> tuple[bool, bool, list[str]]:
+        kube = FakeKube()
+        kube.put(WIDGETS, "w")
+        kube.put(WIDGETS, "other", namespace="elsewhere")
+        cache, manager = cache_of(kube), Manager()
+        one = Noted(cache, "one")
+        extra = cache.informer(WIDGETS, selection=ELSEWHERE, required=False)
+        without_lists = cache.synced()
+        one.controller.source(Source(extra, keys=lambda change: (Key("ns", f"by-{change.key.name}"),)))
+        manager.add(one.controller)
+        caching, leading = asyncio.create_task(cache.run()), asyncio.create_task(manager.run())
+        await asyncio.sleep(5)
+        one.controller.unsource(extra)
+        cache.drop(WIDGETS, ELSEWHERE)
+        kube.put(WIDGETS, "other", namespace="elsewhere", spec={"n": 2})
+        await asyncio.sleep(5)
+        await _stop(leading, caching)
+        return without_lists, cache.synced(), one.passes
+
+    with_required, after, passes = run(scene())
+
+    assert not with_required
+    assert after
+    assert passes.count("by-other") == 1
