@@ -12,7 +12,7 @@ import pytest
 
 from tests.architecture import tree
 
-CLEAN = ("runtime", "devcloud", "fairlead")
+CLEAN = ("runtime", "devcloud", "fairlead", "benchmarks")
 
 
 class Retired(msgspec.Struct, frozen=True):
