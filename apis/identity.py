@@ -12,7 +12,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from runtime.objects import Key
+from apis import names
+from runtime.objects import Key, Object, annotations_of, key_of, uid_of
 
 CA_KEY: Final = "ca.crt"
 """Key of the credentials Secret that holds the certificates of the server's authority."""
@@ -82,3 +83,9 @@ def credentials_secret_key(resource: Key) -> Key:
 
 def _cut(text: str, length: int) -> str:
     return text[:length].rstrip("-.")
+
+
+def identity_of(claim: Object) -> Identity:
+    """Return the identity of a claim: annotation first, then status."""
+    recorded = (annotations_of(claim).get(names.IDENTITY, ""), str((claim.get("status") or {}).get("identity") or ""))
+    return Identity.choose(filter(None, recorded), key_of(claim), uid_of(claim))

@@ -116,3 +116,9 @@ def marks_of(child: Object) -> dict[str, str]:
     return {
         name.removeprefix(names.PREFIX): annotations[name] for name in names.EXTERNAL_REFERENCE if annotations.get(name)
     }
+
+
+def recorded_kinds(claim: Object) -> frozenset[str]:
+    """Return every kind (`Kind.group`) in which children of a claim may be found."""
+    listed = annotations_of(claim).get(names.KINDS, "")
+    return frozenset(filter(None, listed.split(","))) | kinds(load(claim.get("status") or {}))

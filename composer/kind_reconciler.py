@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final, Protocol
 
-from composer.claim.gather import Cluster
-from composer.claim.snapshot import recorded_kinds
 from composer.composition.store import Library
+from composer.inventory import recorded_kinds
 from composer.kinds.catalog import KindFacts
+from composer.kinds.cluster import Cluster
 from runtime.cache import Informer
 from runtime.controller import Controller
 from runtime.objects import Key, Object

@@ -12,13 +12,14 @@ from typing import Protocol
 from apis import names
 from composer.claim.act import Actor
 from composer.claim.compose import Preparer, Renderer
-from composer.claim.gather import Cluster, Gatherer
+from composer.claim.gather import Gatherer
 from composer.claim.reconciler import ClaimReconciler, Tools
 from composer.composition.reconciler import Checker, CompositionReconciler
 from composer.composition.store import Library, claims_index
 from composer.connection.publisher import Publisher
 from composer.kind_reconciler import Demand, Served, used_kinds
 from composer.kinds.catalog import KindFacts
+from composer.kinds.cluster import Cluster
 from composer.predicates import defines, is_unanswered, moves, steers
 from runtime.cache import Informer
 from runtime.changes import Change

@@ -10,9 +10,9 @@ import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from apis.reasons import next_actor
 from composer.render.errors import near
 from fairlead.exits import CommandError, Exit
-from fairlead.moves import next_move
 
 _COLUMNS = 100
 _ROW = re.compile(r"^\| `(?P<reason>[A-Za-z]+)` \| (?P<means>.+?) \| (?P<cure>.+?) \|$", re.MULTILINE)
@@ -47,7 +47,7 @@ def explanations(page: str) -> Mapping[str, Explanation]:
 
 def _of(row: re.Match[str]) -> Explanation:
     means, cure = (_LINK.sub(r"docs/\1", row[column]).replace("`", "") for column in ("means", "cure"))
-    return Explanation(row["reason"], means, cure, next_move(row["reason"]))
+    return Explanation(row["reason"], means, cure, next_actor(row["reason"]))
 
 
 def explain(page: str, reason: str) -> Explanation:

@@ -16,9 +16,8 @@ from apis import names
 from composer import inventory
 from composer.claim.compose import Prepared, Preparer
 from composer.claim.decide import decide
-from composer.claim.renames import reused_names
-from composer.claim.selection import Candidate, Revision, candidates, revisions
 from composer.claim.snapshot import Known, View
+from composer.composition.revision import Candidate, Revision, candidates, reused_names, revisions
 from composer.kinds.catalog import Catalog, catalog
 from composer.models import RolloutStatus
 from composer.render.render import Rendered, Request, render

@@ -10,9 +10,9 @@ import msgspec
 
 from apis import names
 from apis.identity import connection_secret_name
+from composer.causes import Cause
 from composer.claim.decide import Annotate, Apply, Create, LetGo, Plan, Remove, Step
 from composer.inventory import Entry
-from composer.reasons import Cause
 from composer.render.render import Rendered
 from composer.render.schema import project
 from fairlead.exits import Exit, worst

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import msgspec
 from msgspec import UnsetType
 
-from composer.claim.selection import Candidate, admitted, candidates, choose
+from composer.claim.selection import admitted, choose
+from composer.composition.revision import Candidate, candidates
 from composer.models import ClaimSpec
 from fairlead.exits import CommandError, Exit
 from fairlead.yaml_files import Document, invalid

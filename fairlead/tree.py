@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from apis import names
+from apis.reasons import needs_a_person, next_actor
 from fairlead.exits import Exit
-from fairlead.moves import is_a_persons, next_move
 from runtime.conditions import conditions_of
 from runtime.kstatus import kstatus
 from runtime.objects import Object, annotations_of, deleting, generation_of, metadata, status_of
@@ -239,10 +239,10 @@ def _cause(node: Node) -> Iterator[str]:
         yield node.message
     # Once more, to be copied: within the message they may be broken over lines.
     yield from (f"{_PROMPT}{command}" for command in _COMMAND.findall(node.message))
-    move = next_move(node.reason)
+    move = next_actor(node.reason)
     if move:
         yield f"next move: {move}"
-    if is_a_persons(node.reason):
+    if needs_a_person(node.reason):
         yield f"more: fairlead explain {node.reason}"
 
 
@@ -273,7 +273,7 @@ def _json(node: Node) -> Object:
         "current": node.is_current,
         "reason": node.reason,
         "message": node.message,
-        "nextMove": next_move(node.reason),
+        "nextMove": next_actor(node.reason),
         "firstCause": node.is_cause,
         "ageSeconds": None if node.age is None else int(node.age.total_seconds()),
         "external": node.external,

@@ -18,7 +18,7 @@ from providers.accounts.limits import BY_CONFIG, Limiter, config_of
 from providers.accounts.lister import Sweeper
 from providers.accounts.probe import Prober
 from providers.accounts.reconciler import Beside, ConfigReconciler
-from providers.external.provider import Provider
+from providers.external.provider import Kind, Provider
 from providers.managed.act import Effects
 from providers.managed.drift_metrics import BY_DRIFT, drifting, watch_age
 from providers.managed.gather import Gatherer
@@ -62,7 +62,7 @@ class Times:
     settle: timedelta
 
 
-def build_for(provider: Provider[Any, Any], times: Times, *, endpoints: tuple[str, ...] = ()) -> Build:
+def build_for(provider: Provider[Any], times: Times, *, endpoints: tuple[str, ...] = ()) -> Build:
     """Return what runtime.serve calls once it is connected."""
 
     async def build(context: ProcessContext) -> Sequence[Controller]:
@@ -72,7 +72,7 @@ def build_for(provider: Provider[Any, Any], times: Times, *, endpoints: tuple[st
     return build
 
 
-async def _settings(context: ProcessContext, provider: Provider[Any, Any], times: Times) -> Settings:
+async def _settings(context: ProcessContext, provider: Provider[Any], times: Times) -> Settings:
     manager = f"fairlead.dev/provider-{provider.cloud}"
     namespace = context.settings.namespace
     installation, takeover = await _installation(context.kube)
@@ -139,9 +139,9 @@ class _Kind:
             self.wake(key)
 
 
-def _controllers(context: ProcessContext, provider: Provider[Any, Any], settings: Settings) -> list[Controller]:
+def _controllers(context: ProcessContext, provider: Provider[Any], settings: Settings) -> list[Controller]:
     accounts: Accounts[Any, Any] = Accounts(provider, context.cache, settings.namespace, endpoints=settings.endpoints)
-    kinds = [_kind(context, kind, accounts.of(kind), settings) for kind in (provider, *provider.beside)]
+    kinds = [_kind(context, kind, accounts.of(kind), settings) for kind in provider.kinds]
 
     def wake_users(config: str) -> None:
         for kind in kinds:
@@ -166,7 +166,7 @@ def _controllers(context: ProcessContext, provider: Provider[Any, Any], settings
 
 
 def _prober(
-    provider: Provider[Any, Any], accounts: Accounts[Any, Any], kinds: list[_Kind], wake: Callable[[str], None]
+    provider: Provider[Any], accounts: Accounts[Any, Any], kinds: list[_Kind], wake: Callable[[str], None]
 ) -> Controller:
     """Return the controller that probes the servers of ProviderConfigs in use; a hung one takes one worker of many."""
 
@@ -180,21 +180,19 @@ def _prober(
     return prober
 
 
-def _kind(
-    context: ProcessContext, provider: Provider[Any, Any], accounts: Accounts[Any, Any], settings: Settings
-) -> _Kind:
+def _kind(context: ProcessContext, kind: Kind[Any], accounts: Accounts[Any, Any], settings: Settings) -> _Kind:
     cache, kube = context.cache, context.kube
     indexes = {BY_CONFIG: config_of, BY_NAMESPACE: _namespace, BY_DRIFT: drifting}
-    resources = cache.informer(provider.resource, indexes=indexes)
-    resources.store.add_index(BY_REFERENCE, partial(referred, provider))
+    resources = cache.informer(kind.resource, indexes=indexes)
+    resources.store.add_index(BY_REFERENCE, partial(referred, kind))
     watch_age(resources.store)
-    gatherer: Gatherer[Any, Any] = Gatherer(provider, kube, accounts, settings, cache)
-    writing: Writing[Any, Any] = Writing(provider, kube, settings, resources.store, _leads(context))
-    effects: Effects[Any, Any] = Effects(provider, kube, writing)
+    gatherer: Gatherer[Any, Any] = Gatherer(kind, kube, accounts, settings, cache)
+    writing: Writing[Any, Any] = Writing(kind, kube, settings, resources.store, _leads(context))
+    effects: Effects[Any, Any] = Effects(kind, kube, writing)
     around = Around(resources.store, context.events, gatherer, effects)
     controller = Controller(
-        provider.resource.plural,
-        Reconciler(provider, kube, accounts, settings, around),
+        kind.resource.plural,
+        Reconciler(kind, kube, accounts, settings, around),
         settings=controller_settings(resources.store, settings.resync),
     )
 
@@ -202,7 +200,7 @@ def _kind(
         controller.enqueue(key, priority=Priority.NORMAL)
 
     sweeper = Controller(
-        f"{provider.resource.plural}-sweep",
+        f"{kind.resource.plural}-sweep",
         Sweeper(accounts, resources, wake, settings.sweep, gatherer.limiter),
         settings=ControllerSettings(workers=2),
     )
@@ -210,7 +208,7 @@ def _kind(
     controller.source(Source(resources, primary=True))
     controller.source(Source(namespaces, keys=_by_index(resources, BY_NAMESPACE), urgent=_never))
     controller.source(Source(accounts.configs, keys=_edited(_by_index(resources, BY_CONFIG)), urgent=_never))
-    for reference in provider.references:
+    for reference in kind.references:
         # What they refer to becomes Ready by this very process's own report.
         referring = _referring(resources, reference.resource)
         controller.source(Source(cache.informer(reference.resource), keys=referring, urgent=_never, echoes=True))
@@ -238,7 +236,7 @@ def _connect(
     config_controller: Controller,
     sweepers: list[Controller],
     accounts: Accounts[Any, Any],
-    provider: Provider[Any, Any],
+    provider: Provider[Any],
 ) -> None:
     def users_of_secret(change: Change) -> Iterable[Key]:
         for key in tuple(accounts.configs.store.keys()):
@@ -312,11 +310,11 @@ async def hash_key(kube: Kube, namespace: str, *, manager: str) -> bytes:
     return base64.b64decode(secret["data"]["key"])
 
 
-def provider_of(cloud: str) -> Provider[Any, Any]:
+def provider_of(cloud: str) -> Provider[Any]:
     """Return what a cloud's package exports; raises SystemExit with a sentence for an unknown one."""
     try:
         module = importlib.import_module(f"providers.{cloud}")
     except ModuleNotFoundError as error:
         raise SystemExit(f"no provider {cloud!r} is installed ({error})") from None
-    provider: Provider[Any, Any] = module.PROVIDER
+    provider: Provider[Any] = module.PROVIDER
     return provider

@@ -16,19 +16,7 @@ import msgspec
 import structlog
 
 from apis import names
-from composer.child import managed_fields
-from composer.child.field_conflicts import (
-    REMOVED,
-    WINDOW,
-    Conflict,
-    conflicts,
-    is_endless,
-    joined,
-    remembered,
-    settle,
-    without,
-)
-from composer.child.refused_writes import Refusals
+from composer.causes import cause
 from composer.claim.decide import (
     Annotate,
     Apply,
@@ -42,13 +30,24 @@ from composer.claim.decide import (
     not_owned,
     token_steps,
 )
+from composer.claim.failures import Refusals
+from composer.claim.field_conflicts import (
+    REMOVED,
+    WINDOW,
+    Conflict,
+    conflicts,
+    is_endless,
+    joined,
+    remembered,
+    settle,
+    without,
+)
 from composer.claim.outcomes import Note, Outcome, release_note, word_note
-from composer.claim.snapshot import View
-from composer.hashes import has_fields_of, holds_fields, is_sent, sent_hash, stored_hash
+from composer.claim.snapshot import View, holds_fields, stored_hash
+from composer.hashes import has_fields_of, is_sent, sent_hash
 from composer.inventory import Entry
 from composer.kinds.catalog import KindFacts
-from composer.reasons import cause
-from runtime import finalizers
+from runtime import finalizers, managed_fields
 from runtime.errors import (
     AlreadyExists,
     ApiError,
@@ -60,6 +59,7 @@ from runtime.errors import (
     WriteConflict,
 )
 from runtime.kube import Kube
+from runtime.managed_fields import Applier
 from runtime.objects import Object, annotations_of, key_of, labels_of, metadata, uid_of, version_of
 from runtime.preconditions import apply_metadata, patch_tests
 
@@ -262,13 +262,13 @@ class Actor:
         if uid_of(current) != uid_of(step.live):
             raise WriteConflict(f"{step.entry.kind} {key} is another object now")
         keeps = names.TEARDOWN_FINALIZER in step.object["metadata"].get("finalizers", ())
-        operations = managed_fields.upgrade(current, view.manager, keeps_finalizer=keeps)
+        operations = managed_fields.upgrade(current, applier(view.manager), keeps_finalizer=keeps)
         if not operations:
             return current
         return await self._kube.json_patch(resource, key, operations, manager=view.manager)
 
     async def _hold_alone(self, view: View, step: Apply, made: Object) -> Object:
-        operations = managed_fields.shed(made, view.manager)
+        operations = managed_fields.shed(made, applier(view.manager))
         if not operations:
             return made
         return await self._kube.json_patch(step.facts.resource, key_of(step.live), operations, manager=view.manager)
@@ -329,6 +329,17 @@ class Actor:
             self.refusals.add(step, why, self._now())
         # A child that was never made has no place in the inventory.
         return Outcome(None if isinstance(step, Create) and not step.entry.uid else step.entry, cause=why)
+
+
+def applier(manager: str) -> Applier:
+    """Return the field manager of a claim: a provider keeps the external reference and the finalizer of its object."""
+    return Applier(
+        manager,
+        is_former=names.is_claim_manager,
+        lent_annotations=(*names.EXTERNAL_REFERENCE, names.RECONCILE_REQUESTED_AT),
+        lent_finalizer=names.TEARDOWN_FINALIZER,
+        owner_label=names.CLAIM_LABEL,
+    )
 
 
 def _recorded(step: Annotate | Remove | Release | LetGo, note: Note | None) -> tuple[Note, ...]:

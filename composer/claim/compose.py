@@ -2,35 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Protocol
 
 from msgspec import UnsetType
 
 from apis import names
 from apis.teardown import DeletionPolicy
+from composer.causes import Cause, cause
 from composer.claim.deletion import effective_policy
 from composer.claim.prune_guard import foreign_stateful, stateful_places
 from composer.claim.renames import element_origins, moved, origins
 from composer.claim.report import Findings
-from composer.claim.selection import (
-    Candidate,
-    Revision,
-    Standing,
-    admitted,
-    choose,
-    choose_revision,
-    is_way_back,
-    not_allowed,
-    readable,
-)
+from composer.claim.selection import Standing, admitted, choose, choose_revision, is_way_back, not_allowed
 from composer.claim.snapshot import View, without_rests
+from composer.composition.revision import Candidate, Revision, kinds_of, readable
 from composer.composition.rollout_claims import NOT_YET, is_well, lacks_revision, stands_since
 from composer.inventory import load as load_inventory
 from composer.kinds.catalog import is_silent
 from composer.models import CompositionSpec
-from composer.reasons import Cause, cause
 from composer.render.errors import CompositionError
 from composer.render.floors import floors_of
 from composer.render.render import Observed, Rendered, Request
@@ -243,7 +234,7 @@ def _request(view: View, chosen: _Chosen, environments: dict[str, dict[str, str]
         stateful_foreign=foreign_stateful(view),
         origins=origins(view),
         element_origins=element_origins(view),
-        floors=floors_of(view, chosen.spec),
+        floors=floors_of(((each.entry, each.live) for each in view.known), chosen.spec),
         stateful_places=stateful_places(view),
     )
 
@@ -258,13 +249,3 @@ def _refusals(view: View, chosen: _Chosen) -> Iterator[Cause]:
     if asks_backup and b"restoreFrom" not in dumps(chosen.revision.composition):
         text = f"spec.restoreFrom: Composition {chosen.composition} restores no backup and would start empty"
         yield cause("InvalidValue", f"{text}; leave it out, or name another Composition")
-
-
-def kinds_of(composition: Mapping[str, Any]) -> frozenset[str]:
-    """Return every kind (`Kind.group`) that a composition may compose."""
-    found: set[str] = set()
-    for resource in composition.get("resources") or ():
-        template = resource.get("template") or {}
-        group = str(template.get("apiVersion", "")).rpartition("/")[0]
-        found.add(f"{template.get('kind')}.{group}" if group else str(template.get("kind")))
-    return frozenset(found)

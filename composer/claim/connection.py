@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 from apis.identity import connection_secret_name
+from composer.causes import Cause, cause
 from composer.claim.compose import Prepared
 from composer.claim.deletion import effective_policy
 from composer.claim.outcomes import Note, live_of, with_broken
@@ -25,7 +26,6 @@ from composer.connection.secret import (
     published,
     wanted,
 )
-from composer.reasons import Cause, cause
 from runtime import secret_rights
 from runtime.errors import Forbidden
 from runtime.objects import Key, Object, is_name

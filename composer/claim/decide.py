@@ -14,14 +14,14 @@ import msgspec
 
 from apis import names
 from apis.teardown import ENDING, Policy, instruction
-from composer.child.field_conflicts import at_rest, without
+from composer.causes import Cause, cause
+from composer.claim.field_conflicts import at_rest, without
 from composer.claim.prune_guard import predecessor, still_needed, taken_away, unwanted, waits
-from composer.claim.snapshot import Known, View
-from composer.hashes import is_sent, is_stored
+from composer.claim.snapshot import Known, View, is_stored
+from composer.hashes import is_sent
 from composer.inventory import NEVER_READY, Entry, marks_of
 from composer.kinds.catalog import KindFacts
 from composer.quantities import Amount
-from composer.reasons import Cause, cause
 from composer.render.render import Child, Rendered
 from runtime.objects import (
     Object,

@@ -13,7 +13,9 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from apis import names
+from apis.reasons import ReasonClass, class_of_claim
 from apis.teardown import ENDING, DeletionPolicy, Policy, instruction
+from composer.causes import Cause, cause
 from composer.claim.decide import (
     Annotate,
     Create,
@@ -27,14 +29,19 @@ from composer.claim.decide import (
     reborn,
     with_word,
 )
-from composer.claim.deletion_report import blocker
 from composer.claim.prune_guard import consent_command, consents_of, no_backup, unseen
 from composer.claim.snapshot import Known, View
 from composer.inventory import Entry, marks_of
 from composer.kinds.catalog import KindFacts
-from composer.reasons import Cause, cause
 from composer.render.render import Child
-from runtime.objects import Object, annotations_of, deleting, finalizers_of, labels_of, uid_of
+from runtime.conditions import find
+from runtime.objects import Key, Object, annotations_of, deleting, finalizers_of, key_of, labels_of, uid_of
+
+# Providers look at what is refused every five minutes, at what is out of reach every minute.
+_TRIED_AGAIN = "tried again within 5 minutes"
+# What a child that goes says of itself while all is well, and before it has seen the word.
+_ON_ITS_WAY = frozenset({"AwaitingTeardown", "Creating", "Deleting", "InSync", "Updating"})
+_COLLECTORS = frozenset({"foregroundDeletion", "orphan"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,3 +231,58 @@ def _foreign_step(each: Known, live: Object, facts: KindFacts, spoken: Policy) -
     if entry.stateful and spoken is not Policy.DELETE:
         return LetGo(entry, facts, live)
     return Remove(entry, facts, live, "", f"the claim is being deleted ({spoken})")
+
+
+def blocker(each: Known) -> Cause | None:
+    """Say what keeps a deleted child from going, in its own words; None when it is merely on its way."""
+    live = each.live
+    if live is None or not deleting(live):
+        return None
+    told = _told(live)
+    what = f"{live['kind']} {key_of(live).name}"
+    if told is not None:
+        text = f"{what}: {told['message']}; since {told['lastTransitionTime']}, {_TRIED_AGAIN}"
+        weight = (
+            ReasonClass.STALLED
+            if told["type"] == "Stalled"
+            else min(class_of_claim(str(told["reason"])), ReasonClass.WAITING)
+        )
+        return cause(str(told["reason"]), text, resource=each.entry.resource, shown_as=weight)
+    managed = each.facts is not None and each.facts.managed
+    holders = sorted(set(finalizers_of(live)) - _COLLECTORS - {names.TEARDOWN_FINALIZER})
+    if holders and not managed:
+        since = live["metadata"]["deletionTimestamp"]
+        text = f"{what} is held by finalizer {', '.join(holders)} since {since}; whoever set it must remove it"
+        return cause("DeleteBlocked", text, resource=each.entry.resource, shown_as=ReasonClass.WAITING)
+    return None
+
+
+def _told(live: Object) -> Object | None:
+    """Return the child's condition that tells of trouble, the gravest first."""
+    for type_ in ("Stalled", "Reconciling", "Synced"):
+        found = find(live, type_)
+        unwell = "False" if type_ == "Synced" else "True"
+        if found is not None and found["status"] == unwell and found["reason"] not in _ON_ITS_WAY:
+            return {"lastTransitionTime": "its deletion", **found}
+    return None
+
+
+class NotedWords:
+    """The words that the providers of a claim's children were told, by claim."""
+
+    def __init__(self) -> None:
+        self._entries: dict[Key, tuple[Entry, ...]] = {}
+
+    def note(self, key: Key, entries: Iterable[Entry]) -> None:
+        """Note the entries of a claim that is being deleted, with the words that they carry."""
+        self._entries[key] = tuple(entry for entry in entries if entry.outcome)
+
+    def over(self, view: View) -> View:
+        """Return the view with the noted words of the same objects, told by uid."""
+        words = {entry.uid: entry for entry in self._entries.get(view.key, ()) if entry.uid}
+        known = (replace(child, entry=words.get(child.entry.uid, child.entry)) for child in view.known)
+        return replace(view, known=tuple(known)) if words else view
+
+    def forget(self, key: Key) -> None:
+        """Drop what is noted of a claim that is gone."""
+        self._entries.pop(key, None)

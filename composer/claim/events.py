@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from apis.reasons import ReasonClass
+from composer.causes import Cause, gravest
 from composer.claim.outcomes import Note, gathered
 from composer.claim.snapshot import View
-from composer.reasons import Cause, Gravity, gravest
 from runtime.conditions import find
 from runtime.events import EventRecorder, EventType
 from runtime.objects import Key
@@ -35,7 +36,11 @@ class Teller:
             self._events.emit(view.claim, type_=kind, reason=note.reason, message=note.message)
         first = gravest(causes)
         before = find(view.claim, "Stalled")
-        if first and first.gravity is Gravity.STALLED and (before is None or before.get("reason") != first.reason):
+        if (
+            first
+            and first.reason_class is ReasonClass.STALLED
+            and (before is None or before.get("reason") != first.reason)
+        ):
             self._events.emit(view.claim, type_="Warning", reason=first.reason, message=first.message)
 
     def forget(self, key: Key) -> None:

@@ -8,20 +8,18 @@ from dataclasses import replace
 import msgspec
 
 from apis import names
+from apis.identity import identity_of
 from composer import inventory
-from composer.child.recovery import entry_of, says_stateful
-from composer.claim.snapshot import Known, View, identity_of, recorded_kinds
-from composer.inventory import Entry
-from composer.kinds.catalog import Catalog, KindFacts, catalog_of, facts_of
-from composer.kinds.informers import Watches
-from runtime.cache import Cache, Informer
-from runtime.changes import Change
+from composer.claim.snapshot import Known, View, entry_of, says_stateful
+from composer.inventory import Entry, recorded_kinds
+from composer.kinds.catalog import KindFacts
+from composer.kinds.cluster import Cluster
+from runtime.cache import Informer
 from runtime.errors import ApiError, Conflict, Forbidden, NotFound
-from runtime.kube import Kube, Selection
+from runtime.kube import Selection
 from runtime.objects import (
     CRDS,
     NAMESPACES,
-    SECRETS,
     Key,
     Object,
     Resource,
@@ -32,62 +30,6 @@ from runtime.objects import (
     metadata,
     uid_of,
 )
-
-
-class Cluster:
-    """What all controllers share: the kinds that exist, namespaces, and the informers of composed kinds."""
-
-    def __init__(self, kube: Kube, cache: Cache) -> None:
-        self.kube = kube
-        self._cache = cache
-        self.crds = cache.informer(CRDS)
-        # Their labels and whether they go: nothing else of a namespace is ever read.
-        self.namespaces = cache.informer(NAMESPACES, selection=Selection(metadata_only=True))
-        self.watches = Watches(cache)
-        self._facts: dict[Key, KindFacts] | None = None
-        self._catalog: Catalog | None = None
-        self.crds.subscribe(self._on_crd)
-
-    @property
-    def catalog(self) -> Catalog:
-        """Facts of all kinds; another object when, and only when, one of them has changed."""
-        if self._facts is None:
-            store = self.crds.store
-            read = ((key, facts_of(crd)) for key in tuple(store.keys()) if (crd := store.get(key)) is not None)
-            self._facts = {key: facts for key, facts in read if facts is not None}
-        if self._catalog is None:
-            self._catalog = catalog_of(self._facts.values())
-        return self._catalog
-
-    def is_defined(self, kind: str) -> bool:
-        """Tell whether a CRD defines a kind (`Kind.group`), served or not: its objects may be there all the same."""
-        found = (self.crds.store.get(key) for key in tuple(self.crds.store.keys()))
-        return any(f"{crd['spec']['names']['kind']}.{crd['spec']['group']}" == kind for crd in found if crd)
-
-    def informer(self, resource: Resource, selection: Selection | None = None, *, required: bool = True) -> Informer:
-        """Return the informer of a whole kind, or of a selection of it."""
-        return self._cache.informer(resource, selection=selection or Selection(), required=required)
-
-    def secrets(self, namespace: str) -> Informer:
-        """Return the informer of a namespace's Secrets: that one changed is seen, and never what it holds."""
-        return self.informer(SECRETS, Selection(namespace=namespace, metadata_only=True), required=False)
-
-    def drop(self, resource: Resource) -> None:
-        """Watch a whole kind no longer."""
-        self._cache.drop(resource)
-
-    def _on_crd(self, change: Change) -> None:
-        if self._facts is None:
-            return
-        crd = change.new()
-        facts = facts_of(crd) if crd else None
-        if facts == self._facts.get(change.key):
-            return
-        self._catalog = None
-        if facts is None:
-            del self._facts[change.key]
-        else:
-            self._facts[change.key] = facts
 
 
 class Gatherer:

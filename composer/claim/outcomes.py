@@ -8,15 +8,15 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from apis import names
-from composer.child.field_conflicts import at_rest
-from composer.child.readiness import broken
+from composer.causes import Cause, cause
 from composer.claim.decide import Annotate, Create, Keep, LetGo, Plan, Release, Step, with_word
+from composer.claim.field_conflicts import at_rest
 from composer.claim.prune_guard import taken_away
+from composer.claim.readiness import broken
 from composer.claim.report import Findings, child_cause
 from composer.claim.snapshot import Known, View
 from composer.inventory import Entry
 from composer.kinds.catalog import KindFacts
-from composer.reasons import Cause, cause
 from composer.render.render import Rendered
 from runtime.errors import ApiError, Conflict, NotFound, WriteConflict
 from runtime.objects import Object, annotations_of, deleting, generation_of, observed_generation_of

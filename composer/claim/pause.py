@@ -8,11 +8,11 @@ from datetime import datetime
 
 from apis import names
 from apis.pause import pause_reason
-from composer.child.readiness import broken
+from composer.causes import Cause
 from composer.claim.outcomes import of_broken
+from composer.claim.readiness import broken
 from composer.claim.report import as_before, echo
 from composer.claim.snapshot import View
-from composer.reasons import Cause
 from runtime.conditions import Condition, find, merge
 from runtime.objects import Object, annotations_of, generation_of
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from apis import names
+from apis.reasons import ReasonClass
+from composer.causes import Cause, cause
 from composer.claim.snapshot import Known, View
 from composer.inventory import Entry
-from composer.reasons import Cause, Gravity, cause
 from composer.render.render import Child, Rendered
 from runtime import kubectl
 from runtime.objects import deleting, uid_of
@@ -127,7 +128,7 @@ def _brake(view: View, each: Known, *, too_many: bool, unresolved: bool) -> Caus
 def waits(each: Known, until: str) -> Cause:
     """Say what a child waits for that is not wanted any more."""
     text = f"{each.entry.kind} {each.entry.name} is not in the composition any more; it goes {until}"
-    return cause("ResourcePending", text, resource=each.entry.resource, gravity_as=Gravity.PROGRESS)
+    return cause("ResourcePending", text, resource=each.entry.resource, shown_as=ReasonClass.PROGRESS)
 
 
 def replacing_data(view: View, rendered: Rendered) -> tuple[Cause, ...]:

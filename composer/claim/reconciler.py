@@ -11,17 +11,18 @@ import structlog
 
 from apis import names
 from apis.pause import is_paused, pause_end
+from apis.reasons import MISSING_PATIENCE, ReasonClass
 from apis.teardown import Policy, instruction
-from composer.child.field_conflicts import next_try
+from composer.causes import Cause, cause, gravest
 from composer.claim.act import Actor, annotation_patch
-from composer.claim.compose import Prepared, Preparer, kinds_of, untouched
+from composer.claim.compose import Prepared, Preparer, untouched
 from composer.claim.connection import connect, denied, lost_secret, with_unusable
 from composer.claim.debounce import Pace
 from composer.claim.decide import decide, mirrored_pause, speaks
-from composer.claim.deletion import effective_policy, has_vanished, recorded, tear_down
-from composer.claim.deletion_report import teardown_status
+from composer.claim.deletion import NotedWords, effective_policy, has_vanished, recorded, tear_down
 from composer.claim.events import Teller
 from composer.claim.failures import Failures, cause_of, causes_of_errors
+from composer.claim.field_conflicts import next_try
 from composer.claim.gather import Gatherer
 from composer.claim.outcomes import (
     Note,
@@ -39,12 +40,11 @@ from composer.claim.outcomes import (
     told_by,
 )
 from composer.claim.pause import NOBODY, Pauser, paused_status, pauser
-from composer.claim.report import MISSING_PATIENCE, Findings, report
+from composer.claim.report import Findings, report, teardown_status
+from composer.claim.rollback import held_back
 from composer.claim.snapshot import View, kept_kinds
-from composer.claim.unwritten_instructions import NotedWords
-from composer.composition.held_claims import held_back
+from composer.composition.revision import kinds_of
 from composer.connection.publisher import Publisher
-from composer.reasons import Cause, Gravity, cause, gravest
 from composer.render.render import Child
 from runtime import finalizers
 from runtime.conditions import timestamp
@@ -174,7 +174,7 @@ class ClaimReconciler:
     async def _blind(self, view: View, kinds: Iterable[str]) -> Result:
         """Leave everything as it is while the children of some kinds cannot be seen."""
         text = f"{', '.join(kinds)} cannot be listed: is it served, and may the composer read it?"
-        why = cause("KindNotAllowed", text, gravity_as=Gravity.WAITING)
+        why = cause("KindNotAllowed", text, shown_as=ReasonClass.WAITING)
         if view.deleting:
             await self._tell_end(view, teardown_status(view, (why,), self._tools.now()))
         else:
@@ -366,7 +366,7 @@ class ClaimReconciler:
             await self._write(view, report(view, _without_extras(findings, error), self._tools.now()))
         if first and first.reason in ("RenderLimit", "RenderRefused"):
             return Result(requeue_after=_LIMIT_PACE)
-        if first and first.gravity is Gravity.MISSING and findings.waited < MISSING_PATIENCE:
+        if first and first.reason_class is ReasonClass.MISSING and findings.waited < MISSING_PATIENCE:
             return Result(requeue_after=MISSING_PATIENCE - findings.waited)
         pause = next_try(findings.entries, self._tools.now())
         return Result(requeue_after=pause) if pause else SETTLED

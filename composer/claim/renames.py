@@ -9,24 +9,20 @@ object of `parameters16` the element `16`. Its names have no key, which is how s
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
-from typing import Any, Final, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 
 from apis.identity import child_name
-from composer.claim.selection import Revision, readable
 from composer.claim.snapshot import Known, View
 from composer.inventory import Entry
 from composer.models import CompositionSpec, ResourceTemplate
-from composer.render.errors import Problem, near
+from composer.validation.renames import BY_KEY, key_in
 
 Slot: TypeAlias = tuple[str, str]
 """The place in the composition: resource name and forEach key."""
-
-_BY_KEY: Final = re.compile(r"([a-z0-9]*)\{\{\s*each\.key\s*\}\}([a-z0-9]*)")
 
 
 def moved(view: View, spec: CompositionSpec) -> View:
@@ -59,84 +55,6 @@ def _was_made_without_key(view: View, entry: Entry) -> bool:
     return bool(entry.key) and entry.name == child_name(view.identity, entry.origin)
 
 
-def faults(spec: CompositionSpec) -> Iterator[Problem]:
-    """Find moves that lead nowhere: from a resource that is still there, or to two at once."""
-    present = {resource.name for resource in spec.resources}
-    taken: dict[str, str] = {}
-    for index, resource in enumerate(spec.resources):
-        path = f"spec.resources[{index}].movedFrom"
-        for name in resource.moved_from:
-            still_there = sorted(_meant(name, present))
-            if not _is_readable(name, resource):
-                what = f"{name!r} is no name, nor one with {{{{ each.key }}}} in it of a resource with forEach"
-                yield Problem("TemplateInvalid", what, path, resource=resource.name)
-            elif still_there:
-                what = f"resource {still_there[0]!r} is still in the composition, so that nothing can be moved from it"
-                yield Problem("TemplateInvalid", what, path, resource=resource.name)
-            elif name in taken:
-                what = f"{name!r} is moved to {taken[name]!r} already{near(name, present)}"
-                yield Problem("TemplateInvalid", what, path, resource=resource.name)
-            taken[name] = resource.name
-
-
-def reused_names(composition: dict[str, Any], known: Iterable[Revision]) -> tuple[Problem, ...]:
-    """Find resources that would share an object with another one in claims of an earlier revision."""
-    current, earlier = readable(composition), (readable(each.composition) for each in known)
-    return tuple(reused(current, (each for each in earlier if each is not None))) if current else ()
-
-
-def reused(spec: CompositionSpec, earlier: Iterable[CompositionSpec]) -> Iterator[Problem]:
-    """Find names that are given again although another resource's objects have them: it was moved from them before.
-
-    New claims show nothing of it: only those of before the move would have two resources with one object.
-    """
-    origins: dict[str, set[str]] = {}
-    every = (*earlier, spec)
-    ever = {resource.name for each in every for resource in each.resources}
-    for each in every:
-        for resource in each.resources:
-            before = (meant for name in resource.moved_from for meant in (name, *_meant(name, ever)))
-            origins.setdefault(resource.name, set()).update(before)
-    present = {resource.name: index for index, resource in enumerate(spec.resources)}
-    for name in present:
-        for origin in sorted(_behind(name, origins) & (present.keys() - {name})):
-            what = (
-                f"objects of resource {name!r} that were made before it was moved have the name of {origin!r};"
-                " give this resource another name"
-            )
-            yield Problem("DuplicateResource", what, f"spec.resources[{present[origin]}].name", resource=origin)
-
-
-def _behind(name: str, origins: Mapping[str, set[str]]) -> set[str]:
-    """Return all names that objects of a resource may have been made under."""
-    found: set[str] = set()
-    ahead = [name]
-    while ahead:
-        more = origins.get(ahead.pop(), set()) - found
-        found |= more
-        ahead += more
-    return found
-
-
-def _is_readable(name: str, resource: ResourceTemplate) -> bool:
-    by_key = _BY_KEY.fullmatch(name)
-    return bool(resource.for_each and any(by_key.groups())) if by_key else "{" not in name
-
-
-def _meant(name: str, known: Collection[str]) -> set[str]:
-    """Return which of these resource names an element of `movedFrom` speaks of."""
-    by_key = _BY_KEY.fullmatch(name)
-    if by_key is None:
-        return {name} & set(known)
-    return {each for each in known if _key_in(each, *by_key.groups())}
-
-
-def _key_in(name: str, before: str, after: str) -> str:
-    """Return the key in a resource's name, between these two; empty where the name is another."""
-    has_both = name.startswith(before) and name.endswith(after)
-    return name[len(before) : len(name) - len(after)] if has_both and len(name) > len(before) + len(after) else ""
-
-
 def _new_slots(view: View, spec: CompositionSpec) -> dict[Slot, Slot]:
     """Map the slots in the inventory to those of the composition, where they differ."""
     recorded = {each.entry.slot: each.entry for each in view.known}
@@ -157,9 +75,9 @@ def _new_slots(view: View, spec: CompositionSpec) -> dict[Slot, Slot]:
 def _new_elements(resource: ResourceTemplate, recorded: Collection[Slot], present: Collection[str]) -> dict[Slot, Slot]:
     """Map the slots of resources without forEach to the elements that take them over."""
     slots: dict[Slot, Slot] = {}
-    for by_key in filter(None, map(_BY_KEY.fullmatch, resource.moved_from)):
+    for by_key in filter(None, map(BY_KEY.fullmatch, resource.moved_from)):
         for name, no_key in sorted(recorded):
-            key = _key_in(name, *by_key.groups())
+            key = key_in(name, *by_key.groups())
             element = (resource.name, key)
             if key and not no_key and name not in present and element not in {*recorded, *slots.values()}:
                 slots[name, no_key] = element

@@ -8,19 +8,19 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from apis import names
+from apis.reasons import MISSING_PATIENCE, ReasonClass, class_of_claim
 from composer import inventory
-from composer.child.readiness import broken, is_served
+from composer.causes import Cause, cause, gravest
+from composer.claim.readiness import broken, is_served
 from composer.claim.snapshot import View
 from composer.composition.rollout import choice_after
 from composer.inventory import Entry
 from composer.models import CompositionChoice
-from composer.reasons import Cause, Gravity, cause, gravest, gravity
 from composer.render import operators
 from composer.render.render import Rendered
 from runtime.conditions import Condition, find, is_true, merge, timestamp
 from runtime.objects import Object, deleting, generation_of, key_of, observed_generation_of
 
-MISSING_PATIENCE = timedelta(seconds=60)
 PROGRESS_DEADLINE = timedelta(hours=1)
 _UNTOLD = frozenset({"ProviderConfigNotFound", "NotAllowed"})
 LOST_SECRET = frozenset({"SecretNotFound", "SecretNotOwned"})
@@ -96,11 +96,11 @@ def _extras(view: View, found: Findings) -> Mapping[str, Any]:
 
 def _is_stalled(view: View, found: Findings, now: datetime) -> bool:
     first = gravest(found.causes)
-    if first is None or first.gravity in (Gravity.HELD, Gravity.NOTED):
+    if first is None or first.reason_class in (ReasonClass.HELD, ReasonClass.NOTED):
         return False
-    if first.gravity is Gravity.STALLED or _was_told(view.claim, first):
+    if first.reason_class is ReasonClass.STALLED or _was_told(view.claim, first):
         return True
-    if first.gravity is Gravity.MISSING:
+    if first.reason_class is ReasonClass.MISSING:
         return found.waited >= MISSING_PATIENCE
     return is_overdue(view.claim, now)
 
@@ -133,7 +133,7 @@ def _conditions(view: View, found: Findings, *, stalled: bool) -> list[Condition
     conditions = [_ready(view, found), _synced(found, generation, stalled=stalled)]
     if first and stalled:
         conditions.append(Condition("Stalled", "True", first.reason, first.message, generation))
-    elif first and first.gravity in (Gravity.MISSING, Gravity.WAITING, Gravity.PROGRESS):
+    elif first and first.reason_class in (ReasonClass.MISSING, ReasonClass.WAITING, ReasonClass.PROGRESS):
         conditions.append(Condition("Reconciling", "True", first.reason, first.message, generation))
     return conditions
 
@@ -183,7 +183,7 @@ def _all_ready(found: Findings) -> bool:
         and all(child.ready for child in rendered.children)
         and not rendered.waiting
         and found.published
-        and not any(each.gravity is Gravity.PROGRESS for each in found.causes)
+        and not any(each.reason_class is ReasonClass.PROGRESS for each in found.causes)
     )
 
 
@@ -191,14 +191,14 @@ def _synced(found: Findings, generation: int, *, stalled: bool) -> Condition:
     against = gravest(tuple(each for each in found.causes if stalled or not each.is_in_sync))
     if against is None:
         return Condition("Synced", "True", "InSync", "everything is as the spec says", generation)
-    if against.gravity is Gravity.NOTED:
+    if against.reason_class is ReasonClass.NOTED:
         return Condition("Synced", "True", against.reason, against.message, generation)
     return Condition("Synced", "False", against.reason, _with_others(against, found.causes), generation)
 
 
 def _with_others(first: Cause, causes: tuple[Cause, ...]) -> str:
     """Tell the first cause in full, and behind it every other fault: consequences follow by themselves."""
-    faults = (each.message for each in causes if each.gravity <= Gravity.MISSING)
+    faults = (each.message for each in causes if each.reason_class <= ReasonClass.MISSING)
     others = [text for text in dict.fromkeys(faults) if text != first.message]
     return "; also: ".join([first.message, *others])
 
@@ -215,21 +215,21 @@ def child_cause(  # noqa: PLR0911 - one return for each thing that a child can s
         return cause("Creating", text, resource=resource)
     stalled, working = find(live, "Stalled"), find(live, "Reconciling")
     if stalled and stalled["status"] == "True":
-        return _retold(resource, stalled, Gravity.STALLED)
+        return _retold(resource, stalled, ReasonClass.STALLED)
     observed = observed_generation_of(live)
     if observed is not None and observed != generation_of(live):
         return _not_seen(resource, what, live, newborn=observed < 1)
     if working and working["status"] == "True":
-        progress = Gravity.WAITING if is_true(live, "Ready") else Gravity.PROGRESS
+        progress = ReasonClass.WAITING if is_true(live, "Ready") else ReasonClass.PROGRESS
         return _retold(resource, working, progress)
     told = find(live, "Ready")
     if told and told["status"] == "False":
-        return _retold(resource, told, Gravity.PROGRESS)
+        return _retold(resource, told, ReasonClass.PROGRESS)
     synced = find(live, "Synced")
     if synced and synced["status"] == "False":
-        return _retold(resource, synced, Gravity.HELD)
-    if synced and gravity(str(synced["reason"])) is Gravity.NOTED:
-        return _retold(resource, synced, Gravity.NOTED)
+        return _retold(resource, synced, ReasonClass.HELD)
+    if synced and class_of_claim(str(synced["reason"])) is ReasonClass.NOTED:
+        return _retold(resource, synced, ReasonClass.NOTED)
     if ready:
         return None
     phase = operators.phase_of(live)
@@ -242,10 +242,10 @@ def _not_seen(resource: str, what: str, live: Object, *, newborn: bool) -> Cause
         return cause("Creating", f"{what} is being created", resource=resource)
     usable = is_true(live, "Ready")
     text = f"{what} is being updated"
-    return cause("Updating", text, resource=resource, gravity_as=Gravity.PROGRESS if not usable else None)
+    return cause("Updating", text, resource=resource, shown_as=ReasonClass.PROGRESS if not usable else None)
 
 
-def _retold(resource: str, condition: Mapping[str, Any], weight: Gravity) -> Cause:
+def _retold(resource: str, condition: Mapping[str, Any], weight: ReasonClass) -> Cause:
     reason, text = condition["reason"], condition["message"] or "it does not say why"
     if reason in _UNTOLD:
         # Whether a ProviderConfig exists is not for everybody to know.
@@ -253,7 +253,7 @@ def _retold(resource: str, condition: Mapping[str, Any], weight: Gravity) -> Cau
             "ProviderConfigNotFound",
             "the provider's configuration is absent or not for this namespace; ask the platform team",
         )
-    return cause(reason, text, resource=resource, gravity_as=weight)
+    return cause(reason, text, resource=resource, shown_as=weight)
 
 
 def only_words_differ(before: Object, after: Object) -> bool:
@@ -265,3 +265,26 @@ def _wordless(status: Object) -> Object:
     conditions = [{**each, "message": ""} for each in status.get("conditions") or ()]
     entries = [{**each, "marks": {}} for each in status.get("inventory") or ()]
     return {**status, "conditions": conditions, "inventory": entries}
+
+
+def teardown_status(view: View, causes: tuple[Cause, ...], now: datetime) -> Object:
+    """Compute the status of a claim that is being deleted: everything stays as it was but the conditions."""
+    generation = generation_of(view.claim)
+    first = gravest(causes) or cause("Deleting", "being deleted")
+    stalled = first.reason_class is ReasonClass.STALLED or (
+        first.reason_class is not ReasonClass.HELD and is_overdue(view.claim, now)
+    )
+    conditions = [
+        Condition("Ready", "False", first.reason, first.message, generation),
+        Condition("Synced", "False", first.reason, first.message, generation),
+    ]
+    if stalled:
+        conditions.append(Condition("Stalled", "True", first.reason, first.message, generation))
+    elif first.reason_class is not ReasonClass.HELD:
+        conditions.append(Condition("Reconciling", "True", first.reason, first.message, generation))
+    before = view.status.get("conditions") or ()
+    entries = [each.entry for each in view.known]
+    status = {**view.status, "observedGeneration": generation, "conditions": merge(before, conditions, now)}
+    if entries:
+        status["inventory"] = inventory.dump(entries)
+    return {**status, **echo(view)}

@@ -1,10 +1,14 @@
-"""Whether a claim may go back to its revision before: only where all that holds data stays as it is. Pure."""
+"""Which claims stay as they are because something that holds data would not, on the way back above all. Pure."""
 
 from __future__ import annotations
 
-from composer.claim.prune_guard import consent_command, consents_of, is_stateful
+from dataclasses import replace
+
+from composer.causes import Cause, cause
+from composer.claim.compose import Prepared, untouched
+from composer.claim.prune_guard import consent_command, consents_of, is_stateful, replacing_data
+from composer.claim.report import Findings
 from composer.claim.snapshot import View
-from composer.reasons import Cause, cause
 from composer.render.render import Rendered
 from runtime.objects import uid_of
 
@@ -34,3 +38,18 @@ def held_on_way_back(view: View, rendered: Rendered, revision: str) -> tuple[Cau
             how = f"pin the claim to {revision} by spec.compositionRevisionRef to go back all the same"
             found.append(cause("RolloutHalted", f"{text}; {how}", resource=child.resource))
     return tuple(found)
+
+
+def held_back(view: View, prepared: Prepared) -> Findings | None:
+    """Return the findings of a claim that stays as it is, since something that holds data would not."""
+    if prepared.is_way_back:
+        causes = held_on_way_back(view, prepared.rendered, prepared.revision.name)
+        return untouched(view, *causes) if causes else None
+    held = replacing_data(view, prepared.rendered)
+    if not held:
+        return None
+    findings = untouched(view, *held)
+    if prepared.composition != view.chosen:
+        return findings
+    # That it would cost data is this revision's failure.
+    return replace(findings, revision=prepared.revision.name, has_rollout=prepared.revision.has_rollout)

@@ -5,85 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
 
-import msgspec
 from msgspec import UnsetType
 
-from apis import names
+from apis.reasons import ReasonClass
+from composer.causes import Cause, cause
+from composer.composition.revision import Candidate, Revision
 from composer.composition.rollout import is_included
 from composer.composition.rollout_claims import EVER, place_of
-from composer.models import AllowedNamespaces, AppliesTo, ClaimSpec, CompositionSpec, LabelSelector, RolloutStatus
-from composer.reasons import Cause, Gravity, cause
-from composer.render.compiler import convert
-from composer.render.errors import CompositionError, near
-from runtime.conditions import current, find
-from runtime.objects import Object, deleting, finalizers_of, labels_of, metadata
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """One Composition as the choice sees it; only those of the claim's kind are candidates."""
-
-    name: str
-    labels: Mapping[str, str]
-    applies_to: AppliesTo | None
-    is_checked: bool = True
-    refusal: Cause | None = None
-    """Why its present content may not be used; told on claims that have no good revision to stay on."""
-    allowed: AllowedNamespaces | None = None
-
-    def admits(self, namespace: str, labels: Mapping[str, str]) -> bool:
-        """Tell whether claims of a namespace may use it: as it says, else those to which it applies, else all."""
-        if self.allowed is not None:
-            return self.allowed.admits(namespace, dict(labels))
-        return self.applies_to is None or self.applies_to.namespace_selector.matches(dict(labels))
-
-
-@dataclass(frozen=True, slots=True)
-class Revision:
-    """One accepted revision of a Composition; `name` is its object's, `rollout` how far it has come.
-
-    `is_interim`: chosen while a newer one goes by waves, so that it matters when the claim took it. `is_deleted`: its
-    object is being deleted; `is_kept`: a finalizer holds that while claims use it.
-    """
-
-    name: str
-    number: int
-    composition_name: str
-    composition: dict[str, Any]
-    rollout: RolloutStatus | None = None
-    is_interim: bool = False
-    is_deleted: bool = False
-    is_kept: bool = True
-
-    @property
-    def has_rollout(self) -> bool:
-        """Whether it goes to its claims by waves, or a newer one does."""
-        return bool(self.composition.get("rollout")) or self.is_interim
-
-    @property
-    def state(self) -> RolloutStatus | None:
-        """How far it has come as the revision of this number."""
-        return self.rollout if self.rollout and self.rollout.revision == self.number else None
-
-    @property
-    def is_finished(self) -> bool:
-        """Whether every claim has or had it."""
-        return not self.has_rollout or self._is_in("Finished")
-
-    @property
-    def is_reverted(self) -> bool:
-        """Whether its rollout failed, and its claims go back."""
-        return self._is_in("Reverted")
-
-    @property
-    def is_stopped(self) -> bool:
-        """Whether its rollout failed."""
-        return self._is_in("Halted", "Reverted")
-
-    def _is_in(self, *phases: str) -> bool:
-        return self.state is not None and self.state.phase in phases
+from composer.models import ClaimSpec, LabelSelector
+from composer.render.errors import near
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,40 +36,6 @@ NOWHERE = Standing()
 _PIN = "spec.compositionRevisionRef names"
 
 
-def candidates(compositions: Iterable[Object], api_version: str, kind: str) -> tuple[Candidate, ...]:
-    """Return the Compositions that serve a kind, in whichever version; unreadable ones say so on themselves."""
-    found: list[Candidate] = []
-    wanted = api_version.rpartition("/")[0], kind
-    for composition in compositions:
-        spec = readable(composition.get("spec") or {})
-        if spec is None:
-            continue
-        served = spec.composite_type_ref
-        if (served.api_version.rpartition("/")[0], served.kind) != wanted:
-            continue
-        applies_to = None if isinstance(spec.applies_to, UnsetType) else spec.applies_to
-        allowed = None if isinstance(spec.allowed_namespaces, UnsetType) else spec.allowed_namespaces
-        name = metadata(composition)["name"]
-        checked = current(composition, "Ready")
-        found.append(Candidate(name, labels_of(composition), applies_to, checked, _refusal(composition), allowed))
-    return tuple(sorted(found, key=lambda each: each.name))
-
-
-def _refusal(composition: Object) -> Cause | None:
-    told = find(composition, "Ready")
-    if told is None or told["status"] == "True" or not current(composition, "Ready"):
-        return None
-    return cause(told["reason"], told["message"])
-
-
-def readable(raw: Mapping[str, Any]) -> CompositionSpec | None:
-    """Read a spec, or None when it is none."""
-    try:
-        return convert(raw)
-    except CompositionError:
-        return None
-
-
 def admitted(
     known: Iterable[Candidate], chosen: str, namespace: str, labels: Mapping[str, str]
 ) -> tuple[Candidate, ...]:
@@ -154,7 +51,7 @@ def not_allowed(candidate: Candidate, namespace: str, labels: Mapping[str, str])
         f"Composition {candidate.name} is not for namespace {namespace} any more (its allowedNamespaces); this claim "
         "keeps it and goes on, a new one would not get it; ask the platform team"
     )
-    return cause("NotAllowed", text, gravity_as=Gravity.HELD)
+    return cause("NotAllowed", text, shown_as=ReasonClass.HELD)
 
 
 def choose(
@@ -223,30 +120,6 @@ def _by_rules(
 
 def _ambiguous(matching: list[str], how: str) -> Cause:
     return cause("AmbiguousComposition", f"Compositions {' and '.join(sorted(matching))} {how}")
-
-
-def revisions(objects: Iterable[Object]) -> tuple[Revision, ...]:
-    """Read revisions; what cannot be read is no revision."""
-    found: list[Revision] = []
-    for each in objects:
-        spec = each.get("spec") or {}
-        try:
-            number = msgspec.convert(spec.get("revision"), int)
-            name, composition = spec["compositionName"], spec["composition"]
-            revision = Revision(metadata(each)["name"], number, name, composition, _rollout(each))
-            is_kept = names.IN_USE_FINALIZER in finalizers_of(each)
-            found.append(replace(revision, is_deleted=deleting(each), is_kept=is_kept))
-        except (KeyError, msgspec.ValidationError):
-            continue
-    return tuple(found)
-
-
-def _rollout(revision: Object) -> RolloutStatus | None:
-    state = (revision.get("status") or {}).get("rollout")
-    try:
-        return msgspec.convert(state, RolloutStatus) if state else None
-    except msgspec.ValidationError:
-        return None
 
 
 def choose_revision(

@@ -1,4 +1,4 @@
-"""All that a pass over one claim has read, frozen: what the decisions look at. Pure."""
+"""All that a pass over one claim has read, frozen: what the decisions look at, and what live objects say. Pure."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from functools import cached_property
 import msgspec
 
 from apis import names
-from apis.identity import Identity
-from composer import inventory
-from composer.inventory import Entry
+from apis.identity import Identity, identity_of
+from composer.hashes import digest
+from composer.inventory import Entry, marks_of, recorded_kinds
 from composer.kinds.catalog import Catalog, KindFacts
 from composer.models import ClaimSpec
+from composer.render.schema import Schema, project
 from runtime.objects import (
     Key,
     Object,
@@ -24,6 +25,7 @@ from runtime.objects import (
     generation_of,
     key_of,
     labels_of,
+    metadata,
     uid_of,
 )
 
@@ -139,18 +141,6 @@ class View:
         return self.namespace is not None and deleting(self.namespace)
 
 
-def identity_of(claim: Object) -> Identity:
-    """Read or make the identity of a claim: annotation first, then status."""
-    recorded = (annotations_of(claim).get(names.IDENTITY, ""), str((claim.get("status") or {}).get("identity") or ""))
-    return Identity.choose(filter(None, recorded), key_of(claim), uid_of(claim))
-
-
-def recorded_kinds(claim: Object) -> frozenset[str]:
-    """Return every kind (`Kind.group`) in which children of a claim may be found."""
-    listed = annotations_of(claim).get(names.KINDS, "")
-    return frozenset(filter(None, listed.split(","))) | inventory.kinds(inventory.load(claim.get("status") or {}))
-
-
 def kept_kinds(view: View) -> frozenset[str]:
     """Return the recorded kinds of which a claim has or may have children: one that was listed without any is none."""
     known = frozenset(each.entry.group_kind for each in view.known)
@@ -162,3 +152,77 @@ def without_rests(view: View) -> View:
     """Return the view with no field at rest: a new intent tries each again."""
     known = tuple(replace(each, entry=msgspec.structs.replace(each.entry, resting=())) for each in view.known)
     return replace(view, known=known)
+
+
+def says_stateful(child: Object) -> bool:
+    """Tell whether a live child itself says that it holds data: by its annotation, or as only such a one is held."""
+    meta, annotations = metadata(child), annotations_of(child)
+    group = str(child["apiVersion"]).rpartition("/")[0]
+    held = names.TEARDOWN_FINALIZER in finalizers_of(child) and not meta.get("ownerReferences")
+    return annotations.get(names.STATEFUL) == "true" or (held and not names.is_managed(group))
+
+
+def entry_of(child: Object, *, stateful: bool) -> Entry | None:
+    """Make the entry of a child that was found by its label alone; None when its annotations are gone.
+
+    `stateful`: its kind holds data. What else the status said of it, the child says itself.
+    """
+    annotations = annotations_of(child)
+    resource = annotations.get(names.RESOURCE)
+    if not resource:
+        return None
+    return Entry(
+        resource=resource,
+        key=annotations.get(names.FOR_EACH_KEY, ""),
+        api_version=child["apiVersion"],
+        kind=child["kind"],
+        name=key_of(child).name,
+        uid=uid_of(child),
+        depends_on=tuple(filter(None, annotations.get(names.DEPENDS_ON, "").split(","))),
+        stateful=stateful or says_stateful(child),
+        marks=marks_of(child),
+    )
+
+
+_META_SCHEMA: Schema = {
+    "properties": {
+        "finalizers": {"x-kubernetes-list-type": "set"},
+        "ownerReferences": {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["uid"]},
+        "labels": {"additionalProperties": {"type": "string"}},
+        "annotations": {"additionalProperties": {"type": "string"}},
+    }
+}
+
+
+def live_hash(live: Object, desired: Object, schema: Schema | None) -> str:
+    """Hash what the API server holds of the fields that we send, in whichever version of its kind it was read."""
+    properties = dict((schema or {}).get("properties") or {})
+    whole = {**(schema or {}), "properties": properties | {"metadata": _META_SCHEMA}}
+    return digest(project({**live, "apiVersion": desired["apiVersion"]}, desired, whole))
+
+
+def stored_hash(live: Object, desired: Object, schema: Schema | None) -> str:
+    """Hash what the API server holds of the fields that we send, and behind a dash name its content as a whole."""
+    return f"{live_hash(live, desired, schema)}-{_content(live)}"
+
+
+def is_stored(live: Object, desired: Object, schema: Schema | None, stored: str) -> bool:
+    """Return whether the API server holds what it held when `stored` was recorded, beyond the fields of `desired` too.
+
+    An apply whose record was lost may have left a field of ours that nobody wants any more: to send again takes it
+    away. A record without a name of the content says nothing about it.
+    """
+    fields, dash, content = stored.partition("-")
+    return fields == live_hash(live, desired, schema) and (not dash or content == _content(live))
+
+
+def holds_fields(live: Object, desired: Object, schema: Schema | None, stored: str) -> bool:
+    """Return whether the API server holds the fields that we send as it did when `stored` was recorded."""
+    return stored.partition("-")[0] == live_hash(live, desired, schema)
+
+
+def _content(live: Object) -> str:
+    """Name the content of an object: by its generation, or where its kind has none by a hash of 8 digits."""
+    generation = generation_of(live)
+    apart = ("metadata", "status", "apiVersion")
+    return str(generation or digest({name: part for name, part in live.items() if name not in apart})[:8])

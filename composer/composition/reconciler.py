@@ -12,19 +12,16 @@ import msgspec
 from msgspec import UnsetType
 
 from apis import names
-from composer.claim.compose import kinds_of
-from composer.claim.gather import Cluster
-from composer.claim.renames import reused_names
-from composer.claim.report import MISSING_PATIENCE
-from composer.claim.selection import Revision, readable
-from composer.composition.revisions import Clock, Revisions
+from apis.reasons import MISSING_PATIENCE, ReasonClass, class_of_claim
+from composer.composition.revision import Revision, kinds_of, readable, reused_names
+from composer.composition.revision_writer import Clock, Revisions
 from composer.composition.rollout import Course, advance, conditions_of, sentence
 from composer.composition.rollout_claims import Member
 from composer.composition.store import Library, claim_kind
 from composer.kinds.catalog import Catalog
+from composer.kinds.cluster import Cluster
 from composer.kinds.rights import DENIED_PACE, Rights
 from composer.models import Rollout, RolloutStatus
-from composer.reasons import Gravity, gravity
 from composer.render.errors import Problem
 from composer.validation.validate import CheckRequest
 from runtime import finalizers
@@ -205,7 +202,7 @@ class CompositionReconciler:
         text = f"{first}{more}"
         now = self._now()
         waited = now - self._missing_since.setdefault(key, now)
-        missing = gravity(first.reason) is Gravity.MISSING
+        missing = class_of_claim(first.reason) is ReasonClass.MISSING
         told = find(composition, "Stalled")
         abnormal = "Reconciling" if missing and waited < MISSING_PATIENCE and told is None else "Stalled"
         conditions = [

@@ -14,9 +14,9 @@ from typing import Any, assert_never
 
 import msgspec
 
+from apis.reasons import SHARED
 from composer.composition.rollout_claims import EVER, NOT_YET, Member, input_of, was_well
 from composer.models import CompositionChoice, Rollout, RolloutFailure, RolloutStatus
-from composer.reasons import OTHERS_DOING
 from runtime.conditions import Condition, instant, timestamp
 from runtime.objects import Object
 
@@ -151,17 +151,6 @@ def conditions_of(state: RolloutStatus) -> tuple[Condition, ...]:
     return Condition("Synced", "False", reason, text, 0), Condition(abnormal, "True", reason, text, 0)
 
 
-def faults(rules: Rollout) -> tuple[str, ...]:
-    """Say what is wrong with the waves of a Composition: percentages that do not grow, or an end before 100%."""
-    percentages = [int(each[:-1]) for each in rules.waves if each.endswith("%")]
-    found: list[str] = []
-    if rules.waves and rules.waves[-1] != "100%":
-        found.append("the last wave must be 100%, or some claims would never get the revision")
-    if percentages != sorted(set(percentages)):
-        found.append("each wave must be larger than the one before")
-    return tuple(found)
-
-
 def _begun(course: Course, now: datetime) -> RolloutStatus:
     return RolloutStatus(revision=course.number, phase="Progressing", waves=len(course.waves), since=timestamp(now))
 
@@ -185,7 +174,7 @@ def _failing(course: Course, members: Sequence[Member], now: datetime) -> list[M
     namespaces: dict[str, set[str]] = {}
     for each in failing:
         namespaces.setdefault(each.hindrance, set()).add(each.namespace)
-    return [each for each in failing if each.hindrance not in OTHERS_DOING or len(namespaces[each.hindrance]) > 1]
+    return [each for each in failing if each.hindrance not in SHARED or len(namespaces[each.hindrance]) > 1]
 
 
 def _fails(each: Member, course: Course, now: datetime) -> bool:
@@ -211,7 +200,7 @@ def _is_awaited(each: Member, course: Course, state: RolloutStatus) -> bool:
 def _says_nothing(each: Member) -> bool:
     """Tell whether the trouble of a claim says nothing of its revision: its owner edited it, or may have done it."""
     is_in_trouble = each.trouble is not None or not each.is_settled
-    return is_in_trouble and (each.has_changed or each.hindrance in OTHERS_DOING)
+    return is_in_trouble and (each.has_changed or each.hindrance in SHARED)
 
 
 def _stopped(state: RolloutStatus, course: Course, failing: Sequence[Member], now: datetime) -> RolloutStatus:

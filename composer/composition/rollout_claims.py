@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 import msgspec
 
 from apis import names
+from apis.identity import identity_of
 from apis.pause import is_paused
-from composer.claim.snapshot import identity_of
 from composer.hashes import digest
 from composer.models import CompositionChoice
 from runtime.conditions import find, instant, is_true

@@ -7,9 +7,8 @@ from itertools import chain
 from typing import Any
 
 from apis import names
-from composer.claim.compose import kinds_of
-from composer.claim.gather import Cluster
-from composer.claim.selection import Candidate, Revision, candidates, revisions
+from composer.composition.revision import Candidate, Revision, candidates, kinds_of, revisions
+from composer.kinds.cluster import Cluster
 from runtime.changes import Change
 from runtime.kube import Selection
 from runtime.objects import CONFIG_MAPS, Key, Object

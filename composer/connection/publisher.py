@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from apis.connection import SecretRef
+from composer.causes import Cause, cause
 from composer.connection import secret as connection
 from composer.connection.secret import Wanted
-from composer.reasons import Cause, cause
 from runtime.changes import Change
 from runtime.errors import AlreadyExists, NotFound
 from runtime.kube import Kube

@@ -17,8 +17,8 @@ from msgspec import UnsetType
 
 from apis import connection, names
 from apis.connection import Connection, SecretRef
+from composer.causes import Cause, cause
 from composer.hashes import digest
-from composer.reasons import Cause, cause
 from runtime.objects import Key, Object, key_of, labels_of, metadata, status_of
 
 STRUCTURED = frozenset({"from", "secretRef", "caRef"})

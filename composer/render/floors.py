@@ -7,13 +7,13 @@ A Composition names the fields; what was applied is in the inventory. Where that
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
 import msgspec
 
-from composer.claim.snapshot import Known, View
+from composer.inventory import Entry
 from composer.models import CompositionSpec, ResourceTemplate
 from composer.quantities import Amount, measured
 from composer.render.errors import CompositionError, Problem
@@ -42,21 +42,22 @@ class Kept(msgspec.Struct, frozen=True):
     wanted: Amount | None
 
 
-def floors_of(view: View, spec: CompositionSpec) -> tuple[Floor, ...]:
-    """Return the floors of a claim's children; the view calls them as the composition does."""
+def floors_of(children: Iterable[tuple[Entry, Object | None]], spec: CompositionSpec) -> tuple[Floor, ...]:
+    """Return the floors of a claim's children, each with its live object; they are called as the composition does."""
     sources = {resource.name: resource for resource in spec.resources if resource.floors}
-    found = ((known, sources.get(known.entry.resource)) for known in view.known)
-    return tuple(floor for known, source in found if source is not None for floor in _floors(known, source))
+    floored = ((entry, live, sources.get(entry.resource)) for entry, live in children)
+    return tuple(
+        floor for entry, live, source in floored if source is not None for floor in _floors(entry, live, source)
+    )
 
 
-def _floors(known: Known, source: ResourceTemplate) -> Iterator[Floor]:
-    entry = known.entry
+def _floors(entry: Entry, live: Object | None, source: ResourceTemplate) -> Iterator[Floor]:
     for path in source.floors:
         value = entry.floors.get(path)
         # The memory is a status, which others may write.
         if measured(value) is None:
-            value = _amount_at(known.live, path) if known.live is not None else None
-        carried_out = _carried_out(known, source.carried_out.get(path))
+            value = _amount_at(live, path) if live is not None else None
+        carried_out = _carried_out(live, source.carried_out.get(path))
         if value is not None and carried_out is not None and _much(carried_out) < _much(value):
             # What was applied and never carried out may be taken back.
             value = carried_out
@@ -64,9 +65,9 @@ def _floors(known: Known, source: ResourceTemplate) -> Iterator[Floor]:
             yield Floor(entry.resource, entry.key, entry.group_kind, path, value)
 
 
-def _carried_out(known: Known, path: str | None) -> Amount | None:
+def _carried_out(live: Object | None, path: str | None) -> Amount | None:
     """Return how much of a floor the object's own status says was carried out; None where it does not say."""
-    return _amount_at(known.live, path) if path is not None and known.live is not None else None
+    return _amount_at(live, path) if path is not None and live is not None else None
 
 
 def raised(obj: Object, floors: Sequence[Floor]) -> tuple[Object, tuple[Kept, ...]]:

@@ -12,8 +12,6 @@ import msgspec
 from msgspec import UnsetType
 
 from apis import names
-from composer.claim import renames
-from composer.composition.rollout import faults
 from composer.kinds.catalog import Catalog, KindFacts, may_come
 from composer.kinds.claim_api import in_words
 from composer.render import floors
@@ -22,7 +20,7 @@ from composer.render.errors import CompositionError, Problem, near
 from composer.render.render import group_kind_of
 from composer.render.schema import Schema, step, template_mismatches, unknown_step
 from composer.render.template import Expression, Leaf, Path, reads, written_out
-from composer.validation import backups
+from composer.validation import backups, renames, rollout
 from composer.validation.connection import connection_faults
 from composer.validation.trials import Trial, Trials
 
@@ -79,7 +77,7 @@ def _trials(request: CheckRequest, compiled: Compiled, claim: KindFacts) -> tupl
 def _of_rollout(compiled: Compiled) -> Iterator[Problem]:
     rules = compiled.spec.rollout
     if not isinstance(rules, UnsetType):
-        for what in faults(rules):
+        for what in rollout.faults(rules):
             yield Problem("TemplateInvalid", what, "spec.rollout.waves")
 
 

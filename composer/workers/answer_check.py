@@ -146,7 +146,7 @@ class _Check:
             (child.object, child.slot, child.depends_on, source, request.floors),
             (claim["apiVersion"], claim["kind"], meta["name"], meta.get("namespace"), meta.get("uid")),
             (meta.get("annotations"), claim.get("spec"), request.identity, request.composition_name),
-            (request.composition.get("deletionPolicies"), request.origins),
+            (request.composition.get("deletionPolicies"), request.origins, request.element_origins),
             (request.stateful_foreign, request.stateful_places),
         )
         return hashlib.blake2b(msgspec.json.encode(read), digest_size=16).digest()

@@ -15,14 +15,14 @@ import structlog
 
 from providers.accounts import endpoints
 from providers.accounts.rate_limit import Budget, budgets_of, metered
-from providers.external.client import Cloud
+from providers.external.client import Clients
 from providers.external.consent import consent_of
 from providers.external.observation import SpecT
-from providers.external.provider import Account, ConfigT, Provider, decode_config
+from providers.external.provider import Account, ConfigT, Kind, Provider, decode_config
 from runtime.cache import Cache, Informer
 from runtime.errors import Blocked, Failure, Terminal
 from runtime.kube import Selection
-from runtime.objects import SECRETS, Key, Object, status_of, uid_of, version_of
+from runtime.objects import SECRETS, Key, Object, status_of, uid_of
 from runtime.secrets import decoded
 
 _log = structlog.get_logger("providers.accounts.connections")
@@ -34,20 +34,21 @@ _LINGER = timedelta(minutes=3)
 
 @dataclass(frozen=True, slots=True)
 class _Connection:
-    """What a cloud's `connect` yielded, whose account it is, its budgets, and the Cloud of each kind."""
+    """What a cloud's `connect` yielded, whose account it is, its budgets, and the clients of each kind."""
 
     connected: Any
     id: str
     config: Any
     budgets: tuple[Budget, Budget]
-    clouds: dict[str, Cloud[Any]] = field(default_factory=dict)
+    cloud: str
+    clients: dict[str, Clients[Any]] = field(default_factory=dict)
 
-    def of(self, kind: Provider[Any, Any]) -> Cloud[Any]:
-        """Return the Cloud of one kind behind the account's budgets."""
+    def of(self, kind: Kind[SpecT]) -> Clients[SpecT]:
+        """Return the clients of one kind behind the account's budgets."""
         plural = kind.resource.plural
-        if plural not in self.clouds:
-            self.clouds[plural] = metered(kind.cloud, kind.view(self.connected), self.budgets)
-        return self.clouds[plural]
+        if plural not in self.clients:
+            self.clients[plural] = metered(self.cloud, kind.clients(self.connected), self.budgets)
+        return self.clients[plural]
 
 
 @dataclass(slots=True)
@@ -63,9 +64,10 @@ class Accounts(Generic[SpecT, ConfigT]):
     """The connections of one process."""
 
     def __init__(
-        self, provider: Provider[SpecT, ConfigT], cache: Cache, namespace: str, *, endpoints: tuple[str, ...] = ()
+        self, provider: Provider[ConfigT], cache: Cache, namespace: str, *, endpoints: tuple[str, ...] = ()
     ) -> None:
         self._provider = provider
+        self._kind: Kind[SpecT] = provider.kinds[0]
         self._namespace = namespace
         self._endpoints = endpoints
         self.configs: Informer = cache.informer(provider.config_resource)
@@ -76,10 +78,10 @@ class Accounts(Generic[SpecT, ConfigT]):
         self._locks: dict[str, asyncio.Lock] = {}
         self._closing: set[asyncio.Task[None]] = set()
 
-    def of(self, kind: Provider[Any, Any]) -> Accounts[Any, Any]:
+    def of(self, kind: Kind[Any]) -> Accounts[Any, Any]:
         """Return the same connections as another kind of this cloud sees them."""
         other = copy.copy(self)
-        other._provider = kind  # noqa: SLF001 - of the copy that is being made
+        other._kind = kind  # noqa: SLF001 - of the copy that is being made
         return other
 
     def config_object(self, name: str) -> Object:
@@ -133,8 +135,8 @@ class Accounts(Generic[SpecT, ConfigT]):
             if objection := endpoints.objection(self._provider.endpoint_of(config), self._endpoints):
                 raise Terminal("EndpointNotAllowed", objection)
             bare = await self._connected(stack, config, accounts)
-            connection = _Connection(bare, "", config, budgets_of(self._provider.rate))
-            connection = replace(connection, id=await connection.of(self._provider).whoami())
+            connection = _Connection(bare, "", config, budgets_of(self._provider.rate), self._provider.cloud)
+            connection = replace(connection, id=await connection.of(self._kind).account.whoami())
         except Failure as failure:
             await stack.aclose()
             entry.failure, entry.failed_at = failure, time.monotonic()
@@ -178,7 +180,7 @@ class Accounts(Generic[SpecT, ConfigT]):
                 f"the credentials reach account {connection.id}, not {recorded} where the databases are; nothing is"
                 " absent and nothing is changed until they reach it again"
             )
-        return Account(connection.of(self._provider), connection.config, config_object, connection.id, changed)
+        return Account(connection.of(self._kind), connection.config, config_object, connection.id, changed)
 
     def forget(self, name: str) -> None:
         """Dial anew at the next use."""
@@ -196,12 +198,7 @@ class Accounts(Generic[SpecT, ConfigT]):
     def connected(self) -> dict[str, Account[SpecT, ConfigT]]:
         """Return the accounts that are connected now, by ProviderConfig."""
         found = ((name, entry.connection) for name, entry in self._entries.items())
-        return {name: Account(one.of(self._provider), one.config, {}, one.id) for name, one in found if one is not None}
-
-    @staticmethod
-    def version(config_object: Object) -> str:
-        """Return which version of a ProviderConfig was read."""
-        return version_of(config_object)
+        return {name: Account(one.of(self._kind), one.config, {}, one.id) for name, one in found if one is not None}
 
 
 def accepted_accounts(config_object: Object) -> tuple[str, ...]:

@@ -22,10 +22,21 @@ from providers.external.provider import Account
 from runtime.cache import Informer
 from runtime.conditions import instant
 from runtime.errors import Terminal
-from runtime.objects import Key, Object, annotations_of, deleting, finalizers_of, key_of, labels_of, status_of, uid_of
+from runtime.objects import (
+    Key,
+    Object,
+    Resource,
+    annotations_of,
+    deleting,
+    finalizers_of,
+    key_of,
+    labels_of,
+    status_of,
+    uid_of,
+)
 
-Write: TypeAlias = Callable[[Object, Object], Awaitable[Object | None]]
-"""Gives a ProviderConfig (the first) a status (the second); returns it as it is then, None where nothing is written."""
+Write: TypeAlias = Callable[[Resource, Object, Object], Awaitable[Object | None]]
+"""Gives a ProviderConfig (of a resource, an object) a status; returns it as it is then, None for nothing written."""
 
 HOUR = timedelta(hours=1)
 BY_CONFIG = "config"
@@ -113,7 +124,11 @@ class Limiter:
             text = self._brake(config, where, limits)
             if text:
                 raise Terminal("Brake", text)
-            written = await write(config, with_one_more(status_of(config), self._kind, where, self._now()))
+            written = await write(
+                self._accounts.configs.resource,
+                config,
+                with_one_more(status_of(config), self._kind, where, self._now()),
+            )
             if written is not None:
                 self._accounts.configs.store.remember(written)
             self._destroyed[name].append((self._now(), where))

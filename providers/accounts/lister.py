@@ -77,7 +77,7 @@ class Sweeper:
             return Result(self._period)
         as_of = asyncio.get_running_loop().time()
         try:
-            sweep = await account.cloud.observe_all()
+            sweep = await account.clients.account.observe_all()
         except Failure as failure:
             _log.info("a list failed; the resync finds what it would have shown", config=key.name, error=str(failure))
             return Result(self._period)

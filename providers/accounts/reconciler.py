@@ -7,12 +7,12 @@ from datetime import timedelta
 from typing import Any, NamedTuple
 
 from apis.names import IN_USE_FINALIZER, RECONCILE_REQUESTED_AT
+from apis.reasons import ReasonClass, class_of_managed
 from providers.accounts import destroys
 from providers.accounts.connections import Accounts
 from providers.accounts.limits import Limiter
 from providers.external.observation import unknown_of
 from providers.external.provider import Provider
-from providers.reasons import Kind, kind_of
 from providers.settings import Settings
 from runtime.conditions import Condition, find, is_true, merge
 from runtime.errors import Failure
@@ -49,7 +49,7 @@ class ConfigReconciler:
 
     def __init__(
         self,
-        provider: Provider[Any, Any],
+        provider: Provider[Any],
         kube: Kube,
         accounts: Accounts[Any, Any],
         settings: Settings,
@@ -108,8 +108,8 @@ class ConfigReconciler:
         account = self._accounts.connected.get(name)
         if account is None:
             return False
-        before, self._connections[name] = self._connections.get(name), account.cloud
-        return before is not None and before is not account.cloud
+        before, self._connections[name] = self._connections.get(name), account.clients
+        return before is not None and before is not account.clients
 
     async def _looked(self, name: str) -> tuple[str, str, str, str]:
         try:
@@ -120,7 +120,7 @@ class ConfigReconciler:
             return unknown.reason, unknown.message, "", ""
         if account.changed:
             return "AccountChanged", account.changed, "", ""
-        return "", "", account.id, account.cloud.advice()
+        return "", "", account.id, account.clients.account.advice()
 
     def _status(self, config: Object, verdict: tuple[str, str], account: str, in_use: bool) -> Object:  # noqa: FBT001 - one call
         reason, message = verdict
@@ -131,7 +131,7 @@ class ConfigReconciler:
                 Condition("Synced", "True", "InSync", "nothing is left to do", generation),
             ]
         else:
-            stalled = kind_of(reason) is Kind.STALLED
+            stalled = class_of_managed(reason) is ReasonClass.STALLED
             conditions = [
                 Condition("Ready", "False", reason, message, generation),
                 Condition("Synced", "False", reason, message, generation),

@@ -8,21 +8,20 @@ Impure: it calls the SDK.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from typing import Any, ClassVar, Generic, NoReturn
+from typing import Any, ClassVar, Generic
 
 from apis.teardown import Policy
-from providers.aws.account import AwsAccount, connect
-from providers.aws.config import ProviderConfigSpec, endpoint_of, secrets_of
+from providers.aws.account import AwsAccount
 from providers.aws.errors import AlreadyThere, NotThere
 from providers.aws.names import hash_in, name_of, owner_from, owner_tags, tags_of
 from providers.aws.tags import TAGS, Tagged
-from providers.external.client import Cloud, Endpoint, Fence, Operation, Sweep, Target
-from providers.external.credential import Credential, Login
+from providers.external.client import Clients, Fence, Operation, Sweep, Target
+from providers.external.credential import Credential
 from providers.external.observation import Absent, Change, Found, Observed, Phase, Present, SpecT, digest
 from providers.external.ownership import Owner
-from providers.external.provider import Provider
+from providers.external.provider import Kind, Naming
 from providers.external.spec import Envelope
 from runtime.errors import Transient
 from runtime.objects import Object, Resource
@@ -32,7 +31,7 @@ Answer = Mapping[str, Any]
 
 
 class Dataless(Generic[SpecT]):
-    """providers.external.client.Cloud for a kind of group in one account and region; its incarnation is its ARN.
+    """ExternalClient and AccountClient for a kind of group in one account and region; its incarnation is its ARN.
 
     A kind says what people call it (`noun`), RDS's word for it as its answers write it (`word`) and as the SDK's client
     does (`call`), how an answer reads as the spec (`_projected`), and what is changed in it (`update`).
@@ -44,6 +43,16 @@ class Dataless(Generic[SpecT]):
 
     def __init__(self, account: AwsAccount) -> None:
         self._account = account
+
+    async def create(self, target: Target[SpecT], credential: Credential, fence: Fence) -> Operation | None:
+        """Create the group with its tags."""
+        raise NotImplementedError
+
+    async def update(
+        self, target: Target[SpecT], observed: Observed[SpecT], changes: tuple[Change, ...], fence: Fence
+    ) -> Operation | None:
+        """Make the changes true."""
+        raise NotImplementedError
 
     async def whoami(self) -> str:
         """Return the account's id."""
@@ -128,43 +137,6 @@ class Dataless(Generic[SpecT]):
         del target
         await self._tagged(observed.name, observed.incarnation).release(fence)
 
-    async def set_password(
-        self, target: Target[SpecT], observed: Observed[SpecT], credential: Credential, fence: Fence
-    ) -> Operation | None:
-        """Refuse: nobody logs in to a group."""
-        del target, observed, credential, fence
-        self._has_none()
-
-    async def login(self, target: Target[SpecT], credential: Credential) -> Login:
-        """Refuse: nobody logs in to a group."""
-        del target, credential
-        self._has_none()
-
-    async def disable(self, target: Target[SpecT], username: str, fence: Fence) -> None:
-        """Refuse: nobody logs in to a group."""
-        del target, username, fence
-        self._has_none()
-
-    async def backup_of(self, target: Target[SpecT]) -> str:
-        """Return that there is none."""
-        del target
-        return ""
-
-    async def restorable(self, target: Target[SpecT]) -> tuple[str, ...]:
-        """Return that there are none."""
-        del target
-        return ()
-
-    async def poll(self, operation: Operation) -> bool:
-        """Tell that it has ended: what changes a group has happened when it is answered."""
-        del operation
-        return True
-
-    def endpoint(self, target: Target[SpecT]) -> Endpoint:
-        """Refuse: nobody connects to a group."""
-        del target
-        self._has_none()
-
     def objection(self, spec: SpecT) -> tuple[str, str] | None:
         """Return nothing: the limits are those of instances."""
         del spec
@@ -173,9 +145,6 @@ class Dataless(Generic[SpecT]):
     def advice(self) -> str:
         """Return nothing; what is to be said of an account is said by its instances."""
         return ""
-
-    def _has_none(self) -> NoReturn:
-        raise TypeError(f"a {self.noun} has no login; only a stateful kind is asked for one")
 
     async def _retag(self, observed: Observed[SpecT], changes: Iterable[Change], fence: Fence) -> None:
         await self._tagged(observed.name, observed.incarnation).change(changes, fence)
@@ -191,27 +160,26 @@ def guarded(target: Target[SpecT], seen: Observed[SpecT]) -> tuple[Change, ...]:
     )
 
 
+NAMING: Naming[Any] = Naming(
+    name=lambda _spec, identity, prefix: name_of(identity, prefix), hash_in=lambda _spec, name: hash_in(name)
+)
+
+
 def kind_of(
-    resource: tuple[str, str], spec_type: type[Envelope], view: Callable[[AwsAccount], Cloud[SpecT]], *, translator: int
-) -> Provider[SpecT, ProviderConfigSpec]:
+    resource: tuple[str, str], spec_type: type[Envelope], view: type[Dataless[SpecT]], *, projection: int
+) -> Kind[SpecT]:
     """Return how a kind of group is served; `resource` is its kind and the plural of it."""
-    return Provider(
-        cloud="aws",
+
+    def clients(account: AwsAccount) -> Clients[SpecT]:
+        groups = view(account)
+        return Clients(groups, groups)
+
+    return Kind(
         resource=Resource(GROUP, "v1alpha1", *resource),
-        config_resource=Resource(GROUP, "v1alpha1", "ProviderConfig", "providerconfigs", namespaced=False),
         spec_type=spec_type,
-        config_type=ProviderConfigSpec,
-        translator=translator,
-        policies=frozenset({Policy.ORPHAN, Policy.SNAPSHOT, Policy.DELETE}),
-        external_name=lambda _spec, identity, prefix: name_of(identity, prefix),
-        hash_of=lambda _spec, name: hash_in(name),
-        logins=lambda _target: ("", ""),
+        projection=projection,
+        naming=NAMING,
         guarded=guarded,
-        classify=lambda change, _observed: change,
-        login_versions=lambda _observed: {},
-        secrets=secrets_of,
-        connect=connect,
-        endpoint_of=endpoint_of,
-        view=view,
+        clients=clients,
         stateful=False,
     )

@@ -35,7 +35,7 @@ Parameters = DBParameterGroupParameters
 
 
 class SubnetGroups(Dataless[Subnets]):
-    """providers.external.client.Cloud for the subnet groups of one account and region."""
+    """The clients for the subnet groups of one account and region."""
 
     noun = "subnet group"
     word = "DBSubnetGroup"
@@ -91,7 +91,7 @@ class SubnetGroups(Dataless[Subnets]):
 
 
 class ParameterGroups(Dataless[Parameters]):
-    """providers.external.client.Cloud for the parameter groups of one account and region."""
+    """The clients for the parameter groups of one account and region."""
 
     noun = "parameter group"
     word = "DBParameterGroup"
@@ -181,7 +181,7 @@ def _batches(rows: list[dict[str, str]]) -> Iterator[list[dict[str, str]]]:
         yield rows[start : start + _AT_ONCE]
 
 
-SUBNET_GROUPS = kind_of(("DBSubnetGroup", "dbsubnetgroups"), DBSubnetGroupSpec, SubnetGroups, translator=VERSION)
+SUBNET_GROUPS = kind_of(("DBSubnetGroup", "dbsubnetgroups"), DBSubnetGroupSpec, SubnetGroups, projection=VERSION)
 PARAMETER_GROUPS = kind_of(
-    ("DBParameterGroup", "dbparametergroups"), DBParameterGroupSpec, ParameterGroups, translator=VERSION
+    ("DBParameterGroup", "dbparametergroups"), DBParameterGroupSpec, ParameterGroups, projection=VERSION
 )

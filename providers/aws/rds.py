@@ -25,7 +25,7 @@ from providers.aws.names import (
     taken_by_others,
 )
 from providers.aws.tags import Tagged
-from providers.external.client import Endpoint, Fence, Operation, Sweep, Target
+from providers.external.client import Clients, Endpoint, Fence, Operation, Sweep, Target
 from providers.external.credential import Credential, Login
 from providers.external.login import Server, try_login
 from providers.external.observation import Absent, Change, Found, Observed, Present
@@ -43,7 +43,7 @@ _SNAPSHOT_FAILED = frozenset({"failed", "incompatible-restore"})
 
 
 class RdsInstances:
-    """Implements providers.external.client.Cloud for instances."""
+    """ExternalClient, AccountClient, Logins and Backups of instances."""
 
     def __init__(self, account: AwsAccount) -> None:
         self._account = account
@@ -57,6 +57,12 @@ class RdsInstances:
         self._taken: set[str] = set()
         # A hundred births at once search one list, not each its own.
         self._searching = asyncio.Lock()
+
+    @classmethod
+    def clients(cls, account: AwsAccount) -> Clients[RDSInstanceParameters]:
+        """Return what serves instances; RDS has no operations: the instance's own state tells."""
+        instances = cls(account)
+        return Clients(instances, instances, instances, instances)
 
     @property
     def _logins(self) -> InstanceLogins:
@@ -357,10 +363,6 @@ class RdsInstances:
         taken = await self._snapshots(observed.name, observed.incarnation)
         stem = self._stem(target, observed.incarnation)
         return names_for(stem, (str(one["DBSnapshotIdentifier"]) for one in taken))
-
-    async def poll(self, operation: Operation) -> bool:
-        """RDS has no operations: the instance's own state tells."""
-        return bool(operation.id)
 
     def endpoint(self, target: Where) -> Endpoint:
         """Return how an application reaches the instance, without a host while RDS names none."""

@@ -14,7 +14,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Generic, Protocol
+from typing import Generic, Protocol, TypeVar
+
+import msgspec
 
 from apis.teardown import Policy
 from providers.external.credential import Credential, Login
@@ -30,6 +32,9 @@ class Operation:
     id: str
     kind: str
     started_at: datetime
+
+
+SpecT_contra = TypeVar("SpecT_contra", bound=msgspec.Struct, contravariant=True)
 
 
 class FenceClosed(Conflict):
@@ -110,33 +115,61 @@ class Endpoint:
         return f"{self.host}:{self.port}" if self.host else "the database"
 
 
-class Cloud(Protocol[SpecT]):
-    """One account of a cloud, connected; every method may raise a Failure of runtime.errors."""
+NO_ENDPOINT = Endpoint("", 0, "", "")
 
-    async def whoami(self) -> str:
-        """Return the account that our credentials reach."""
+
+class ExternalClient(Protocol[SpecT]):
+    """What every kind has: its objects in one account of a cloud; methods raise a Failure of runtime.errors."""
 
     async def observe(self, target: Target[SpecT]) -> Present[SpecT] | Absent:
-        """Read one database live."""
-
-    async def observe_all(self) -> Sweep:
-        """List what is ours, to wake keys; nothing is decided on it."""
-
-    async def find(self, owner: Owner) -> tuple[Found, ...]:
-        """Search for databases of the same claim under another identity; complete or a Failure."""
+        """Observe one object live."""
 
     async def create(self, target: Target[SpecT], credential: Credential, fence: Fence) -> Operation | None:
-        """Make the database with its tags and login; what an interrupted create left is finished."""
+        """Create the object with its tags and login; what an interrupted create left is finished."""
 
     async def update(
         self, target: Target[SpecT], observed: Observed[SpecT], changes: tuple[Change, ...], fence: Fence
     ) -> Operation | None:
         """Make the changes true on this incarnation; the deferred ones by the cloud's own queue."""
 
+    async def adopt(self, target: Target[SpecT], observed: Observed[SpecT], fence: Fence) -> None:
+        """Write our tags onto an object that a person named."""
+
+    async def release(self, target: Target[SpecT], observed: Observed[SpecT], fence: Fence) -> None:
+        """Write into its tags that the object was let go."""
+
+    async def delete(
+        self, target: Target[SpecT], observed: Observed[SpecT] | None, policy: Policy, fence: Fence
+    ) -> Operation | None:
+        """Delete the object as the policy says, and what an interrupted create or delete left."""
+
+
+class AccountClient(Protocol[SpecT_contra]):
+    """What every kind asks of its account."""
+
+    async def whoami(self) -> str:
+        """Return the account that our credentials reach."""
+
+    async def observe_all(self) -> Sweep:
+        """List what is ours, to wake keys; nothing is decided on it."""
+
+    async def find(self, owner: Owner) -> tuple[Found, ...]:
+        """List the objects of the same claim under another identity; complete or a Failure."""
+
+    def objection(self, spec: SpecT_contra) -> tuple[str, str] | None:
+        """Return reason and sentence when this account cannot serve such a spec. Pure."""
+
+    def advice(self) -> str:
+        """Return what the platform team should know about this account, empty when nothing. Pure."""
+
+
+class Logins(Protocol[SpecT]):
+    """What a kind has to which people log in."""
+
     async def set_password(
         self, target: Target[SpecT], observed: Observed[SpecT], credential: Credential, fence: Fence
     ) -> Operation | None:
-        """Give a login its password, making the login where logins are ours to make."""
+        """Give a login its password, creating the login where logins are ours to create."""
 
     async def login(self, target: Target[SpecT], credential: Credential) -> Login:
         """Try a login as an application would."""
@@ -144,31 +177,33 @@ class Cloud(Protocol[SpecT]):
     async def disable(self, target: Target[SpecT], username: str, fence: Fence) -> None:
         """Take a former login away."""
 
-    async def adopt(self, target: Target[SpecT], observed: Observed[SpecT], fence: Fence) -> None:
-        """Write our tags onto a database that a person named."""
+    def endpoint(self, target: Target[SpecT]) -> Endpoint:
+        """Return how an application reaches the database."""
 
-    async def release(self, target: Target[SpecT], observed: Observed[SpecT], fence: Fence) -> None:
-        """Say in its tags that the database was let go."""
+
+class Backups(Protocol[SpecT]):
+    """What a kind has whose data can be kept when it is deleted, and restored when it is lost."""
 
     async def backup_of(self, target: Target[SpecT]) -> str:
         """Return the newest backup that is available, of a leaving one the final backup; empty when there is none."""
 
     async def restorable(self, target: Target[SpecT]) -> tuple[str, ...]:
-        """Return the backups of a lost database that this namespace may restore under its name, the newest first."""
+        """List the backups of a lost database that this namespace may restore under its name, the newest first."""
 
-    async def delete(
-        self, target: Target[SpecT], observed: Observed[SpecT] | None, policy: Policy, fence: Fence
-    ) -> Operation | None:
-        """Take the database away as the policy says, and what an interrupted create or delete left."""
+
+class Operations(Protocol):
+    """What a kind has whose calls return operations."""
 
     async def poll(self, operation: Operation) -> bool:
-        """Tell whether an operation has ended well; one that failed is raised."""
+        """Return whether an operation has ended well; one that failed is raised."""
 
-    def endpoint(self, target: Target[SpecT]) -> Endpoint:
-        """Return how an application reaches the database."""
 
-    def objection(self, spec: SpecT) -> tuple[str, str] | None:
-        """Return reason and sentence when this account cannot serve such a spec. Pure."""
+@dataclass(frozen=True, slots=True)
+class Clients(Generic[SpecT]):
+    """What serves one kind in one account; what the kind does not have is None."""
 
-    def advice(self) -> str:
-        """Return what the platform team should know about this account, empty when nothing. Pure."""
+    external: ExternalClient[SpecT]
+    account: AccountClient[SpecT]
+    logins: Logins[SpecT] | None = None
+    backups: Backups[SpecT] | None = None
+    operations: Operations | None = None

@@ -10,8 +10,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from apis.teardown import Policy
-from providers.external.client import Cloud, Target
+from providers.external.client import Clients, Target
 from providers.external.observation import Change, Observed, SpecT
 from providers.external.ownership import Identity
 from providers.external.spec import Envelope
@@ -42,61 +41,89 @@ class Reference:
 
 
 @dataclass(frozen=True, slots=True)
-class Provider(Generic[SpecT, ConfigT]):
-    """The one name that a cloud exports: its kinds, its models, its pure rules and how to connect.
+class LoginRules(Generic[SpecT]):
+    """The pure rules of a kind to which people log in.
+
+    `names` are the two logins that take turns, or twice the same. `versions` are the versions of the logins' rows;
+    `shows_passwords` tells whether one changes with a password that anybody sets; where it does not, logins are proven
+    anew at each resync. `set_by_create` tells whether a create sets the published password, which a restore does not.
+    `administrator` is the login that the cloud makes, where it may have been published before there were two; empty
+    where that never is.
+    """
+
+    names: Callable[[Target[SpecT]], tuple[str, str]]
+    versions: Callable[[Observed[SpecT]], Mapping[str, str]]
+    administrator: Callable[[Target[SpecT]], str] = lambda _target: ""
+    set_by_create: Callable[[Target[SpecT]], bool] = lambda _target: True
+    shows_passwords: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Naming(Generic[SpecT]):
+    """The names of a kind in its cloud.
+
+    `name` makes the name by rule from spec, identity and the ProviderConfig's namePrefix; `hash_in` finds the hash that
+    a name by rule carries, empty for any other name.
+    """
+
+    name: Callable[[SpecT, Identity, str], str]
+    hash_in: Callable[[SpecT, str], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Kind(Generic[SpecT]):
+    """One kind of managed resource of a cloud: its model, its pure rules, and its clients.
+
+    `guarded` are the differences from what the provider keeps true whatever the spec says, `classify` says what a
+    change does to those who use the database. `projection` is raised whenever the same answer of the cloud would be
+    read differently. `clients` makes this kind's clients of what the provider's `connect` yields. `logins` are None
+    where nobody logs in. A kind that is not `stateful` holds no data, and is made again when it is lost. An
+    `asynchronous` cloud carries changes out after its answer and may not show them at once. `references` are fields
+    that name another managed resource, each with the field that takes what it resolves to.
+    """
+
+    resource: Resource
+    spec_type: type[Envelope]
+    projection: int
+    naming: Naming[SpecT]
+    guarded: Callable[[Target[SpecT], Observed[SpecT]], tuple[Change, ...]]
+    clients: Callable[[Any], Clients[SpecT]]
+    classify: Callable[[Change, Observed[SpecT]], Change] = lambda change, _observed: change
+    logins: LoginRules[SpecT] | None = None
+    window_open: Callable[[Observed[SpecT], datetime], bool] = lambda _seen, _now: False
+    references: tuple[Reference, ...] = ()
+    stateful: bool = True
+    asynchronous: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Provider(Generic[ConfigT]):
+    """The one name that a cloud exports: what belongs to the cloud, how to connect, and its kinds.
 
     `secrets` names the Secrets of the provider's own namespace that a ProviderConfig needs; `connect` gets
     their data, and the account that was recorded (empty at first): another one is refused before anything is written.
-    `external_name` makes the name by rule from spec, identity and the ProviderConfig's namePrefix.
-    `hash_of` finds the hash that an external name by rule carries, empty for any other name.
-    `guarded` are the differences from what the provider keeps true whatever the spec says.
-    `endpoint_of` is the URL that a ProviderConfig names instead of the cloud's own, empty for none.
-    `view` makes this kind's Cloud of what `connect` yields, and `beside` are further kinds that share connection,
-    ProviderConfigs and budgets. A `slow` cloud carries changes out after its answer and
-    may not show them at once. `born_with_login` tells whether a create sets the published password, which a
-    restore does not. `administrator` is the login that the cloud makes, where it may have been published before there
-    were two; empty where that never is. `references` are fields that name another managed resource, each with the
-    field that takes what it resolves to. `shows_passwords` tells whether a version of `login_versions` changes with a
-    password that anybody sets; where it does not, logins are proven anew at each resync. A kind that is not
-    `stateful` has no password and no backup, and is made again when it is lost. `probe`, where the account is the
+    `endpoint_of` is the URL that a ProviderConfig names instead of the cloud's own, empty for none. All `kinds` share
+    connection, ProviderConfigs and budgets; the first one says whose account it is. `probe`, where the account is the
     server that holds the databases, tries a login there with what `connect` yielded and raises ServerUnreachable; it is
     called every few seconds, once for each ProviderConfig in use.
     """
 
     cloud: str
-    resource: Resource
     config_resource: Resource
-    spec_type: type[Envelope]
     config_type: type[ConfigT]
-    translator: int
-    policies: frozenset[Policy]
-    external_name: Callable[[SpecT, Identity, str], str]
-    hash_of: Callable[[SpecT, str], str]
-    logins: Callable[[Target[SpecT]], tuple[str, str]]
-    guarded: Callable[[Target[SpecT], Observed[SpecT]], tuple[Change, ...]]
-    classify: Callable[[Change, Observed[SpecT]], Change]
-    login_versions: Callable[[Observed[SpecT]], Mapping[str, str]]
     secrets: Callable[[ConfigT], tuple[str, ...]]
     connect: Callable[[ConfigT, Mapping[str, Mapping[str, str]], str], AbstractAsyncContextManager[Any]]
+    kinds: tuple[Kind[Any], ...]
     rate: Rate = Rate()
-    window_open: Callable[[Observed[SpecT], datetime], bool] = lambda _seen, _now: False
     endpoint_of: Callable[[ConfigT], str] = lambda _config: ""
-    view: Callable[[Any], Cloud[SpecT]] = lambda connected: connected
-    beside: tuple[Provider[Any, ConfigT], ...] = ()
-    slow: bool = False
-    references: tuple[Reference, ...] = ()
-    born_with_login: Callable[[Target[SpecT]], bool] = lambda _target: True
-    administrator: Callable[[Target[SpecT]], str] = lambda _target: ""
-    stateful: bool = True
-    shows_passwords: bool = True
     probe: Callable[[Any], Awaitable[None]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Account(Generic[SpecT, ConfigT]):
-    """A connected cloud: `id` is who it said it is, `changed` what to say when that is not who it was."""
+    """A connected account as one kind sees it: `id` is who it is, `changed` what to say when that was another one."""
 
-    cloud: Cloud[SpecT]
+    clients: Clients[SpecT]
     config: ConfigT
     config_object: Object
     id: str
@@ -108,6 +135,6 @@ class Account(Generic[SpecT, ConfigT]):
         return (self.config_object.get("spec") or {}).get("loginCheck") == "Required"
 
 
-def decode_config(provider: Provider[Any, ConfigT], spec: dict[str, Any]) -> ConfigT:
+def decode_config(provider: Provider[ConfigT], spec: dict[str, Any]) -> ConfigT:
     """Read a ProviderConfig's spec; raises msgspec.ValidationError."""
     return msgspec.convert(spec, provider.config_type)

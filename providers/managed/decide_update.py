@@ -8,49 +8,49 @@ from typing import Any, assert_never
 import msgspec
 
 from providers.external.observation import Change, Class, Observed, Queue, SpecT, describe
-from providers.managed.plan import Desired, Plan, Refuse, Rest, Scene, Settled, Update, Wait
+from providers.managed.inputs import Inputs
+from providers.managed.plan import Plan, Refuse, Rest, Settled, Update, Wait
 
 _LATER = timedelta(minutes=1)
 _MOST_NAMED = 5
 INTERRUPTING = frozenset({Class.RESTART, Class.LOCKOUT})
 
 
-def converge(scene: Scene[SpecT], observed: Observed[SpecT]) -> Plan:
+def converge(inputs: Inputs[SpecT], observed: Observed[SpecT]) -> Plan:
     """Choose what of the difference is made now."""
-    desired, bounds = scene.desired, scene.bounds
-    if bounds.refusal is not None:
-        return _refused(scene, *bounds.refusal)
-    if not scene.changes:
+    if inputs.refusal is not None:
+        return _refused(inputs, *inputs.refusal)
+    if not inputs.changes:
         restart = Rest("PendingRestart", observed.restart) if observed.restart else None
         return _unusable(observed, (), None) or restart or Settled()
-    known = scene.marks.converged
-    edited = known is None or known.spec_hash != desired.spec_hash
-    if known is not None and not edited and _only_we_changed(scene):
-        text = f"Fairlead's own rules changed, not the database; released by waves: {differences(scene.changes)}"
-        return Rest("TranslatorChanged", text, scene.changes)
-    due = tuple(change for change in scene.changes if change.veto is None and _due(scene, change, edited=edited))
+    known = inputs.marks.converged
+    edited = known is None or known.spec_hash != inputs.spec_hash
+    if known is not None and not edited and _only_we_changed(inputs):
+        text = f"Fairlead's own rules changed, not the database; released by waves: {differences(inputs.changes)}"
+        return Rest("TranslatorChanged", text, inputs.changes)
+    due = tuple(change for change in inputs.changes if change.veto is None and _due(inputs, change, edited=edited))
     now, in_the_way = _past_the_queue(due, observed.pending)
-    now = _in_company(scene, now)
-    held = tuple(change for change in scene.changes if change not in now)
-    losses = tuple(one for one in held if one.kind is Class.LOSS and one.veto is None and not _agreed(scene, one))
-    why = _braked(scene, held, edited=edited) or _why_held(
-        desired, held, in_the_way, (losses, _given_before(scene, losses)), edited=edited
+    now = _in_company(inputs, now)
+    held = tuple(change for change in inputs.changes if change not in now)
+    losses = tuple(one for one in held if one.kind is Class.LOSS and one.veto is None and not _agreed(inputs, one))
+    why = _braked(inputs, held, edited=edited) or _why_held(
+        inputs, held, in_the_way, (losses, _given_before(inputs, losses)), edited=edited
     )
     # What is sent now may empty the cloud's queue a little later: nothing is put there before that has settled.
     empties = any(_empties_the_queue(change) for change in now)
-    queued = () if empties else tuple(change for change in held if _may_queue(scene, change))
+    queued = () if empties else tuple(change for change in held if _may_queue(inputs, change))
     if now or queued:
         return Update(now, why, drift=not edited, queued=queued)
     return _unusable(observed, held, why) or why or Settled()
 
 
-def _refused(scene: Scene[SpecT], reason: str, message: str) -> Plan:
+def _refused(inputs: Inputs[SpecT], reason: str, message: str) -> Plan:
     """Hold what the spec asks for; what is guarded whatever it says (logins, grants, owner) is put back still."""
-    asked = {field.encode_name for field in msgspec.structs.fields(scene.desired.spec)}
-    held = tuple(change for change in scene.changes if change.path[0] in asked)
-    guarded = tuple(change for change in scene.changes if change not in held)
+    asked = {field.encode_name for field in msgspec.structs.fields(inputs.target.spec)}
+    held = tuple(change for change in inputs.changes if change.path[0] in asked)
+    guarded = tuple(change for change in inputs.changes if change not in held)
     now = tuple(change for change in guarded if change.kind is Class.ONLINE and change.veto is None)
-    refused = Refuse(reason, message, held=tuple(change for change in scene.changes if change not in now))
+    refused = Refuse(reason, message, held=tuple(change for change in inputs.changes if change not in now))
     return Update(now, refused, drift=True) if now else refused
 
 
@@ -63,31 +63,29 @@ def _unusable(observed: Observed[SpecT], held: tuple[Change, ...], why: Rest | R
     return Refuse("DatabaseFailed", f"{text}; {why.message}" if why is not None else text, held)
 
 
-def _only_we_changed(scene: Scene[SpecT]) -> bool:
-    known = scene.marks.converged
-    return (
-        known is not None and known.translator != scene.bounds.translator and known.observed_hash == scene.observed_hash
-    )
+def _only_we_changed(inputs: Inputs[SpecT]) -> bool:
+    known = inputs.marks.converged
+    return known is not None and known.translator != inputs.translator and known.observed_hash == inputs.observed_hash
 
 
-def _in_time(scene: Scene[SpecT], change: Change, *, edited: bool) -> bool:
-    asked = scene.desired.apply_now if edited else scene.desired.correct_drift
+def _in_time(inputs: Inputs[SpecT], change: Change, *, edited: bool) -> bool:
+    asked = inputs.apply_now if edited else inputs.correct_drift
     # What the cloud's queue can hold is made by the cloud when its window opens; the rest is sent by our clock.
-    return asked or (scene.bounds.window_open and change.queue is Queue.NONE)
+    return asked or (inputs.window_open and change.queue is Queue.NONE)
 
 
-def _braked(scene: Scene[SpecT], held: tuple[Change, ...], *, edited: bool) -> Refuse | None:
+def _braked(inputs: Inputs[SpecT], held: tuple[Change, ...], *, edited: bool) -> Refuse | None:
     """Say that it is the brake which holds what would interrupt now."""
     stopped = [one for one in held if one.kind in INTERRUPTING and one.veto is None]
-    if not scene.bounds.brake or not any(_in_time(scene, one, edited=edited) for one in stopped):
+    if not inputs.brake or not any(_in_time(inputs, one, edited=edited) for one in stopped):
         return None
-    return Refuse("Brake", scene.bounds.brake, held)
+    return Refuse("Brake", inputs.brake, held)
 
 
-def _due(scene: Scene[SpecT], change: Change, *, edited: bool) -> bool:
+def _due(inputs: Inputs[SpecT], change: Change, *, edited: bool) -> bool:
     if change.queue is Queue.CANCEL:
         return True
-    in_time = _in_time(scene, change, edited=edited) and not scene.bounds.brake
+    in_time = _in_time(inputs, change, edited=edited) and not inputs.brake
     match change.kind:
         case Class.ONLINE:
             return True
@@ -95,17 +93,17 @@ def _due(scene: Scene[SpecT], change: Change, *, edited: bool) -> bool:
             return in_time
         case Class.LOSS:
             # What can wait in a queue also interrupts: consent says that it may happen, not that it may happen now.
-            return _agreed(scene, change) and (in_time or change.queue is Queue.NONE)
+            return _agreed(inputs, change) and (in_time or change.queue is Queue.NONE)
         case never:
             assert_never(never)
 
 
-def _agreed(scene: Scene[SpecT], change: Change) -> bool:
-    return scene.desired.consent.to(change.shown, describe(change.want))
+def _agreed(inputs: Inputs[SpecT], change: Change) -> bool:
+    return inputs.consent.to(change.shown, describe(change.want))
 
 
-def _given_before(scene: Scene[SpecT], losses: tuple[Change, ...]) -> str:
-    texts = (scene.desired.consent.again(change.shown, describe(change.want)) for change in losses)
+def _given_before(inputs: Inputs[SpecT], losses: tuple[Change, ...]) -> str:
+    texts = (inputs.consent.again(change.shown, describe(change.want)) for change in losses)
     return next(filter(None, texts), "")
 
 
@@ -119,12 +117,12 @@ def _past_the_queue(due: tuple[Change, ...], pending: tuple[str, ...]) -> tuple[
     return tuple(change for change in due if change not in flushing), others
 
 
-def _in_company(scene: Scene[SpecT], now: tuple[Change, ...]) -> tuple[Change, ...]:
+def _in_company(inputs: Inputs[SpecT], now: tuple[Change, ...]) -> tuple[Change, ...]:
     """Leave out what goes along with another change that is neither made nor handed to the cloud's queue now."""
     company = {change.path for change in now}
     if not any(_empties_the_queue(change) for change in now):
-        company |= {change.path for change in scene.changes if _may_queue(scene, change)}
-    missing = {change.path for change in scene.changes} - company
+        company |= {change.path for change in inputs.changes if _may_queue(inputs, change)}
+    missing = {change.path for change in inputs.changes} - company
     return tuple(change for change in now if change.along not in missing)
 
 
@@ -132,15 +130,15 @@ def _empties_the_queue(change: Change) -> bool:
     return change.queue in {Queue.OPEN, Queue.WAITING}
 
 
-def _may_queue(scene: Scene[SpecT], change: Change) -> bool:
+def _may_queue(inputs: Inputs[SpecT], change: Change) -> bool:
     """Tell whether the cloud's queue may have a change that is not made now."""
-    if change.queue is not Queue.OPEN or change.veto is not None or scene.bounds.brake:
+    if change.queue is not Queue.OPEN or change.veto is not None or inputs.brake:
         return False
-    return change.kind is not Class.LOSS or _agreed(scene, change)
+    return change.kind is not Class.LOSS or _agreed(inputs, change)
 
 
 def _why_held(
-    desired: Desired[Any],
+    inputs: Inputs[Any],
     held: tuple[Change, ...],
     in_the_way: tuple[str, ...],
     to_agree: tuple[tuple[Change, ...], str],
@@ -159,7 +157,7 @@ def _why_held(
         )
         return Wait("PendingChangesInTheWay", text, _LATER, held=held)
     if losses:
-        consent = desired.consent_command(*(f"{change.shown}={describe(change.want)}" for change in losses))
+        consent = inputs.consent_command(*(f"{change.shown}={describe(change.want)}" for change in losses))
         text = f"{differences(losses)}: this cannot be taken back, or loses data. To agree: {consent}{given_before}"
         return Refuse("HeldChange", text, held)
     if vetoed:

@@ -6,7 +6,7 @@ import asyncio
 from contextlib import suppress
 from dataclasses import asdict, replace
 from datetime import datetime
-from typing import Generic
+from typing import Any, Generic
 
 import msgspec
 
@@ -16,17 +16,27 @@ from providers.accounts.connections import Accounts, accepted_accounts
 from providers.accounts.limits import Limiter, refuse_namespace
 from providers.credentials.passwords import own_password
 from providers.external.client import Target
-from providers.external.consent import consent_of, used_consents
-from providers.external.observation import Absent, Marks, Observation, Present, SpecT, Unknown, digest, unknown_of
+from providers.external.consent import Consent, consent_of, used_consents
+from providers.external.observation import (
+    Absent,
+    Found,
+    Marks,
+    Observation,
+    Present,
+    SpecT,
+    Unknown,
+    digest,
+    unknown_of,
+)
 from providers.external.ownership import Identity, held, identity_of, owner_of
-from providers.external.provider import Account, ConfigT, Provider
+from providers.external.provider import Account, ConfigT, Kind, LoginRules
 from providers.external.spec import Envelope
 from providers.managed import record
+from providers.managed.attempts import NOTHING_TRIED, Attempts
+from providers.managed.inputs import Inputs, Lifecycle, with_differences
 from providers.managed.password_reader import PasswordReader
-from providers.managed.plan import Bounds, Desired, Lifecycle, Scene
-from providers.managed.record import Intent, is_same_database
+from providers.managed.record import is_same_database
 from providers.managed.references import References
-from providers.managed.snapshot import Snapshot, differences
 from providers.settings import Settings
 from runtime import kubectl
 from runtime.cache import Cache, Informer
@@ -44,26 +54,27 @@ class Gatherer(Generic[SpecT, ConfigT]):
 
     def __init__(
         self,
-        provider: Provider[SpecT, ConfigT],
+        kind: Kind[SpecT],
         kube: Kube,
         accounts: Accounts[SpecT, ConfigT],
         settings: Settings,
         cache: Cache,
     ) -> None:
-        self._provider = provider
+        self._kind = kind
         self._kube = kube
         self._accounts = accounts
         self._settings = settings
         self._namespaces: Informer = cache.informer(NAMESPACES, selection=Selection(metadata_only=True))
         self._limiter = Limiter(
-            cache.informer(provider.resource),
+            cache.informer(kind.resource),
             accounts,
             settings.now,
-            stateful=provider.stateful,
+            stateful=kind.stateful,
             installation=settings.installation,
         )
-        self._passwords: PasswordReader[SpecT, ConfigT] = PasswordReader(provider, kube, settings)
-        self._references = References(provider, cache)
+        rules: LoginRules[SpecT] | None = kind.logins
+        self._passwords = None if rules is None else PasswordReader(rules, kube, settings)
+        self._references = References(kind, cache)
         # A hundred resources at once list an account once, not each for itself.
         self._counting = asyncio.Lock()
         self._absent_since: dict[Key, tuple[str, datetime]] = {}
@@ -73,37 +84,55 @@ class Gatherer(Generic[SpecT, ConfigT]):
         """The counters of creates and destroys."""
         return self._limiter
 
-    async def gather(self, obj: Object) -> Snapshot[SpecT]:
+    async def gather(self, obj: Object, attempts: Attempts = NOTHING_TRIED) -> Inputs[SpecT]:
         """Read all that the decision about `obj` needs."""
         now, identity = self._settings.now(), identity_of(obj)
-        envelope = record.envelope_of(obj, self._provider.spec_type)
+        envelope = record.envelope_of(obj, self._kind.spec_type)
         resolved = self._references.resolve(obj, envelope.for_provider)
         envelope = msgspec.structs.replace(envelope, for_provider=resolved.spec)
         marks = record.marks_of(obj, absent_since=None)
         lifecycle = await self._lifecycle(obj, envelope, identity, now)
         target = self._target(obj, envelope, identity, marks)
-        desired = self._desired(obj, envelope, target, lifecycle)
-        intent = record.intent_of(obj)
         account, observation = await self._observe(obj, envelope, target, lifecycle)
-        marks, target = _with_recorded(obj, observation, marks, target)
-        bounds = await self._bounds(obj, envelope, account, desired, intent)
-        bounds = replace(bounds, refusal=bounds.refusal or resolved.missing)
+        recorded, target = _with_recorded(obj, observation, marks, target)
+        allowed = await self._allowed(obj, envelope, account, target, lifecycle)
+        allowed["refusal"] = allowed.get("refusal") or resolved.missing
         if account is not None and not account.changed:
-            bounds = await self._seen_bounds(account, target, marks, observation, bounds)
-            if lifecycle.deleting and lifecycle.policy is Policy.SNAPSHOT and isinstance(observation, Absent):
-                bounds, observation = await self._kept(account, target, marks, observation, bounds)
-        if bounds.predecessors and isinstance(observation, Absent):
-            target, observation = await self._named_predecessor(desired, bounds, account, target, observation)
-        if isinstance(observation, Absent) and not marks.incarnation and not marks.restoring:
-            bounds = self._named_by_rule(target, self._by_rule(obj, envelope, identity), bounds)
-        marks = replace(marks, absent_since=self._absence(obj, observation, now))
-        scene = self._scene(Scene(desired, observation, marks, bounds, now), envelope, target)
-        namespace = self._namespace(obj)
-        snapshot = Snapshot(obj, envelope, scene, target, account, namespace, intent, resolved=resolved.names)
-        if lifecycle.deleting or account is None or desired.observe_only or not self._provider.stateful:
-            return snapshot
-        snapshot = await self._passwords.read(snapshot)
-        return replace(snapshot, scene=self._scene(snapshot.scene, snapshot.envelope, snapshot.target))
+            seen, observation = await self._seen(
+                account, target, observation, lifecycle.policy, delete_intended=allowed["delete_intended"]
+            )
+            allowed |= seen
+        if allowed.get("predecessors") and isinstance(observation, Absent):
+            named = await self._named_predecessor(consent_of(obj), allowed["predecessors"], account, target)
+            target, observation = named or (target, observation)
+        is_new = isinstance(observation, Absent) and not recorded.incarnation and not recorded.restoring
+        if is_new and target.name != self._by_rule(obj, envelope, identity):
+            allowed["refusal"] = "AdoptionRefused", _no_such_predecessor(target.name)
+        recorded = replace(recorded, absent_since=self._absence(obj, observation, now))
+        inputs = Inputs(
+            target,
+            observation,
+            recorded,
+            now,
+            spec_hash=digest(target.spec),
+            generation=generation_of(obj),
+            lifecycle=lifecycle,
+            consent=consent_of(obj),
+            observe_only=envelope.management_policy == "Observe",
+            correct_drift=envelope.drift_policy == "Correct",
+            apply_now=envelope.maintenance.apply == "Immediate",
+            obj=obj,
+            envelope=envelope,
+            account=account,
+            namespace=self._namespace(obj),
+            intent=record.intent_of(obj),
+            resolved=resolved.names,
+            attempts=attempts,
+            **allowed,
+        )
+        if self._passwords is not None and account is not None and not (lifecycle.deleting or inputs.observe_only):
+            inputs = await self._passwords.read(inputs)
+        return with_differences(self._kind, inputs)
 
     def _target(self, obj: Object, envelope: Envelope, identity: Identity, marks: Marks) -> Target[SpecT]:
         spec: SpecT = envelope.for_provider
@@ -113,7 +142,7 @@ class Gatherer(Generic[SpecT, ConfigT]):
             name,
             spec,
             owner_of(obj, self._settings.installation, uid_of(self._namespace(obj))),
-            self._provider.hash_of(spec, name) or identity.hash,
+            self._kind.naming.hash_in(spec, name) or identity.hash,
             active=status.get("connection", {}).get("username", ""),
             retiring=status.get("rotation", {}).get("retiring", ""),
             alternates=((self._usable_config(obj, envelope) or {}).get("spec") or {}).get("logins") == _ALTERNATING,
@@ -124,7 +153,7 @@ class Gatherer(Generic[SpecT, ConfigT]):
             restore=marks.restoring,
             leaving=deleting(obj),
             agreed=consent_of(obj).of("restoreFrom"),
-            address=kubectl.address_of(self._provider.resource.kind, key_of(obj)),
+            address=kubectl.address_of(self._kind.resource.kind, key_of(obj)),
         )
 
     def _namespace(self, obj: Object) -> Object:
@@ -133,21 +162,7 @@ class Gatherer(Generic[SpecT, ConfigT]):
     def _by_rule(self, obj: Object, envelope: Envelope, identity: Identity) -> str:
         config = self._usable_config(obj, envelope) or {}
         prefix = (config.get("spec") or {}).get("namePrefix", _PREFIX)
-        return self._provider.external_name(envelope.for_provider, identity, prefix)
-
-    def _desired(self, obj: Object, envelope: Envelope, target: Target[SpecT], lifecycle: Lifecycle) -> Desired[SpecT]:
-        return Desired(
-            spec=target.spec,
-            spec_hash=digest(target.spec),
-            generation=generation_of(obj),
-            owner=target.owner,
-            lifecycle=lifecycle,
-            consent=consent_of(obj),
-            observe_only=envelope.management_policy == "Observe",
-            correct_drift=envelope.drift_policy == "Correct",
-            apply_now=envelope.maintenance.apply == "Immediate",
-            address=target.address,
-        )
+        return self._kind.naming.name(envelope.for_provider, identity, prefix)
 
     async def _lifecycle(self, obj: Object, envelope: Envelope, identity: Identity, now: datetime) -> Lifecycle:
         own = Policy(envelope.deletion_policy)
@@ -157,7 +172,7 @@ class Gatherer(Generic[SpecT, ConfigT]):
         config = self._usable_config(obj, envelope)
         with_config = record.paused(config, now) if config is not None else ""
         paused = record.paused(obj, now) or (with_config and f"{with_config} (all of this ProviderConfig)")
-        withheld = record.withheld(policy, own) if self._provider.stateful else ""
+        withheld = record.withheld(policy, own) if self._kind.stateful else ""
         since = instant(str(obj["metadata"].get("deletionTimestamp", "")))
         return Lifecycle(deleting(obj), held(obj), policy, paused, withheld, since)
 
@@ -176,7 +191,7 @@ class Gatherer(Generic[SpecT, ConfigT]):
     async def _own_policy(self, obj: Object, wanted: Policy) -> Policy:
         """Without a claim: the namespace's or the CRD's deletion means Detach, unless the namespace is ephemeral."""
         namespace = self._namespace(obj)
-        crd_key = Key("", f"{self._provider.resource.plural}.{self._provider.resource.group}")
+        crd_key = Key("", f"{self._kind.resource.plural}.{self._kind.resource.group}")
         try:
             crd = await self._kube.get(CRDS, crd_key, metadata_only=True)
         except NotFound:
@@ -197,7 +212,7 @@ class Gatherer(Generic[SpecT, ConfigT]):
             marks = record.marks_of(obj, absent_since=None)
             recorded = marks.account
             if not account.changed and recorded and account.id in accepted_accounts(account.config_object):
-                seen = await account.cloud.observe(target)
+                seen = await account.clients.external.observe(target)
                 if recorded == account.id or is_same_database(target, marks, seen):
                     return account, seen
             if account.changed or (recorded and recorded != account.id):
@@ -206,150 +221,122 @@ class Gatherer(Generic[SpecT, ConfigT]):
                     " changed until it reaches the former again"
                 )
                 return replace(account, changed=text), Unknown("AccountChanged", text)
-            return account, await account.cloud.observe(target)
+            return account, await account.clients.external.observe(target)
         except Failure as failure:
             return None, unknown_of(failure)
 
-    async def _bounds(
+    async def _allowed(
         self,
         obj: Object,
         envelope: Envelope,
         account: Account[SpecT, ConfigT] | None,
-        desired: Desired[SpecT],
-        intent: Intent | None,
-    ) -> Bounds:
-        marks = record.marks_of(obj, absent_since=None)
-        bounds = Bounds(
-            grace=self._settings.grace,
-            takeover=self._settings.takeover,
-            translator=self._provider.translator,
-            eventual=self._provider.slow,
-            stateful=self._provider.stateful,
-            delete_intended=intent is not None
-            and any(call.kind == "Delete" and call.incarnation == marks.incarnation for call in intent.calls),
-        )
+        target: Target[SpecT],
+        lifecycle: Lifecycle,
+    ) -> dict[str, Any]:
+        """Return what others allow: the ProviderConfig, the account, another process that may be at work."""
+        marks, intent = record.marks_of(obj, absent_since=None), record.intent_of(obj)
+        calls = intent.calls if intent is not None else ()
+        delete_intended = any(call.kind == "Delete" and call.incarnation == marks.incarnation for call in calls)
+        allowed: dict[str, Any] = {
+            "grace": self._settings.grace,
+            "settle": self._settings.settle,
+            "takeover": self._settings.takeover,
+            "translator": self._kind.projection,
+            "eventual": self._kind.asynchronous,
+            "stateful": self._kind.stateful,
+            "delete_intended": delete_intended,
+        }
         if intent is not None and intent.by != self._settings.process:
             known = intent.format == record.INTENT_FORMAT
             text = "" if known else f"a newer provider (intent format {intent.format}) was at work; upgrade this one"
-            bounds = replace(bounds, intent_until=intent.not_after if known else None, intent_unknown=text)
+            allowed |= {"intent_until": intent.not_after if known else None, "intent_unknown": text}
         if account is None:
-            return replace(bounds, not_allowed=self._not_allowed(obj, envelope))
-        namespace = self._namespace(obj)
-        if not account.changed and not desired.lifecycle.deleting:
-            bounds = await self._counted(obj, account, bounds)
-        allowance = self._limiter.allowance(obj, account, namespace, delete_intended=bounds.delete_intended)
-        bounds = await self._followed(obj, account, bounds)
-        bounds = replace(
-            bounds,
-            **asdict(allowance),
-            account_changed=account.changed,
-            refusal=bounds.refusal or account.cloud.objection(desired.spec),
-        )
-        if account.changed or desired.lifecycle.deleting:
-            return bounds
-        return await self._searched(account, desired, marks, bounds)
+            return allowed | {"not_allowed": self._not_allowed(obj, envelope)}
+        counted = None if account.changed or lifecycle.deleting else await self._counted(obj, account)
+        allowance = self._limiter.allowance(obj, account, self._namespace(obj), delete_intended=delete_intended)
+        operating, failed = await self._followed(obj, account)
+        refusal = failed or counted or account.clients.account.objection(target.spec)
+        allowed |= asdict(allowance) | {"operating": operating, "account_changed": account.changed, "refusal": refusal}
+        if account.changed or lifecycle.deleting or marks.incarnation or marks.restoring:
+            return allowed
+        # Predecessors are searched before a first create only: afterwards the marks say what is ours.
+        try:
+            return allowed | {"predecessors": await account.clients.account.find(target.owner)}
+        except Failure as failure:
+            return allowed | {"refusal": _refusal_of(failure)}
 
-    async def _seen_bounds(
+    async def _seen(
         self,
         account: Account[SpecT, ConfigT],
         target: Target[SpecT],
-        marks: Marks,
         observation: Observation[SpecT],
-        bounds: Bounds,
-    ) -> Bounds:
-        """Add what follows from what was seen: whether its window is open, which backup a lost one has."""
+        policy: Policy | None,
+        *,
+        delete_intended: bool,
+    ) -> tuple[dict[str, Any], Observation[SpecT]]:
+        """Return what follows from what was seen: whether its window is open, which backups a lost one has."""
+        found: dict[str, Any] = {}
+        backups = account.clients.backups
         match observation:
             case Present(observed=observed):
-                return replace(bounds, window_open=self._provider.window_open(observed, self._settings.now()))
-            case Absent() if marks.incarnation and self._provider.stateful and not target.leaving:
+                found["window_open"] = self._kind.window_open(observed, self._settings.now())
+            case Absent() if backups is not None and target.incarnation and self._kind.stateful and not target.leaving:
                 with suppress(Failure):
-                    bounds = replace(bounds, backups=await account.cloud.restorable(target))
+                    found["backups"] = await backups.restorable(target)
                 with suppress(Failure):
-                    return replace(bounds, backup=await account.cloud.backup_of(target))
-            case Absent() if marks.restoring and not target.leaving:
+                    found["backup"] = await backups.backup_of(target)
+            case Absent() if backups is not None and target.restore and not target.leaving:
                 with suppress(Failure):
-                    return replace(bounds, backups=await account.cloud.restorable(target))
-        return bounds
+                    found["backups"] = await backups.restorable(target)
+            case Absent() if policy is Policy.SNAPSHOT and target.leaving:
+                # Without it nothing is let go: the final one, or any of what others took away.
+                if backups is not None and target.incarnation and self._kind.stateful:
+                    try:
+                        found["backup"] = await backups.backup_of(replace(target, leaving=delete_intended))
+                    except Failure as failure:
+                        return found, unknown_of(failure)
+        return found, observation
 
-    async def _kept(
-        self,
-        account: Account[SpecT, ConfigT],
-        target: Target[SpecT],
-        marks: Marks,
-        absent: Absent,
-        bounds: Bounds,
-    ) -> tuple[Bounds, Absent | Unknown]:
-        """Look for the backup without which nothing is let go: the final one, or any of what others took away."""
-        if not marks.incarnation or not self._provider.stateful:
-            return bounds, absent
-        try:
-            kept = await account.cloud.backup_of(replace(target, leaving=bounds.delete_intended))
-        except Failure as failure:
-            return bounds, unknown_of(failure)
-        return replace(bounds, backup=kept), absent
-
-    async def _followed(self, obj: Object, account: Account[SpecT, ConfigT], bounds: Bounds) -> Bounds:
+    async def _followed(self, obj: Object, account: Account[SpecT, ConfigT]) -> tuple[str, tuple[str, str] | None]:
         """Ask after the operation under way; one that failed is told like a refusal, and asked for again later."""
-        operation = record.operation_of(obj)
+        operation, operations = record.operation_of(obj), account.clients.operations
         if operation is None or account.changed:
-            return bounds
+            return "", None
         try:
-            ended = await account.cloud.poll(operation)
+            ended = operations is None or await operations.poll(operation)
         except (Terminal, Blocked) as failure:
-            return replace(bounds, refusal=(failure.reason, failure.message))
+            return "", (failure.reason, failure.message)
         except Failure:
             ended = False
-        return bounds if ended else replace(bounds, operating=operation.kind)
+        return "" if ended else operation.kind, None
 
-    async def _counted(self, obj: Object, account: Account[SpecT, ConfigT], bounds: Bounds) -> Bounds:
+    async def _counted(self, obj: Object, account: Account[SpecT, ConfigT]) -> tuple[str, str] | None:
         """List the account once in the life of this process where a limit counts what is there without a resource."""
         if not self._limiter.wants_list(obj, account):
-            return bounds
+            return None
         try:
             async with self._counting:
                 if self._limiter.wants_list(obj, account):
-                    sweep = await account.cloud.observe_all()
+                    sweep = await account.clients.account.observe_all()
                     self._limiter.listed(key_of(account.config_object).name, account.id, sweep)
         except Failure as failure:
-            unknown = unknown_of(failure)
-            return replace(bounds, refusal=(unknown.reason, unknown.message))
-        return bounds
-
-    async def _searched(
-        self, account: Account[SpecT, ConfigT], desired: Desired[SpecT], marks: Marks, bounds: Bounds
-    ) -> Bounds:
-        """Search for predecessors before a first create only: afterwards the marks say what is ours."""
-        if marks.incarnation or marks.restoring:
-            return bounds
-        try:
-            return replace(bounds, predecessors=await account.cloud.find(desired.owner))
-        except Failure as failure:
-            unknown = unknown_of(failure)
-            return replace(bounds, refusal=(unknown.reason, unknown.message))
+            return _refusal_of(failure)
+        return None
 
     async def _named_predecessor(
         self,
-        desired: Desired[SpecT],
-        bounds: Bounds,
+        consent: Consent,
+        predecessors: tuple[Found, ...],
         account: Account[SpecT, ConfigT] | None,
         target: Target[SpecT],
-        seen: Observation[SpecT],
-    ) -> tuple[Target[SpecT], Observation[SpecT]]:
-        """Look at the predecessor that a person named instead of at the name by rule."""
-        for found in bounds.predecessors:
-            if account is not None and desired.consent.adopt == found.incarnation:
-                hash_ = self._provider.hash_of(target.spec, found.name) or target.hash
-                target = replace(target, name=found.name, hash=hash_)
-                return target, await account.cloud.observe(target)
-        return target, seen
-
-    @staticmethod
-    def _named_by_rule(target: Target[SpecT], by_rule: str, bounds: Bounds) -> Bounds:
-        """Make nothing under a name that a person gave: such a name is for taking over what is there."""
-        if target.name == by_rule:
-            return bounds
-        text = f"there is no {target.name} to take over; remove fairlead.dev/external-name to have a new database"
-        return replace(bounds, refusal=("AdoptionRefused", text))
+    ) -> tuple[Target[SpecT], Observation[SpecT]] | None:
+        """Look at the predecessor that a person named instead of at the name by rule; None where none is named."""
+        for predecessor in predecessors:
+            if account is not None and consent.adopt == predecessor.incarnation:
+                hash_ = self._kind.naming.hash_in(target.spec, predecessor.name) or target.hash
+                target = replace(target, name=predecessor.name, hash=hash_)
+                return target, await account.clients.external.observe(target)
+        return None
 
     def _absence(self, obj: Object, observation: Observation[SpecT], now: datetime) -> datetime | None:
         """Remember since when an object's database is not found; a restart begins the grace anew, which is safe."""
@@ -367,15 +354,8 @@ class Gatherer(Generic[SpecT, ConfigT]):
     def forget(self, key: Key) -> None:
         """Drop what is remembered of an object that is gone."""
         self._absent_since.pop(key, None)
-        self._passwords.forget(key)
-
-    def _scene(self, scene: Scene[SpecT], envelope: Envelope, target: Target[SpecT]) -> Scene[SpecT]:
-        match scene.observation:
-            case Present(observed=observed):
-                changes = differences(self._provider, envelope, target, observed, scene.marks.applied_keys)
-                return replace(scene, changes=changes, observed_hash=digest(observed.spec))
-            case _:
-                return scene
+        if self._passwords is not None:
+            self._passwords.forget(key)
 
 
 def _with_recorded(
@@ -391,3 +371,13 @@ def _with_recorded(
         return marks, target
     known = observation.recorded
     return replace(marks, incarnation=known, external_name=target.name), replace(target, incarnation=known)
+
+
+def _refusal_of(failure: Failure) -> tuple[str, str]:
+    unknown = unknown_of(failure)
+    return unknown.reason, unknown.message
+
+
+def _no_such_predecessor(name: str) -> str:
+    """Say why nothing is made under a name that a person gave: such a name is for taking over what is there."""
+    return f"there is no {name} to take over; remove fairlead.dev/external-name to have a new database"

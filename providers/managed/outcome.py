@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Literal, assert_never
 
-from apis.names import ACCOUNT, EXTERNAL_NAME, INCARNATION
+import msgspec
+
+from apis.names import ACCOUNT, EXTERNAL_NAME, INCARNATION, RECONCILE_REQUESTED_AT
 from providers.credentials.passwords import (
     Await,
     Confirm,
     Introduce,
     Keep,
     Missing,
+    PasswordStep,
     PutBack,
     Retire,
     Stored,
     former_login,
 )
 from providers.external.client import Operation
-from providers.external.observation import Absent, Change, Phase, Present, SpecT, digest
+from providers.external.observation import Absent, Change, Phase, Present, SpecT, describe, digest
 from providers.external.ownership import held
+from providers.external.provider import Kind
+from providers.managed import record
+from providers.managed.inputs import Inputs, with_differences
 from providers.managed.plan import (
     Adopt,
     Create,
@@ -35,8 +42,13 @@ from providers.managed.plan import (
     Wait,
 )
 from providers.managed.record import Call
-from providers.managed.snapshot import Snapshot
-from runtime.objects import Object, annotations_of, status_of
+from runtime.objects import Object, annotations_of, generation_of, status_of
+
+ADOPT_ENTRY = "adopt"
+
+Entry = tuple[str, str]
+
+_BEGINNINGS = frozenset({"recreate", "restoreFrom", "restore"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,74 +83,74 @@ class Outcome(Generic[SpecT]):
     operation: Operation | None = None
 
 
-def unreported_rotation(snapshot: Snapshot[Any]) -> str:
+def unreported_rotation(inputs: Inputs[Any]) -> str:
     """Return the former login of a rotation that a crash kept from being reported, else nothing. Pure."""
-    connection = status_of(snapshot.obj).get("connection") or {}
-    return former_login(connection.get("username", ""), snapshot.stored.kept if snapshot.stored is not None else None)
+    connection = status_of(inputs.obj).get("connection") or {}
+    return former_login(connection.get("username", ""), inputs.stored.kept if inputs.stored is not None else None)
 
 
-def mutates(snapshot: Snapshot[Any], plan: Plan) -> bool:
+def mutates(inputs: Inputs[Any], plan: Plan) -> bool:
     """Tell whether a plan, or the password's step beside it, needs any side effect. Pure."""
     match plan:
         case Create() | Update() | Adopt() | Release() | Destroy() | Finish():
             return True
         case Settled():
-            return _moves(snapshot) or marks_missing(snapshot)
+            return _moves(inputs) or marks_missing(inputs)
         case Rest(reason="DriftHeld" | "WaitingForWindow" | "TranslatorChanged" | "PendingRestart"):
-            return _moves(snapshot) or marks_missing(snapshot)
+            return _moves(inputs) or marks_missing(inputs)
         case Wait() | Refuse() | Rest():
-            return _moves(snapshot) and _password_may_move(snapshot)
+            return _moves(inputs) and _password_may_move(inputs)
         case Ignore():
             return False
         case never:
             assert_never(never)
 
 
-def _moves(snapshot: Snapshot[Any]) -> bool:
-    return not isinstance(snapshot.step, Keep | Missing | Await)
+def _moves(inputs: Inputs[Any]) -> bool:
+    return not isinstance(inputs.step, Keep | Missing | Await)
 
 
-def _password_may_move(snapshot: Snapshot[Any]) -> bool:
+def _password_may_move(inputs: Inputs[Any]) -> bool:
     """Tell whether the password's step is made although a change of a database that is ours waits or is refused.
 
     While the cloud is at work on it, or it is paused, that is what needs no call: to publish what counts already.
     """
-    observed, scene = snapshot.observed, snapshot.scene
-    bounds, recorded = scene.bounds, scene.marks.incarnation
+    observed = inputs.observed
+    recorded = inputs.marks.incarnation
     if observed is None or not recorded or not observed.is_recorded_as(recorded):
         return False
-    if not scene.desired.owner.owns(observed.owner) or scene.desired.lifecycle.deleting:
+    if not inputs.target.owner.owns(observed.owner) or inputs.lifecycle.deleting:
         return False
-    if bounds.not_allowed or bounds.account_changed or bounds.takeover or bounds.intent_unknown or bounds.operating:
+    if inputs.not_allowed or inputs.account_changed or inputs.takeover or inputs.intent_unknown or inputs.operating:
         return False
-    if bounds.intent_until is not None and scene.now < bounds.intent_until:
+    if inputs.intent_until is not None and inputs.now < inputs.intent_until:
         return False
-    if isinstance(snapshot.step, Confirm):
+    if isinstance(inputs.step, Confirm):
         return True
-    return observed.phase is Phase.READY and observed.usable and not scene.desired.lifecycle.paused
+    return observed.phase is Phase.READY and observed.usable and not inputs.lifecycle.paused
 
 
-def marks_missing(snapshot: Snapshot[Any]) -> bool:
+def marks_missing(inputs: Inputs[Any]) -> bool:
     """Tell whether a mark or the finalizer of a database that is ours is not on its object. Pure."""
-    observed, account = snapshot.observed, snapshot.account
+    observed, account = inputs.observed, inputs.account
     if observed is None or account is None:
         return False
-    annotations = annotations_of(snapshot.obj)
+    annotations = annotations_of(inputs.obj)
     wanted = {
-        EXTERNAL_NAME: snapshot.target.name,
+        EXTERNAL_NAME: inputs.target.name,
         ACCOUNT: account.id,
         INCARNATION: observed.incarnation,
     }
-    return not held(snapshot.obj) or any(annotations.get(key) != value for key, value in wanted.items())
+    return not held(inputs.obj) or any(annotations.get(key) != value for key, value in wanted.items())
 
 
-def calls_of(snapshot: Snapshot[Any], plan: Plan) -> tuple[Call, ...]:
+def calls_of(inputs: Inputs[Any], plan: Plan) -> tuple[Call, ...]:
     """Name every call to the cloud that a plan and the password's step make, in order. Pure."""
-    target, observed, calls = snapshot.target, snapshot.observed, []
+    target, observed, calls = inputs.target, inputs.observed, []
     incarnation = observed.incarnation if observed is not None else ""
     match plan:
         case Create():
-            calls.append(Call("Create", target.name, change_hash=snapshot.scene.desired.spec_hash))
+            calls.append(Call("Create", target.name, change_hash=inputs.spec_hash))
         case Update(changes=changes, queued=queued):
             told = digest([repr(change) for change in (*changes, *queued)])
             calls.append(Call("Update", target.name, incarnation, told))
@@ -147,10 +159,10 @@ def calls_of(snapshot: Snapshot[Any], plan: Plan) -> tuple[Call, ...]:
         case Release(mark=True):
             calls.append(Call("Release", target.name, incarnation))
         case Destroy():
-            calls.append(Call("Delete", target.name, incarnation or snapshot.scene.marks.incarnation))
+            calls.append(Call("Delete", target.name, incarnation or inputs.marks.incarnation))
         case _:
             pass
-    match snapshot.step:
+    match inputs.step:
         case Introduce(username=username) | PutBack(username=username) if not isinstance(
             plan, Create | Adopt | Destroy
         ):
@@ -160,3 +172,71 @@ def calls_of(snapshot: Snapshot[Any], plan: Plan) -> tuple[Call, ...]:
         case _:
             pass
     return tuple(calls)
+
+
+def used_by_create(entries: Iterable[Entry]) -> tuple[Entry, ...]:
+    """Return what the intent of a create uses up: from then on the act itself is on record."""
+    return tuple(entry for entry in entries if entry[0] in {"recreate", "restore"})
+
+
+def used_now(inputs: Inputs[Any], entries: Iterable[Entry]) -> tuple[Entry, ...]:
+    """Return the entries whose act is done, as far as the database shows it."""
+    match inputs.observation:
+        case Present(observed=observed):
+            known, ours = inputs.marks.incarnation, inputs.target.owner.owns(observed.owner)
+        case _:
+            return ()
+    if not ours or known not in {"", observed.incarnation}:
+        return ()
+    fields = {field.encode_name: field.name for field in msgspec.structs.fields(observed.spec)}
+    differing = {change.shown for change in inputs.changes} | set(observed.pending)
+    done = []
+    for path, value in entries:
+        if path in _BEGINNINGS:
+            done.append((path, value))
+        elif path == ADOPT_ENTRY:
+            done += [(path, value)] if value == known else []
+        elif path in fields and path not in differing and describe(getattr(observed.spec, fields[path])) == value:
+            done.append((path, value))
+    return tuple(done)
+
+
+def work_of(inputs: Inputs[Any], plan: Plan) -> str:
+    """Name what a pass is about to do, the state it meets, and all that a person may change to have it tried again."""
+    config = generation_of(inputs.account.config_object) if inputs.account is not None else 0
+    requested = annotations_of(inputs.obj).get(RECONCILE_REQUESTED_AT, "")
+    state = inputs.observed.state if inputs.observed is not None else ""
+    match plan:
+        case Update(changes=changes):
+            calls = [repr(change) for change in changes]
+        case Create(restore=backup):
+            calls = [f"create {backup}"]
+        case _:
+            calls = [f"{call.kind} {call.target}" for call in calls_of(inputs, plan)]
+    sent = inputs.step.password if isinstance(inputs.step, Introduce) else ""
+    return digest([*calls, state, digest(sent), inputs.spec_hash, requested, config])
+
+
+def seen_after(kind: Kind[SpecT], inputs: Inputs[SpecT], plan: Plan, outcome: Outcome[SpecT]) -> Inputs[SpecT]:
+    """Return the inputs as they are after the last call, on which the report alone is decided."""
+    inputs = replace(inputs, obj=outcome.obj, stored=outcome.stored)
+    if not isinstance(outcome.fresh, Present) or isinstance(plan, Destroy):
+        return inputs
+    target = inputs.target
+    if outcome.stored is not None and outcome.stored.kept.username:
+        target = replace(target, active=outcome.stored.kept.username)
+    if outcome.rotated_from is not None:
+        target = replace(target, retiring=outcome.rotated_from)
+    if outcome.retired:
+        target = replace(target, retiring="")
+    marks = record.marks_of(outcome.obj, absent_since=None)
+    seen = replace(inputs, observation=outcome.fresh, marks=marks, target=target, passwords=None)
+    return with_differences(kind, replace(seen, step=_step_left(inputs, outcome)))
+
+
+def _step_left(inputs: Inputs[SpecT], outcome: Outcome[SpecT]) -> PasswordStep:
+    if not inputs.eventual:
+        return inputs.step if isinstance(inputs.step, Missing) else Keep()
+    # It carries the change out after its answer; what it sent is remembered, and looked at again.
+    sent = Await(closely=outcome.resent) if outcome.sent else Keep()
+    return inputs.step if isinstance(inputs.step, Await) else sent

@@ -12,7 +12,6 @@ from providers.credentials.passwords import (
     Kept,
     PasswordView,
     Stored,
-    decide_password,
     delivery_of,
     former_login,
     in_grace,
@@ -22,13 +21,14 @@ from providers.credentials.passwords import (
 )
 from providers.credentials.proofs import Proofs
 from providers.credentials.secret_check import Checked, Unproven, login_of_pending
-from providers.external.client import Cloud, Target
+from providers.external.client import Logins, Target
 from providers.external.credential import Credential, Login
 from providers.external.observation import Phase, SpecT
 from providers.external.ownership import connection_secret_of
-from providers.external.provider import ConfigT, Provider
+from providers.external.provider import LoginRules
 from providers.managed import record
-from providers.managed.snapshot import Snapshot, proven_versions
+from providers.managed.inputs import Inputs, proven_versions
+from providers.managed.writes import logins_of
 from providers.settings import Settings
 from runtime.conditions import instant
 from runtime.errors import ApiError, Forbidden, NotFound, Terminal
@@ -41,11 +41,11 @@ _SEND_AGAIN_AFTER = timedelta(minutes=10)
 _MOST_SENDS = 3
 
 
-class PasswordReader(Generic[SpecT, ConfigT]):
-    """Reads what concerns a resource's password and says which step it needs."""
+class PasswordReader(Generic[SpecT]):
+    """Reads what concerns a resource's password; decides nothing."""
 
-    def __init__(self, provider: Provider[SpecT, ConfigT], kube: Kube, settings: Settings) -> None:
-        self._provider = provider
+    def __init__(self, rules: LoginRules[SpecT], kube: Kube, settings: Settings) -> None:
+        self._rules = rules
         self._kube = kube
         self._settings = settings
         # The resync comes a little earlier or later.
@@ -55,65 +55,64 @@ class PasswordReader(Generic[SpecT, ConfigT]):
         """Drop what is remembered of an object that is gone."""
         self._proofs.forget(key)
 
-    async def read(self, snapshot: Snapshot[SpecT]) -> Snapshot[SpecT]:
-        """Return the snapshot with credentials, the login that is published, and the password's next step."""
+    async def read(self, inputs: Inputs[SpecT]) -> Inputs[SpecT]:
+        """Return the inputs with credentials, the login that is published, and what its step is decided on."""
         try:
-            stored = await secrets.read(self._kube, snapshot.obj)
-            snapshot = replace(snapshot, logins=self._provider.logins(snapshot.target))
+            stored = await secrets.read(self._kube, inputs.obj)
+            inputs = replace(inputs, logins=self._rules.names(inputs.target))
             if stored is not None:
-                snapshot = self._named_by_secret(snapshot, stored)
-                checked = await self._checked(snapshot, stored)
+                inputs = self._named_by_secret(inputs, stored)
+                checked = await self._checked(inputs, stored)
                 stored = replace(stored, kept=checked.kept)
-                target = _with_active(snapshot.target, checked.kept, snapshot.logins)
-                snapshot = replace(snapshot, stored=stored, foreign=checked.foreign, target=target)
-            given = await self._given(snapshot)
-            view = await self._password_view(snapshot, given)
+                target = _with_active(inputs.target, checked.kept, inputs.logins)
+                inputs = replace(inputs, stored=stored, foreign=checked.foreign, target=target)
+            given = await self._given(inputs)
+            view = await self._password_view(inputs, given)
         except Terminal as failure:
-            return replace(snapshot, trouble=(failure.reason, failure.message))
+            return replace(inputs, trouble=(failure.reason, failure.message))
         except Forbidden as error:
-            denied = secrets.denied(snapshot.obj, error)
-            return replace(snapshot, trouble=(denied.reason, denied.message))
-        step = decide_password(view, snapshot.scene.now)
+            denied = secrets.denied(inputs.obj, error)
+            return replace(inputs, trouble=(denied.reason, denied.message))
         trouble = ("WaitingForWindow", waiting_text(view)) if view.is_rotation_waiting else None
-        return replace(snapshot, step=step, login=view.login, given=given, trouble=trouble)
+        return replace(inputs, passwords=view, login=view.login, given=given, trouble=trouble)
 
-    def _named_by_secret(self, snapshot: Snapshot[SpecT], stored: Stored) -> Snapshot[SpecT]:
+    def _named_by_secret(self, inputs: Inputs[SpecT], stored: Stored) -> Inputs[SpecT]:
         """Take which of the logins by rule is in use from the Secret where the status that said so is lost."""
-        target, username = snapshot.target, stored.kept.username
-        if target.active or username in {"", *snapshot.logins, self._provider.administrator(target)}:
-            return snapshot
+        target, username = inputs.target, stored.kept.username
+        if target.active or username in {"", *inputs.logins, self._rules.administrator(target)}:
+            return inputs
         target = replace(target, active=username)
-        logins = self._provider.logins(target)
-        return replace(snapshot, target=target, logins=logins) if username in logins else snapshot
+        logins = self._rules.names(target)
+        return replace(inputs, target=target, logins=logins) if username in logins else inputs
 
-    async def _checked(self, snapshot: Snapshot[SpecT], stored: Stored) -> Checked:
+    async def _checked(self, inputs: Inputs[SpecT], stored: Stored) -> Checked:
         """Leave out of the credentials Secret what somebody else wrote."""
-        status = status_of(snapshot.obj)
+        status = status_of(inputs.obj)
         # What is seen was made, whatever was wiped off the object.
-        is_made = bool(_published_hash(status) or snapshot.scene.marks.incarnation or snapshot.observed is not None)
+        is_made = bool(_published_hash(status) or inputs.marks.incarnation or inputs.observed is not None)
         recorded = secret_check.recorded_in(status, is_made=is_made)
-        checked = secret_check.check(stored.kept, recorded, snapshot.logins, self._settings.hash_key)
-        if checked.unproven is not None and await self._is_right(snapshot, checked.unproven):
+        checked = secret_check.check(stored.kept, recorded, inputs.logins, self._settings.hash_key)
+        if checked.unproven is not None and await self._is_right(inputs, checked.unproven):
             return checked.proven()
         return checked
 
-    async def _is_right(self, snapshot: Snapshot[SpecT], unproven: Unproven) -> bool:
+    async def _is_right(self, inputs: Inputs[SpecT], unproven: Unproven) -> bool:
         """Try a password that no hash vouches for; where no login can be tried, the one that is in use is right."""
         answer = Login.NOT_TRIED
-        if snapshot.observed is not None and snapshot.account is not None:
+        if inputs.observed is not None and inputs.account is not None:
             credential = Credential(unproven.username, unproven.password)
-            answer = await snapshot.account.cloud.login(snapshot.target, credential)
+            answer = await logins_of(inputs).login(inputs.target, credential)
         if answer in {Login.OK, Login.REFUSED} or unproven.key == "pending":
             return answer is Login.OK
-        return await self._in_use(snapshot.obj) == unproven.password
+        return await self._in_use(inputs.obj) == unproven.password
 
-    async def _given(self, snapshot: Snapshot[SpecT]) -> str:
-        reference = snapshot.envelope.password_secret_ref
+    async def _given(self, inputs: Inputs[SpecT]) -> str:
+        reference = inputs.envelope.password_secret_ref
         if reference is None:
             return ""
         try:
             given = await secrets.users_password(
-                self._kube, key_of(snapshot.obj).namespace, reference.name, reference.key
+                self._kube, key_of(inputs.obj).namespace, reference.name, reference.key
             )
         except NotFound:
             raise Terminal("SecretNotFound", f"there is no Secret {reference.name} to take the password from") from None
@@ -122,26 +121,26 @@ class PasswordReader(Generic[SpecT, ConfigT]):
             raise Terminal("InvalidPassword", f"the password in Secret {reference.name} is not usable: {rule}")
         return given
 
-    async def _password_view(self, snapshot: Snapshot[SpecT], given: str) -> PasswordView:
-        status, stored = status_of(snapshot.obj), snapshot.stored
+    async def _password_view(self, inputs: Inputs[SpecT], given: str) -> PasswordView:
+        status, stored = status_of(inputs.obj), inputs.stored
         connection, rotation = status.get("connection") or {}, status.get("rotation") or {}
         published_hash = _published_hash(status)
-        published = bool(published_hash or (snapshot.scene.marks.incarnation and self._has_login(snapshot)))
-        recovered, login = "", await self._login(snapshot)
+        published = bool(published_hash or (inputs.marks.incarnation and self._has_login(inputs)))
+        recovered, login = "", await self._login(inputs)
         sent = rotation.get("sent") or rotation.get("coming", "")
-        alternates = snapshot.logins[0] != snapshot.logins[1]
+        alternates = inputs.logins[0] != inputs.logins[1]
         if published and (stored is None or not (stored.kept.current or stored.kept.pending)):
-            recovered = await self._recovered(snapshot.obj, published_hash)
-        if recovered and not alternates and await self._tried_recovered(snapshot, recovered) is Login.REFUSED:
+            recovered = await self._recovered(inputs.obj, published_hash)
+        if recovered and not alternates and await self._tried_recovered(inputs, recovered) is Login.REFUSED:
             recovered, login = "", Login.REFUSED
-        delivery, pending_login = await self._delivery(snapshot)
+        delivery, pending_login = await self._delivery(inputs)
         retire_at = instant(rotation.get("retireAt", ""))
-        token, done_token = snapshot.envelope.password_rotation.token or "", rotation.get("token")
+        token, done_token = inputs.envelope.password_rotation.token or "", rotation.get("token")
         if former_login(connection.get("username", ""), stored.kept if stored is not None else None):
             # What the token asked for was done before a crash; only the report of it is missing.
             done_token = token
         return PasswordView(
-            logins=snapshot.logins,
+            logins=inputs.logins,
             kept=stored.kept if stored is not None else None,
             published=published,
             login=login,
@@ -151,42 +150,42 @@ class PasswordReader(Generic[SpecT, ConfigT]):
             recovered=recovered,
             published_login=connection.get("username", ""),
             retiring=rotation.get("retiring", ""),
-            administrator=self._provider.administrator(snapshot.target),
-            in_grace=not snapshot.envelope.password_rotation.force
+            administrator=self._rules.administrator(inputs.target),
+            in_grace=not inputs.envelope.password_rotation.force
             and in_grace(
-                snapshot.logins,
+                inputs.logins,
                 rotation.get("retiring", ""),
                 retire_at,
-                snapshot.scene.now,
-                administrator=self._provider.administrator(snapshot.target),
+                inputs.now,
+                administrator=self._rules.administrator(inputs.target),
             ),
             retire_at=retire_at,
             delivery=delivery,
             pending_login=pending_login,
-            foreign=bool(snapshot.foreign),
-            elsewhere=snapshot.observed is not None and snapshot.observed.password_elsewhere,
-            ca_renewed=_is_ca_renewed(snapshot),
+            foreign=bool(inputs.foreign),
+            elsewhere=inputs.observed is not None and inputs.observed.password_elsewhere,
+            ca_renewed=_is_ca_renewed(inputs),
             superseded=not alternates and bool(sent) and sent != published_hash,
         )
 
-    def _has_login(self, snapshot: Snapshot[SpecT]) -> bool:
+    def _has_login(self, inputs: Inputs[SpecT]) -> bool:
         """Tell whether a login by rule may be in use: of two that are both absent none is, as after an adoption."""
-        observed, logins = snapshot.observed, snapshot.logins
+        observed, logins = inputs.observed, inputs.logins
         if observed is None or logins[0] == logins[1]:
             return True
-        return not self._provider.login_versions(observed).keys().isdisjoint(logins)
+        return not self._rules.versions(observed).keys().isdisjoint(logins)
 
     async def _recovered(self, obj: Object, published_hash: str) -> str:
         """Take the password back from the claim's connection Secret when its hash is the published one."""
         found = await self._in_use(obj) if published_hash else ""
         return found if found and keyed_hash(self._settings.hash_key, found) == published_hash else ""
 
-    async def _tried_recovered(self, snapshot: Snapshot[SpecT], password: str) -> Login:
+    async def _tried_recovered(self, inputs: Inputs[SpecT], password: str) -> Login:
         """Try what was taken back: that of the only login is worth nothing once the server refuses it."""
-        if snapshot.observed is None or snapshot.account is None or not snapshot.observed.usable:
+        if inputs.observed is None or inputs.account is None or not inputs.observed.usable:
             return Login.NOT_TRIED
-        credential = Credential(snapshot.target.active or snapshot.logins[0], password)
-        return await snapshot.account.cloud.login(snapshot.target, credential)
+        credential = Credential(inputs.target.active or inputs.logins[0], password)
+        return await logins_of(inputs).login(inputs.target, credential)
 
     async def _in_use(self, obj: Object) -> str:
         """Return the password in the claim's connection Secret, which its tenant may write; empty without one."""
@@ -199,24 +198,24 @@ class PasswordReader(Generic[SpecT, ConfigT]):
             return ""
         return text_of(secret, "password")
 
-    async def _delivery(self, snapshot: Snapshot[SpecT]) -> tuple[Delivery, Login]:
+    async def _delivery(self, inputs: Inputs[SpecT]) -> tuple[Delivery, Login]:
         """Tell what became of the pending password of a cloud that takes its time over it, and what its login said.
 
         A login proves it, from the first look after it was sent; where none can be tried, and none is required, that
         the cloud reports nothing under way once it has settled.
         """
-        observed, stored, account = snapshot.observed, snapshot.stored, snapshot.account
+        observed, stored, account = inputs.observed, inputs.stored, inputs.account
         if observed is None or stored is None or account is None or not stored.kept.pending:
             return Delivery.NONE, Login.NOT_TRIED
-        if not self._provider.slow:
+        if not inputs.eventual:
             return Delivery.NONE, Login.NOT_TRIED
-        rotation, now = status_of(snapshot.obj).get("rotation") or {}, self._settings.now()
+        rotation, now = status_of(inputs.obj).get("rotation") or {}, self._settings.now()
         sent = rotation.get("sent", "") == keyed_hash(self._settings.hash_key, stored.kept.pending)
         sent_at = instant(rotation.get("sentAt", ""))
         answer, is_under_way = Login.NOT_TRIED, observed.phase is not Phase.READY or observed.password_pending
         if observed.usable and not observed.password_elsewhere:
-            credential = Credential(login_of_pending(snapshot.logins, stored.kept), stored.kept.pending)
-            answer = await account.cloud.login(snapshot.target, credential)
+            credential = Credential(login_of_pending(inputs.logins, stored.kept), stored.kept.pending)
+            answer = await logins_of(inputs).login(inputs.target, credential)
         if is_under_way and answer is not Login.OK:
             return (Delivery.UNDER_WAY if sent else Delivery.NONE), answer
         settled = sent and (sent_at is None or now - sent_at >= self._settings.settle)
@@ -225,50 +224,50 @@ class PasswordReader(Generic[SpecT, ConfigT]):
         judged = Login.REFUSED if observed.password_elsewhere else answer
         return delivery_of(judged, sent=sent, settled=settled, again=again, required=account.login_required), answer
 
-    async def _login(self, snapshot: Snapshot[SpecT]) -> Login:
+    async def _login(self, inputs: Inputs[SpecT]) -> Login:
         """Try the published login where the server's row for it changed since it was last proven, or a look is due."""
-        observed, stored, account = snapshot.observed, snapshot.stored, snapshot.account
+        observed, stored, account = inputs.observed, inputs.stored, inputs.account
         if observed is None or stored is None or account is None or not stored.kept.current or not observed.usable:
             return Login.NOT_TRIED
         name = stored.kept.username
         credential = Credential(name, stored.kept.current)
-        if self._provider.login_versions(observed).get(name, "absent") != proven_versions(snapshot.obj).get(name):
-            return await account.cloud.login(snapshot.target, credential)
-        if self._provider.shows_passwords:
+        if self._rules.versions(observed).get(name, "absent") != proven_versions(inputs.obj).get(name):
+            return await logins_of(inputs).login(inputs.target, credential)
+        if self._rules.shows_passwords:
             return Login.NOT_TRIED
-        return await self._proven_anew(snapshot, account.cloud, credential)
+        return await self._proven_anew(inputs, logins_of(inputs), credential)
 
-    async def _proven_anew(self, snapshot: Snapshot[SpecT], cloud: Cloud[SpecT], credential: Credential) -> Login:
+    async def _proven_anew(self, inputs: Inputs[SpecT], logins: Logins[SpecT], credential: Credential) -> Login:
         """Try a proven login where nothing else would show a password that somebody else set."""
-        key, now = key_of(snapshot.obj), self._settings.now()
-        in_doubt = _is_reset_by_others(snapshot)
+        key, now = key_of(inputs.obj), self._settings.now()
+        in_doubt = _is_reset_by_others(inputs)
         if in_doubt:
             self._proofs.doubt(key)
-        if not self._proofs.is_due(key, now) and not record.asked_anew(snapshot.obj):
+        if not self._proofs.is_due(key, now) and not record.asked_anew(inputs.obj):
             return Login.NOT_TRIED
         with self._proofs.slot() as is_free:
             if not is_free:
                 return Login.NOT_TRIED
-            answer = await cloud.login(snapshot.target, credential)
+            answer = await logins.login(inputs.target, credential)
         if not in_doubt:
             self._proofs.note(key, now, is_answered=answer is not Login.UNKNOWN)
         return answer
 
 
-def _is_reset_by_others(snapshot: Snapshot[Any]) -> bool:
+def _is_reset_by_others(inputs: Inputs[Any]) -> bool:
     """Tell whether the cloud is at work on a password that was not sent from here."""
-    observed, stored = snapshot.observed, snapshot.stored
-    sent = (status_of(snapshot.obj).get("rotation") or {}).get("sent")
+    observed, stored = inputs.observed, inputs.stored
+    sent = (status_of(inputs.obj).get("rotation") or {}).get("sent")
     pending = stored is not None and stored.kept.pending
     return observed is not None and observed.password_pending and not sent and not pending
 
 
-def _is_ca_renewed(snapshot: Snapshot[Any]) -> bool:
+def _is_ca_renewed(inputs: Inputs[Any]) -> bool:
     """Tell whether the Secret holds another authority than the one that the ProviderConfig names now."""
-    if snapshot.observed is None or snapshot.stored is None or snapshot.account is None:
+    if inputs.observed is None or inputs.stored is None or inputs.account is None:
         return False
-    endpoint = snapshot.account.cloud.endpoint(snapshot.target)
-    return bool(endpoint.host) and bool(endpoint.ca) and endpoint.ca != snapshot.stored.kept.ca
+    endpoint = inputs.endpoint
+    return bool(endpoint.host) and bool(endpoint.ca) and endpoint.ca != inputs.stored.kept.ca
 
 
 def _with_active(target: Target[SpecT], kept: Kept, logins: tuple[str, str]) -> Target[SpecT]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -17,17 +16,10 @@ from apis.names import (
 from apis.pause import is_paused, pause_end, pause_reason
 from apis.teardown import Policy
 from providers.external.client import Operation, Target
-from providers.external.observation import Absent, Converged, Keys, Marks, Present, SpecT, describe
+from providers.external.observation import Absent, Converged, Keys, Marks, Present, SpecT
 from providers.external.spec import Envelope
-from providers.managed.plan import Scene
 from runtime.conditions import instant
 from runtime.objects import Object, annotations_of, status_of, uid_of
-
-ADOPT = "adopt"
-
-Entry = tuple[str, str]
-
-_BEGINNINGS = frozenset({"recreate", "restoreFrom", "restore"})
 
 APPLIED_KEYS = "appliedKeys"
 
@@ -190,33 +182,6 @@ def written(intent: Intent) -> Object:
         "notAfter": intent.not_after.strftime("%Y-%m-%dT%H:%M:%SZ"),
         "calls": calls,
     }
-
-
-def used_by_create(entries: Iterable[Entry]) -> tuple[Entry, ...]:
-    """Return what the intent of a create uses up: from then on the act itself is on record."""
-    return tuple(entry for entry in entries if entry[0] in {"recreate", "restore"})
-
-
-def used_now(scene: Scene[Any], entries: Iterable[Entry]) -> tuple[Entry, ...]:
-    """Return the entries whose act is done, as far as the database shows it."""
-    match scene.observation:
-        case Present(observed=observed):
-            known, ours = scene.marks.incarnation, scene.desired.owner.owns(observed.owner)
-        case _:
-            return ()
-    if not ours or known not in {"", observed.incarnation}:
-        return ()
-    fields = {field.encode_name: field.name for field in msgspec.structs.fields(observed.spec)}
-    differing = {change.shown for change in scene.changes} | set(observed.pending)
-    done = []
-    for path, value in entries:
-        if path in _BEGINNINGS:
-            done.append((path, value))
-        elif path == ADOPT:
-            done += [(path, value)] if value == known else []
-        elif path in fields and path not in differing and describe(getattr(observed.spec, fields[path])) == value:
-            done.append((path, value))
-    return tuple(done)
 
 
 def is_same_database(target: Target[SpecT], marks: Marks, seen: Present[SpecT] | Absent) -> bool:

@@ -10,7 +10,7 @@ import msgspec
 
 from apis.names import EXTERNAL_NAME
 from providers.external.observation import SpecT
-from providers.external.provider import Provider
+from providers.external.provider import Kind
 from runtime.cache import Cache, Informer
 from runtime.conditions import find, is_true
 from runtime.objects import Key, Object, annotations_of, key_of, status_of
@@ -30,8 +30,8 @@ class Resolved(Generic[SpecT]):
 class References:
     """Looks up what the references of a kind stand for; its informers wake whoever refers."""
 
-    def __init__(self, provider: Provider[Any, Any], cache: Cache) -> None:
-        self._of = tuple((each, cache.informer(each.resource)) for each in provider.references)
+    def __init__(self, kind: Kind[Any], cache: Cache) -> None:
+        self._of = tuple((each, cache.informer(each.resource)) for each in kind.references)
 
     @property
     def informers(self) -> tuple[Informer, ...]:
@@ -67,11 +67,11 @@ def _looked_up(kind: str, informer: Informer, key: Key) -> tuple[str, tuple[str,
     return str(name), None
 
 
-def referred(provider: Provider[Any, Any], obj: Object) -> tuple[str, ...]:
+def referred(kind: Kind[Any], obj: Object) -> tuple[str, ...]:
     """Index a resource by `Kind/namespace/name` of each that it refers to; reads the JSON, whatever else is in it."""
     spec = ((obj.get("spec") or {}).get("forProvider")) or {}
     found = []
-    for each in provider.references:
+    for each in kind.references:
         reference = spec.get(f"{each.shown}Ref") or {}
         if isinstance(reference, dict) and reference.get("name"):
             found.append(f"{each.resource.kind}/{key_of(obj).namespace}/{reference['name']}")

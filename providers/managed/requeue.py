@@ -5,87 +5,86 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
+from apis.reasons import deadline_of
 from providers.credentials.passwords import Await, Missing
 from providers.managed import record
+from providers.managed.attempts import PASSWORD_READ
+from providers.managed.inputs import Inputs
 from providers.managed.plan import Destroy, Finish, Plan, Refuse, Release, Rest, Wait
-from providers.managed.snapshot import Snapshot
-from providers.reasons import deadline_of
 from runtime import secret_rights
 from runtime.conditions import find, instant
 from runtime.objects import Object
 
-PASSWORD_READ = timedelta(minutes=1)
-"""How often a user's own password is read: for so long a new content goes unseen."""
 _FOLLOWED = timedelta(seconds=5)
 _FOLLOWED_CLOSELY = timedelta(seconds=1)
 _CLOSELY_FOR = timedelta(minutes=5)
 
 
-def requeue_after(snapshot: Snapshot[Any], plan: Plan, status: Object, now: datetime) -> timedelta | None:
+def requeue_after(inputs: Inputs[Any], plan: Plan, status: Object, now: datetime) -> timedelta | None:
     """Return when to look again; None leaves it to the resync.
 
     A password of a user's own is in a Secret that nobody watches: it is read again every minute.
     """
-    after = _after_plan(snapshot, plan, status, now)
-    if snapshot.envelope.password_secret_ref is None or isinstance(plan, Rest | Destroy | Release | Finish):
+    after = _after_plan(inputs, plan, status, now)
+    if inputs.envelope.password_secret_ref is None or isinstance(plan, Rest | Destroy | Release | Finish):
         return after
     return _first(PASSWORD_READ, after)
 
 
-def _after_plan(snapshot: Snapshot[Any], plan: Plan, status: Object, now: datetime) -> timedelta | None:
+def _after_plan(inputs: Inputs[Any], plan: Plan, status: Object, now: datetime) -> timedelta | None:
     match plan:
         case Wait(after=after):
-            return _first(after, _until_overdue(snapshot, status, now))
+            return _first(after, _until_overdue(inputs, status, now))
         case Refuse():
-            pace = _after_trouble(snapshot, status, now, timedelta(minutes=5))
-            return _first(pace, _until_overdue(snapshot, status, now))
+            pace = _after_trouble(inputs, status, now, timedelta(minutes=5))
+            return _first(pace, _until_overdue(inputs, status, now))
         case Rest(reason="Paused"):
-            return _until_unpaused(snapshot, now)
-        case _ if isinstance(snapshot.step, Await):
-            followed = follow_after(snapshot, status, now) or _FOLLOWED
-            pace = timedelta(minutes=1) if snapshot.step.unproven else followed
-            return _first(pace, _until_overdue(snapshot, status, now))
-        case _ if snapshot.step == Missing(refused=True):
+            return _until_unpaused(inputs, now)
+        case _ if isinstance(inputs.step, Await):
+            followed = follow_after(inputs, status, now) or _FOLLOWED
+            pace = timedelta(minutes=1) if inputs.step.unproven else followed
+            return _first(pace, _until_overdue(inputs, status, now))
+        case _ if inputs.step == Missing(refused=True):
             return timedelta(minutes=1)
         case _:
             retire_at = instant(str((status.get("rotation") or {}).get("retireAt", "")))
             left = None if retire_at is None else max(timedelta(seconds=1), retire_at - now)
-            pace = _after_trouble(snapshot, status, now, timedelta(minutes=1))
-            return left if snapshot.trouble is None else _first(pace, left)
+            pace = _after_trouble(inputs, status, now, timedelta(minutes=1))
+            return left if inputs.trouble is None else _first(pace, left)
 
 
-def follow_after(snapshot: Snapshot[Any], status: Object, now: datetime) -> timedelta | None:
+def follow_after(inputs: Inputs[Any], status: Object, now: datetime) -> timedelta | None:
     """Return how soon to look at a password that was sent, None where there is none or no login shows when it counts.
 
     Of one login the former password ends with the next one's beginning: nobody gets in until that is published.
     """
     rotation = status.get("rotation") or {}
     sent_at = instant(str(rotation.get("sentAt", "")))
-    is_awaited = isinstance(snapshot.step, Await) and snapshot.step.closely
+    is_awaited = isinstance(inputs.step, Await) and inputs.step.closely
     if not is_awaited or sent_at is None or now - sent_at > _CLOSELY_FOR:
         return None
     return _FOLLOWED_CLOSELY
 
 
-def _after_trouble(snapshot: Snapshot[Any], status: Object, now: datetime, usual: timedelta) -> timedelta:
-    is_denied = snapshot.trouble is not None and snapshot.trouble[0] == secret_rights.REASON
+def _after_trouble(inputs: Inputs[Any], status: Object, now: datetime, usual: timedelta) -> timedelta:
+    is_denied = inputs.trouble is not None and inputs.trouble[0] == secret_rights.REASON
     return secret_rights.look_again({"status": status}, now) if is_denied else usual
 
 
-def _until_unpaused(snapshot: Snapshot[Any], now: datetime) -> timedelta | None:
-    paused = (snapshot.obj, snapshot.account.config_object if snapshot.account is not None else {"metadata": {}})
+def _until_unpaused(inputs: Inputs[Any], now: datetime) -> timedelta | None:
+    paused = (inputs.obj, inputs.account.config_object if inputs.account is not None else {"metadata": {}})
     left = [pause for pause in (record.pause_left(each, now) for each in paused) if pause is not None]
     return max(min(left), timedelta(seconds=1)) if left else None
 
 
-def _until_overdue(snapshot: Snapshot[Any], status: Object, now: datetime) -> timedelta | None:
+def _until_overdue(inputs: Inputs[Any], status: Object, now: datetime) -> timedelta | None:
     reconciling = find({"status": status}, "Reconciling")
     if reconciling is None:
         return None
     since = instant(str(reconciling.get("lastTransitionTime", "")))
     if since is None:
         return None
-    return max(timedelta(seconds=1), since + deadline_of(str(reconciling["reason"]), snapshot.deadline) - now)
+    return max(timedelta(seconds=1), since + deadline_of(str(reconciling["reason"]), inputs.deadline) - now)
 
 
 def _first(one: timedelta, other: timedelta | None) -> timedelta:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from apis.teardown import Policy
-from providers.external.provider import Provider, Rate
+from providers.external.client import Clients
+from providers.external.provider import Kind, LoginRules, Naming, Provider, Rate
 from providers.onprem.client import OnPremCloud, connect
 from providers.onprem.models import PostgresDatabaseParameters, PostgresDatabaseSpec, ProviderConfigSpec
 from providers.onprem.names import hash_in, names_of
@@ -21,24 +21,25 @@ def _secrets(config: ProviderConfigSpec) -> tuple[str, ...]:
     return (config.admin_secret_ref.name, *ca)
 
 
-PROVIDER: Provider[PostgresDatabaseParameters, ProviderConfigSpec] = Provider(
-    cloud="onprem",
+DATABASES: Kind[PostgresDatabaseParameters] = Kind(
     resource=Resource("onprem.fairlead.dev", "v1alpha1", "PostgresDatabase", "postgresdatabases"),
-    config_resource=Resource("onprem.fairlead.dev", "v1alpha1", "ProviderConfig", "providerconfigs", namespaced=False),
     spec_type=PostgresDatabaseSpec,
-    config_type=ProviderConfigSpec,
-    translator=VERSION,
-    policies=frozenset({Policy.ORPHAN, Policy.SNAPSHOT, Policy.DELETE}),
-    external_name=lambda spec, identity, _prefix: names_of(spec, identity.hash).database,
-    hash_of=hash_in,
-    logins=lambda target: target_names(target).logins,
-    guarded=guarded,
+    projection=VERSION,
+    naming=Naming(name=lambda spec, identity, _prefix: names_of(spec, identity.hash).database, hash_in=hash_in),
     # All that is changed here takes effect for new sessions: nothing restarts, locks out or loses.
-    classify=lambda change, _observed: change,
-    login_versions=login_versions,
+    guarded=guarded,
+    clients=lambda cloud: Clients(cloud, cloud, cloud, cloud),
+    logins=LoginRules(names=lambda target: target_names(target).logins, versions=login_versions),
+)
+
+PROVIDER: Provider[ProviderConfigSpec] = Provider(
+    cloud="onprem",
+    config_resource=Resource("onprem.fairlead.dev", "v1alpha1", "ProviderConfig", "providerconfigs", namespaced=False),
+    config_type=ProviderConfigSpec,
     secrets=_secrets,
     connect=connect,
-    probe=OnPremCloud.probe,
+    kinds=(DATABASES,),
     # Our own server, by a handful of sessions: these bound a stampede, not the daily work.
     rate=Rate(reads_per_second=500, writes_per_second=100),
+    probe=OnPremCloud.probe,
 )

@@ -51,7 +51,7 @@ Where = Target[PostgresDatabaseParameters]
 
 
 class OnPremCloud:
-    """Implements providers.external.client.Cloud."""
+    """ExternalClient, AccountClient, Logins and Backups; what is done here is done when its call returns."""
 
     def __init__(self, config: ProviderConfigSpec, sessions: Sessions, about: About) -> None:
         self._config = config
@@ -266,10 +266,6 @@ class OnPremCloud:
             else:
                 await removal.drop(self._sessions, session, doomed, fence)
         return None
-
-    async def poll(self, operation: Operation) -> bool:
-        """Everything here is done when its call returns."""
-        return bool(operation.id)
 
     def endpoint(self, target: Where) -> Endpoint:
         """Return how an application reaches the database."""

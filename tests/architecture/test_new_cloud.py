@@ -34,7 +34,7 @@ def _run(root: Path, *arguments: str) -> str:
 def test_the_process_finds_it(grown: Path) -> None:
     source = (
         f"from providers.process import provider_of; p = provider_of('{new_cloud.CLOUD}');"
-        "print(p.cloud, p.resource.kind)"
+        "print(p.cloud, p.kinds[0].resource.kind)"
     )
 
     assert _run(grown, "-c", source) == "toy ToyDatabase\n"

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from apis import names
-from composer.claim.gather import Cluster, Gatherer
+from composer.claim.gather import Gatherer
+from composer.kinds.cluster import Cluster
 from runtime.cache import Cache
 from runtime.objects import CRDS, Key, Object
 from tests.composer.factories import CLAIMS, DATABASES, claim, desired, live

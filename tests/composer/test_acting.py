@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from apis import names
-from composer.child.field_conflicts import WINDOW, at_rest, without
 from composer.claim.act import Actor
 from composer.claim.decide import Apply, Create
-from composer.claim.snapshot import Known, View
-from composer.hashes import sent_hash, stored_hash
+from composer.claim.field_conflicts import WINDOW, at_rest, without
+from composer.claim.snapshot import Known, View, stored_hash
+from composer.hashes import sent_hash
 from runtime.conditions import timestamp
 from runtime.errors import ApiError, ApplyConflict, Cause, Invalid, NotFound, WriteConflict
 from runtime.objects import Object

@@ -41,6 +41,7 @@ OTHER_REQUESTS: dict[str, dict[str, Any]] = {
     "another Composition": {"composition_name": "mysql"},
     "another template": {"composition": _database(template={"apiVersion": "v1", "kind": "ConfigMap"})},
     "another place of origin": {"origins": {"database": "db"}},
+    "another origin of an element": {"element_origins": {"each": {"x": "x"}}},
     "a place that held data": {"stateful_places": (("network", "", "ConfigMap"),)},
     "a kind that holds data": {"stateful_foreign": ("ConfigMap",)},
     "no floors": {"floors": ()},

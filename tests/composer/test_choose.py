@@ -8,9 +8,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from composer.claim.selection import Candidate, Revision, admitted, candidates, choose, choose_revision, not_allowed
+from apis.reasons import ReasonClass
+from composer.causes import Cause, cause
+from composer.claim.selection import admitted, choose, choose_revision, not_allowed
+from composer.composition.revision import Candidate, Revision, candidates
 from composer.models import AllowedNamespaces, AppliesTo, ClaimSpec
-from composer.reasons import Cause, Gravity, cause
 
 
 def _candidate(name: str, *, applies_to: dict[str, Any] | None = None, **labels: str) -> Candidate:
@@ -157,7 +159,7 @@ def test_a_living_claim_says_that_a_new_one_would_not_get_its_composition() -> N
     said = not_allowed(_fenced("c", allowed={}), "shop", {})
 
     assert said is not None
-    assert (said.reason, said.gravity) == ("NotAllowed", Gravity.HELD)
+    assert (said.reason, said.reason_class) == ("NotAllowed", ReasonClass.HELD)
     assert "keeps it and goes on" in said.message
     assert not_allowed(_fenced("c"), "shop", {}) is None
 

@@ -14,12 +14,11 @@ from ruamel.yaml import YAML
 
 from apis import names
 from apis.identity import Identity, child_name
-from composer.child.recovery import entry_of
 from composer.claim.compose import Prepared, Preparer
 from composer.claim.decide import Apply, Create, Keep, Plan, Remove, decide
-from composer.claim.selection import Candidate, Revision
-from composer.claim.snapshot import Known, View
-from composer.hashes import live_hash, sent_hash
+from composer.claim.snapshot import Known, View, entry_of, live_hash
+from composer.composition.revision import Candidate, Revision
+from composer.hashes import sent_hash
 from composer.inventory import Entry
 from composer.render.render import Rendered, Request, render
 from composer.render.schema import defaulted

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from apis import names
 from apis.connection import Connection, SecretRef
+from composer.causes import Cause
 from composer.connection.secret import (
     Origin,
     Secretly,
@@ -28,7 +29,6 @@ from composer.connection.secret import (
     secret_object,
     wanted,
 )
-from composer.reasons import Cause
 from runtime.objects import Key, Object
 from tests.composer.factories import claim, desired, live
 

@@ -20,8 +20,8 @@ from composer.claim.decide import (
     mirrored_pause,
     token_steps,
 )
-from composer.claim.snapshot import Known, View
-from composer.hashes import live_hash, sent_hash
+from composer.claim.snapshot import Known, View, live_hash
+from composer.hashes import sent_hash
 from composer.inventory import Entry, Resting, marks_of
 from composer.render.render import Rendered, Waiting
 from runtime.objects import Object

@@ -14,10 +14,10 @@ from typing import Any
 from ruamel.yaml import YAML
 
 from apis import names
-from composer.claim.gather import Cluster
 from composer.composition.store import Library
 from composer.kind_reconciler import Demand, Served, used_kinds
 from composer.kinds.catalog import KindFacts
+from composer.kinds.cluster import Cluster
 from composer.process import kinds_controller
 from runtime.cache import Cache
 from runtime.controller import Controller, ControllerSettings

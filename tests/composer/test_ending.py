@@ -9,13 +9,14 @@ import msgspec
 import pytest
 
 from apis import names
+from apis.reasons import ReasonClass
+from composer.causes import Cause, cause
 from composer.claim.decide import Annotate, LetGo, Release
-from composer.claim.deletion_report import blocker, teardown_status
+from composer.claim.deletion import blocker
 from composer.claim.outcomes import Note, gathered, release_note, word_note
 from composer.claim.pause import NOBODY, Pauser, paused_status, pauser
-from composer.claim.report import Findings, report
+from composer.claim.report import Findings, report, teardown_status
 from composer.claim.snapshot import Known, View
-from composer.reasons import Cause, Gravity, cause
 from runtime.objects import Object
 from tests.composer.factories import DATABASE, NOW, VOLUME, annotated, claim, desired, entry, live, view
 
@@ -33,7 +34,7 @@ def _going(*conditions: tuple[str, str, str]) -> Object:
 
 class Blocked(msgspec.Struct, frozen=True):
     stored: Object | None
-    gives: tuple[str, Gravity] | None
+    gives: tuple[str, ReasonClass] | None
     facts: Any = DATABASE
 
 
@@ -42,17 +43,17 @@ BLOCKED = {
     "nothing by one that lives": Blocked(live(desired()), None),
     "nothing by one that is on its way": Blocked(_going(("Reconciling", "True", "Deleting")), None),
     "nothing by one that has not seen the word": Blocked(_going(("Stalled", "True", "AwaitingTeardown")), None),
-    "a refusal": Blocked(_going(("Stalled", "True", "DeleteBlocked")), ("DeleteBlocked", Gravity.STALLED)),
+    "a refusal": Blocked(_going(("Stalled", "True", "DeleteBlocked")), ("DeleteBlocked", ReasonClass.STALLED)),
     "a cloud out of reach": Blocked(
         _going(("Ready", "True", "Available"), ("Reconciling", "True", "CloudUnreachable")),
-        ("CloudUnreachable", Gravity.WAITING),
+        ("CloudUnreachable", ReasonClass.WAITING),
     ),
     "what is held for a person": Blocked(
-        _going(("Synced", "False", "AwaitingTakeover")), ("AwaitingTakeover", Gravity.WAITING)
+        _going(("Synced", "False", "AwaitingTakeover")), ("AwaitingTakeover", ReasonClass.WAITING)
     ),
     "somebody's finalizer on a foreign child": Blocked(
         live(desired("data", VOLUME), deleted=True, finalizers=["example.dev/hold", names.TEARDOWN_FINALIZER]),
-        ("DeleteBlocked", Gravity.WAITING),
+        ("DeleteBlocked", ReasonClass.WAITING),
         VOLUME,
     ),
     "not the collector's own finalizer": Blocked(
@@ -65,7 +66,7 @@ BLOCKED = {
 def test_a_deletion_is_held_up_by(case: Blocked) -> None:
     found = blocker(Known(entry(), case.stored, case.facts))
 
-    assert (found and (found.reason, found.gravity)) == case.gives
+    assert (found and (found.reason, found.reason_class)) == case.gives
 
 
 def test_a_blocker_is_named_with_its_error_since_when_and_the_next_try() -> None:

@@ -15,8 +15,8 @@ from composer.claim import reconciler as claims
 from composer.claim.act import Actor
 from composer.claim.compose import Prepared
 from composer.claim.reconciler import ClaimReconciler, Tools
-from composer.claim.selection import Revision
 from composer.claim.snapshot import Known, View
+from composer.composition.revision import Revision
 from composer.models import CompositionSpec
 from runtime.cache import Cache, Informer
 from runtime.errors import ApiError, Failure, NotLeading, Transient, Unavailable

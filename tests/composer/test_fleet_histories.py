@@ -11,9 +11,10 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from apis.identity import identity_of
 from apis.pause import is_paused
-from composer.claim.selection import Revision, Standing, choose_revision
-from composer.claim.snapshot import identity_of
+from composer.claim.selection import Standing, choose_revision
+from composer.composition.revision import Revision
 from composer.composition.rollout import Course, advance, choice_after, superseded
 from composer.composition.rollout_claims import NOT_YET, Member, is_well, lacks_revision, member_of, stands_since
 from composer.models import CompositionChoice, Rollout, RolloutStatus

@@ -11,8 +11,8 @@ import pytest
 
 from composer.claim.decide import Apply, Create, Keep, decide
 from composer.claim.outcomes import larger_of
-from composer.claim.snapshot import Known
-from composer.hashes import live_hash, sent_hash
+from composer.claim.snapshot import Known, live_hash
+from composer.hashes import sent_hash
 from composer.models import CompositionSpec
 from composer.quantities import Amount, measured
 from composer.render.errors import CompositionError
@@ -92,7 +92,7 @@ SOURCES: dict[str, tuple[Known, tuple[str, ...], list[Amount]]] = {
 
 @pytest.mark.parametrize(("known", "named", "values"), SOURCES.values(), ids=SOURCES)
 def test_where_a_floor_comes_from(known: Known, named: tuple[str, ...], values: list[Amount]) -> None:
-    assert [each.value for each in floors_of(view(known), _spec(*named))] == values
+    assert [each.value for each in floors_of([(known.entry, known.live)], _spec(*named))] == values
 
 
 DONE = "status.atProvider.storageGiB"
@@ -115,9 +115,9 @@ def test_a_floor_is_no_larger_than_what_was_carried_out(
     spec = _spec(PATH)
     resource = msgspec.structs.replace(spec.resources[0], carried_out={PATH: DONE})
     spec = msgspec.structs.replace(spec, resources=(resource,))
-    assert [each.value for each in floors_of(view(known), spec)] == values
+    assert [each.value for each in floors_of([(known.entry, known.live)], spec)] == values
     gone = replace(known, live=None)
-    assert [each.value for each in floors_of(view(gone), spec)] == ([] if memory is None else [memory])
+    assert [each.value for each in floors_of([(gone.entry, gone.live)], spec)] == ([] if memory is None else [memory])
 
 
 def _composition(size: Any) -> dict[str, Any]:

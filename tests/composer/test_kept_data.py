@@ -8,11 +8,11 @@ import msgspec
 import pytest
 
 from apis import names
+from apis.reasons import ReasonClass
 from composer.claim.decide import Create, Keep, Release, Remove, decide
-from composer.claim.snapshot import Known, View
-from composer.hashes import live_hash, sent_hash
+from composer.claim.snapshot import Known, View, live_hash
+from composer.hashes import sent_hash
 from composer.kinds.catalog import KindFacts
-from composer.reasons import Gravity
 from composer.render.render import Child, Rendered, Waiting
 from runtime.objects import Object
 from tests.composer.factories import (
@@ -76,7 +76,7 @@ def test_foreign_data_that_somebody_deleted_is_not_replaced(stored: Object | Non
     assert [type(step) for step in plan.steps] == [Keep]
     assert plan.steps[0].entry.uid == "child-uid"
     (why,) = plan.causes
-    assert (why.reason, why.gravity) == (reason, Gravity.STALLED)
+    assert (why.reason, why.reason_class) == (reason, ReasonClass.STALLED)
     assert "data=child-uid`" in why.message
 
 

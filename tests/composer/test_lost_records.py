@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from composer.claim.decide import Apply, Keep, Step, decide
-from composer.claim.snapshot import Known, View
-from composer.hashes import sent_hash, stored_hash
+from composer.claim.snapshot import Known, View, stored_hash
+from composer.hashes import sent_hash
 from composer.kinds.catalog import KindFacts
 from composer.render.render import Rendered
 from runtime.objects import Object

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from composer.child.field_conflicts import WINDOW, Conflict
 from composer.claim.act import Memory
+from composer.claim.field_conflicts import WINDOW, Conflict
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 TAKEN = Conflict("spec.size", "kubectl-edit", by_hand=False)

@@ -16,6 +16,7 @@ from composer.inventory import Entry
 from composer.models import CompositionSpec
 from composer.render.errors import CompositionError
 from composer.render.render import Request, render
+from composer.validation.renames import faults, reused
 from tests.composer.factories import (
     CATALOG,
     DATABASE,
@@ -228,7 +229,7 @@ def test_a_moved_resource_renders_under_the_names_of_its_origin() -> None:
     ids=["from a name that is free", "from a resource that is there", "to two at once"],
 )
 def test_moves_that_lead_nowhere_are_refused(resources: tuple[dict[str, Any], ...], count: int) -> None:
-    assert len(tuple(renames.faults(_read(*resources)))) == count
+    assert len(tuple(faults(_read(*resources)))) == count
 
 
 class Reuse(msgspec.Struct, frozen=True):
@@ -267,7 +268,7 @@ REUSES = {
 
 @pytest.mark.parametrize("case", REUSES.values(), ids=REUSES)
 def test_a_name_is_not_given_again_while_objects_may_have_it(case: Reuse) -> None:
-    found = renames.reused(_read(*case.resources), (_read(*each) for each in case.earlier))
+    found = reused(_read(*case.resources), (_read(*each) for each in case.earlier))
 
     assert tuple((each.resource, each.path) for each in found) == case.told
 

@@ -13,13 +13,14 @@ from apis import names
 from composer.claim.act import Actor
 from composer.claim.compose import Prepared
 from composer.claim.decide import Create, Remove, Step
-from composer.claim.gather import Cluster, Gatherer
+from composer.claim.gather import Gatherer
 from composer.claim.outcomes import Outcome, after
 from composer.claim.reconciler import ClaimReconciler, Tools
-from composer.claim.selection import Revision
-from composer.claim.snapshot import Known, View
-from composer.hashes import live_hash, sent_hash
+from composer.claim.snapshot import Known, View, live_hash
+from composer.composition.revision import Revision
+from composer.hashes import sent_hash
 from composer.inventory import dump
+from composer.kinds.cluster import Cluster
 from composer.kinds.informers import claim_index
 from composer.models import CompositionSpec
 from composer.render.render import Rendered

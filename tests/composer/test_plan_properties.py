@@ -11,8 +11,8 @@ from apis import names
 from apis.teardown import DeletionPolicy
 from composer.claim.decide import Annotate, Create, Keep, LetGo, Plan, Release, Remove, decide
 from composer.claim.deletion import tear_down
-from composer.claim.snapshot import Known, View
-from composer.hashes import live_hash, sent_hash
+from composer.claim.snapshot import Known, View, live_hash
+from composer.hashes import sent_hash
 from composer.kinds.catalog import KindFacts
 from composer.render.render import Rendered, Waiting
 from runtime.objects import Object, uid_of

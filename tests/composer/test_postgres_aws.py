@@ -9,7 +9,6 @@ import msgspec
 import pytest
 from ruamel.yaml import YAML
 
-from composer.claim.snapshot import Known
 from composer.inventory import Entry
 from composer.kinds.catalog import catalog
 from composer.models import CompositionSpec
@@ -18,7 +17,6 @@ from composer.render.floors import floors_of
 from composer.render.render import Request, render
 from composer.render.schema import defaulted, mismatches
 from runtime.objects import Object
-from tests.composer.factories import DATABASE, view
 
 ROOT = Path(__file__).resolve().parents[2]
 YAML_FILES = YAML(typ="safe", pure=True)
@@ -40,7 +38,7 @@ def test_storage_that_rds_never_had_is_taken_back_and_what_it_has_stays() -> Non
             "spec": {},
             "status": {"atProvider": status},
         }
-        floors = floors_of(view(Known(database, instance, DATABASE)), schema)
+        floors = floors_of([(database, instance)], schema)
         assert tuple(each.value for each in floors) == least
 
 

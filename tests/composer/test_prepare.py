@@ -7,7 +7,7 @@ from typing import Any
 from apis import names
 from composer.claim.compose import Prepared, Preparer
 from composer.claim.report import Findings
-from composer.claim.selection import Candidate, Revision
+from composer.composition.revision import Candidate, Revision
 from composer.render.errors import CompositionError, Problem
 from composer.render.render import Rendered, Request
 from tests.composer.factories import CLAIMS, child, claim, desired, rendered, view

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from apis import names
+from composer.causes import cause
 from composer.claim.outcomes import with_broken
 from composer.claim.pause import NOBODY, paused_status
 from composer.claim.report import Findings, child_cause, report
 from composer.claim.snapshot import Known, View
 from composer.inventory import Entry, load
 from composer.kinds.catalog import KindFacts
-from composer.reasons import cause
 from composer.render.render import Rendered, Waiting
 from runtime.objects import Object, Resource
 from tests.composer.factories import DATABASE, SETTINGS, child, claim, desired, entry, live, rendered, view

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from composer.causes import cause
 from composer.claim.report import Findings, report
 from composer.claim.snapshot import Known
-from composer.reasons import cause
 from runtime.objects import Object
 from tests.composer.factories import DATABASE, child, claim, desired, entry, live, rendered, view
 

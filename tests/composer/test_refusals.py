@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from composer.child.refused_writes import FIRST_PAUSE, LONGEST_PAUSE, Refusals
+from composer.causes import cause
 from composer.claim.decide import Apply, Create
-from composer.reasons import cause
+from composer.claim.failures import FIRST_PAUSE, LONGEST_PAUSE, Refusals
 from tests.composer.factories import DATABASE, desired, entry, live
 
 WHY = cause("InvalidValue", "spec.limit: Invalid value")

@@ -9,11 +9,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from composer.claim.deletion_report import teardown_status
+from apis.reasons import ReasonClass
+from composer.causes import Cause, cause
 from composer.claim.pause import NOBODY, paused_status
-from composer.claim.report import Findings, child_cause, only_words_differ, report
+from composer.claim.report import Findings, child_cause, only_words_differ, report, teardown_status
 from composer.claim.snapshot import Known
-from composer.reasons import Cause, Gravity, cause
 from composer.render.render import Rendered
 from runtime.objects import Object
 from tests.composer.factories import DATABASE, annotated, child, claim, desired, entry, live, rendered, view
@@ -93,7 +93,7 @@ ROWS = {
     ),
     "a lost database": Row(
         "False DatabaseLost", "False DatabaseLost", "Stalled DatabaseLost",
-        (cause("DatabaseLost", "lost", gravity_as=Gravity.STALLED),),
+        (cause("DatabaseLost", "lost", shown_as=ReasonClass.STALLED),),
         _said(LIVE, ("Ready", "False", "DatabaseLost"), ("Stalled", "True", "DatabaseLost")), UNREADY, before=True,
     ),
     "the gravest comes first": Row(
@@ -163,40 +163,42 @@ def test_an_edit_that_is_under_way_is_not_ready_for_its_generation() -> None:
 class Told(msgspec.Struct, frozen=True):
     live: Object | None
     ready: bool
-    gives: tuple[str, Gravity] | None
+    gives: tuple[str, ReasonClass] | None
 
 
 TOLD = {
     "nothing of a child that is well": Told(FINE, ready=True, gives=None),
-    "of one that is not there": Told(None, ready=False, gives=("Creating", Gravity.PROGRESS)),
+    "of one that is not there": Told(None, ready=False, gives=("Creating", ReasonClass.PROGRESS)),
     "of one that nobody has seen": Told(
-        {**LIVE, "status": {"observedGeneration": -1}}, ready=False, gives=("Creating", Gravity.PROGRESS)
+        {**LIVE, "status": {"observedGeneration": -1}}, ready=False, gives=("Creating", ReasonClass.PROGRESS)
     ),
     "of one whose edit nobody has seen": Told(
-        {**FINE, "metadata": {**FINE["metadata"], "generation": 2}}, ready=False, gives=("Updating", Gravity.PROGRESS)
+        {**FINE, "metadata": {**FINE["metadata"], "generation": 2}},
+        ready=False,
+        gives=("Updating", ReasonClass.PROGRESS),
     ),
-    "of one that is going": Told(live(desired(), deleted=True), ready=False, gives=("Creating", Gravity.PROGRESS)),
+    "of one that is going": Told(live(desired(), deleted=True), ready=False, gives=("Creating", ReasonClass.PROGRESS)),
     "its own stall": Told(
         _said(LIVE, ("Ready", "False", "DatabaseLost"), ("Stalled", "True", "DatabaseLost")),
         ready=False,
-        gives=("DatabaseLost", Gravity.STALLED),
+        gives=("DatabaseLost", ReasonClass.STALLED),
     ),
     "its own work while it is usable": Told(
         _said(LIVE, ("Ready", "True", "Available"), ("Reconciling", "True", "Throttled")),
         ready=False,
-        gives=("Throttled", Gravity.WAITING),
+        gives=("Throttled", ReasonClass.WAITING),
     ),
     "its own work while it is not": Told(
         _said(LIVE, ("Ready", "False", "Creating"), ("Reconciling", "True", "Creating")),
         ready=False,
-        gives=("Creating", Gravity.PROGRESS),
+        gives=("Creating", ReasonClass.PROGRESS),
     ),
     "what it holds back": Told(
         _said(LIVE, ("Ready", "True", "Available"), ("Synced", "False", "DriftHeld")),
         ready=True,
-        gives=("DriftHeld", Gravity.HELD),
+        gives=("DriftHeld", ReasonClass.HELD),
     ),
-    "of a foreign one without conditions": Told(LIVE, ready=False, gives=("ChildNotReady", Gravity.PROGRESS)),
+    "of a foreign one without conditions": Told(LIVE, ready=False, gives=("ChildNotReady", ReasonClass.PROGRESS)),
 }
 
 
@@ -204,7 +206,7 @@ TOLD = {
 def test_what_a_child_tells(case: Told) -> None:
     found = child_cause("database", case.live, ready=case.ready)
 
-    assert (found and (found.reason, found.gravity)) == case.gives
+    assert (found and (found.reason, found.reason_class)) == case.gives
 
 
 def test_a_closed_and_a_missing_provider_config_read_the_same() -> None:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 import pytest
 
-from composer.child.field_conflicts import Conflict, at_rest, joined, next_try, remembered, rest_of, settle
+from composer.claim.field_conflicts import Conflict, at_rest, joined, next_try, remembered, rest_of, settle
 from composer.claim.outcomes import fights_of
 from composer.inventory import Resting
 from runtime.conditions import timestamp

@@ -8,10 +8,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from composer.claim.selection import Revision, Standing, choose_revision, is_way_back
+from composer.causes import Cause
+from composer.claim.selection import Standing, choose_revision, is_way_back
+from composer.composition.revision import Revision
 from composer.composition.rollout_claims import place_of
 from composer.models import RolloutStatus
-from composer.reasons import Cause
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)

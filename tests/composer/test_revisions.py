@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from composer.composition.revisions import are_known
+from composer.composition.revision_writer import are_known
 from composer.kinds.catalog import KindFacts
 from tests.composer.factories import CLAIMS
 

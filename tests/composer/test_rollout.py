@@ -12,17 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from composer.composition.rollout import (
-    advance,
-    choice_after,
-    conditions_of,
-    faults,
-    is_included,
-    sentence,
-    superseded,
-)
+from composer.composition.rollout import advance, choice_after, conditions_of, is_included, sentence, superseded
 from composer.composition.rollout_claims import Member, member_of, place_of, stands_since
 from composer.models import CompositionChoice, RolloutStatus
+from composer.validation.rollout import faults
 from tests.composer import fleet
 from tests.composer.factories import claim
 from tests.composer.fleet import MINUTE, NEW, NOW, OLD

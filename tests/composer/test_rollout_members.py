@@ -11,10 +11,10 @@ from typing import Any
 import msgspec
 import pytest
 
+from apis.reasons import SHARED
 from composer.composition.rollout import Course, advance, choice_after, is_included, sentence
 from composer.composition.rollout_claims import Member, member_of
 from composer.models import CompositionChoice, RolloutStatus
-from composer.reasons import OTHERS_DOING
 from tests.composer import fleet
 from tests.composer.factories import claim
 from tests.composer.fleet import MINUTE, NEW, NOW, OLD
@@ -131,7 +131,7 @@ def test_the_page_names_the_reasons_that_a_tenant_can_bring_about() -> None:
 
     rows = [row for row in page.splitlines() if row.endswith("when claims of two namespaces say it |")]
 
-    assert {name for row in rows for name in re.findall(r"`(\w+)`", row)} == OTHERS_DOING
+    assert {name for row in rows for name in re.findall(r"`(\w+)`", row)} == SHARED
 
 
 def test_a_wave_is_not_filled_by_claims_that_say_nothing_of_the_revision() -> None:

@@ -16,8 +16,8 @@ from apis.connection import SecretRef
 from composer.claim.compose import Prepared
 from composer.claim.connection import Connected, connect
 from composer.claim.outcomes import Note
-from composer.claim.selection import Revision
 from composer.claim.snapshot import Known
+from composer.composition.revision import Revision
 from composer.connection.publisher import Publication, Publisher
 from composer.connection.secret import Origin, Secretly, Wanted, wanted
 from composer.models import CompositionSpec

@@ -12,8 +12,8 @@ from apis import names
 from apis.teardown import DeletionPolicy
 from composer.claim.compose import Preparer
 from composer.claim.deletion import effective_policy
-from composer.claim.selection import Candidate, Revision
 from composer.claim.snapshot import View
+from composer.composition.revision import Candidate, Revision
 from composer.models import RolloutPhase, RolloutStatus
 from composer.render.render import Rendered, Request
 from runtime.objects import Object

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
+from composer.causes import Cause, cause
 from composer.claim.events import Teller
 from composer.claim.outcomes import Note
-from composer.reasons import Cause, cause
 from runtime.events import EventRecorder
 from runtime.objects import EVENTS, Object
 from tests.composer.factories import claim, view

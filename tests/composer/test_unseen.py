@@ -8,9 +8,10 @@ import msgspec
 import pytest
 
 from apis import names
-from composer.claim.gather import Cluster, Gatherer
+from composer.claim.gather import Gatherer
 from composer.claim.snapshot import Known, View, kept_kinds
 from composer.inventory import dump
+from composer.kinds.cluster import Cluster
 from runtime.cache import Cache
 from runtime.errors import ApiError, Forbidden, Unavailable
 from runtime.kube import Page, Selection

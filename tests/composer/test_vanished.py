@@ -9,10 +9,9 @@ import pytest
 
 from apis import names
 from composer.claim.decide import Create, Keep
-from composer.claim.deletion import Teardown, has_vanished, recorded, tear_down
+from composer.claim.deletion import NotedWords, Teardown, has_vanished, recorded, tear_down
 from composer.claim.outcomes import Outcome, heard_words
 from composer.claim.snapshot import Known, View
-from composer.claim.unwritten_instructions import NotedWords
 from composer.inventory import Entry
 from composer.kinds.catalog import KindFacts
 from composer.render.render import Child

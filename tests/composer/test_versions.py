@@ -9,9 +9,9 @@ import msgspec
 import pytest
 
 from composer.claim.decide import Keep, decide
-from composer.claim.selection import candidates
-from composer.claim.snapshot import Known
-from composer.hashes import live_hash, sent_hash
+from composer.claim.snapshot import Known, live_hash
+from composer.composition.revision import candidates
+from composer.hashes import sent_hash
 from composer.kinds.catalog import Catalog, KindFacts, catalog, facts_of
 from composer.validation.validate import CheckRequest, check
 from runtime.objects import Object

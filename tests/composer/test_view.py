@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 import pytest
 
 from apis import names
-from composer.child.recovery import entry_of
-from composer.claim.snapshot import Known, identity_of, recorded_kinds, without_rests
-from composer.inventory import Entry, Resting, dump, load
+from apis.identity import identity_of
+from composer.claim.snapshot import Known, entry_of, without_rests
+from composer.inventory import Entry, Resting, dump, load, recorded_kinds
 from runtime.objects import Object
 from tests.composer.factories import DATABASE, SETTINGS, VOLUME, annotated, claim, desired, entry, live, view
 

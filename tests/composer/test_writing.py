@@ -11,13 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apis import names
-from composer.child.field_conflicts import Conflict, conflicts, settle, without
-from composer.child.managed_fields import shed, upgrade
-from composer.claim.act import annotation_patch
-from composer.hashes import digest, has_fields_of, live_hash, sent_hash
+from composer.claim.act import annotation_patch, applier
+from composer.claim.field_conflicts import Conflict, conflicts, settle, without
+from composer.claim.snapshot import live_hash
+from composer.hashes import digest, has_fields_of, sent_hash
 from composer.inventory import Resting
 from composer.render.schema import defaulted, project, unknown_step
 from runtime.errors import Cause
+from runtime.managed_fields import shed, upgrade
 from tests.composer.factories import annotated, desired, live
 
 json = st.recursive(
@@ -141,6 +142,7 @@ def test_a_path_that_a_schema_does_not_have(path: tuple[str, ...], found: object
 # Ownership
 
 MANAGER = "fairlead.dev/0123456789abcdef"
+OURS = applier(MANAGER)
 
 
 def _entry(manager: str, operation: str, fields: Any, **more: Any) -> dict[str, Any]:
@@ -159,7 +161,7 @@ def test_a_birth_becomes_an_apply_without_what_was_lent() -> None:
         },
         "f:spec": {"f:limit": {}},
     }
-    *tests, change = upgrade(_with(_entry(MANAGER, "Update", fields)), MANAGER, keeps_finalizer=False)
+    *tests, change = upgrade(_with(_entry(MANAGER, "Update", fields)), OURS, keeps_finalizer=False)
 
     assert [each["op"] for each in tests] == ["test", "test"]
     (made,) = change["value"]
@@ -173,7 +175,7 @@ def test_a_birth_becomes_an_apply_without_what_was_lent() -> None:
 def test_a_finalizer_of_our_own_stays_ours() -> None:
     fields: dict[str, Any] = {"f:metadata": {"f:finalizers": {".": {}, f'v:"{names.TEARDOWN_FINALIZER}"': {}}}}
 
-    *_, change = upgrade(_with(_entry(MANAGER, "Update", fields)), MANAGER, keeps_finalizer=True)
+    *_, change = upgrade(_with(_entry(MANAGER, "Update", fields)), OURS, keeps_finalizer=True)
 
     assert change["value"][0]["fieldsV1"] == fields
 
@@ -183,7 +185,7 @@ def test_others_are_left_alone_and_our_former_managers_go() -> None:
     status = _entry(MANAGER, "Update", {"f:status": {}}, subresource="status")
     former = _entry("fairlead.dev/ffffffffffffffff", "Apply", {"f:spec": {"f:old": {}}})
 
-    *_, change = upgrade(_with(theirs, status, former), MANAGER, keeps_finalizer=False)
+    *_, change = upgrade(_with(theirs, status, former), OURS, keeps_finalizer=False)
 
     assert change["value"] == [theirs, status]
 
@@ -192,13 +194,13 @@ def test_two_entries_of_ours_become_one() -> None:
     applied = _entry(MANAGER, "Apply", {"f:spec": {"f:a": {}}})
     updated = _entry(MANAGER, "Update", {"f:spec": {"f:b": {}}})
 
-    *_, change = upgrade(_with(applied, updated), MANAGER, keeps_finalizer=False)
+    *_, change = upgrade(_with(applied, updated), OURS, keeps_finalizer=False)
 
     assert change["value"] == [_entry(MANAGER, "Apply", {"f:spec": {"f:a": {}, "f:b": {}}})]
 
 
 def test_nothing_to_do_is_no_patch() -> None:
-    assert upgrade(_with(_entry(MANAGER, "Apply", {})), MANAGER, keeps_finalizer=False) == []
+    assert upgrade(_with(_entry(MANAGER, "Apply", {})), OURS, keeps_finalizer=False) == []
 
 
 def test_what_a_copy_of_the_object_holds_of_ours_is_ours_alone_after_the_first_apply() -> None:
@@ -222,7 +224,7 @@ def test_what_a_copy_of_the_object_holds_of_ours_is_ours_alone_after_the_first_a
     hand = _entry("kubectl-edit", "Update", {"f:spec": {"f:limit": {}}})
     status = _entry("velero-server", "Update", {"f:metadata": {"f:labels": label}}, subresource="status")
 
-    *tests, change = shed(_with(ours, theirs, hand, status), MANAGER)
+    *tests, change = shed(_with(ours, theirs, hand, status), OURS)
 
     assert [each["op"] for each in tests] == ["test", "test"]
     left = {
@@ -239,11 +241,11 @@ def test_a_copy_that_brought_nothing_else_holds_nothing_any_more() -> None:
     fields = {"f:metadata": {"f:labels": {".": {}, "f:fairlead.dev/claim": {}}}, "f:spec": {"f:limit": {}}}
     ours = _entry(MANAGER, "Apply", fields)
 
-    *_, change = shed(_with(ours, _entry("velero-server", "Update", fields)), MANAGER)
+    *_, change = shed(_with(ours, _entry("velero-server", "Update", fields)), OURS)
 
     assert change["value"] == [ours]
-    assert shed(_with(ours), MANAGER) == []
-    assert shed(_with(_entry("velero-server", "Update", fields)), MANAGER) == []
+    assert shed(_with(ours), OURS) == []
+    assert shed(_with(_entry("velero-server", "Update", fields)), OURS) == []
 
 
 # Fights

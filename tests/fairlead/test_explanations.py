@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from apis.reasons import next_actor
 from fairlead.cli import run
 from fairlead.explanations import explanations
-from fairlead.moves import next_move
+from tests.apis.test_reasons import rows
 from tests.architecture import tree
-from tests.fairlead.test_moves import rows
 
 _PAGE = (Path(__file__).resolve().parents[2] / "docs" / "troubleshooting.md").read_text(encoding="utf-8")
 
@@ -34,7 +34,7 @@ def test_every_reason_of_the_contract_is_explained_once_and_no_other() -> None:
     assert sorted(explanations(_PAGE)) == sorted(told), "a row of the page is not of three columns"
 
 
-@pytest.mark.parametrize("reason", [reason for _, reason in rows() if "developer" in next_move(reason)])
+@pytest.mark.parametrize("reason", [reason for _, reason in rows() if "developer" in next_actor(reason)])
 def test_what_a_developer_must_do_is_said(reason: str) -> None:
     assert explanations(_PAGE)[reason].cure not in {"Nothing.", "Wait."}
 

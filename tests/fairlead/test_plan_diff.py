@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from composer.causes import cause
 from composer.claim.decide import Annotate, Apply, Create, Keep, LetGo, Plan, Remove, Step
 from composer.inventory import Entry
-from composer.reasons import cause
 from composer.render.render import Child, Rendered
 from fairlead.exits import Exit
 from fairlead.plan_diff import ClaimPlan, FieldChange, Renders, changes_of, summary

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from apis.reasons import next_actor
 from fairlead.exits import Exit
-from fairlead.moves import next_move
 from fairlead.tree import age_text, exit_of, json_of, lines_of, tree_of
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -364,4 +364,4 @@ def test_an_age_has_one_unit(age: timedelta | None, text: str) -> None:
 
 @pytest.mark.parametrize("reason", ["Available", "InSync", "Accepted", "NoSuchReason"])
 def test_a_reason_that_asks_for_nothing_names_nobody(reason: str) -> None:
-    assert next_move(reason) == ""
+    assert next_actor(reason) == ""

@@ -14,10 +14,10 @@ from providers.external.credential import Credential, Login
 from providers.external.diff import diff
 from providers.external.observation import Change, Observed, Present
 from providers.external.ownership import Owner
-from providers.onprem import PROVIDER
+from providers.onprem import DATABASES
 from providers.onprem.client import OnPremCloud
 from providers.onprem.models import PostgresDatabaseParameters
-from providers.onprem.translate import guarded
+from providers.onprem.translate import guarded, target_names
 from runtime.errors import Terminal
 from tests.postgres.conftest import FENCE, PASSWORD, Where, credential
 
@@ -41,7 +41,7 @@ async def taken_over(cloud: OnPremCloud, where: Where) -> Where:
     for _ in range(3):
         if changes := await all_changes(cloud, where):
             await cloud.update(where, await look(cloud, where), changes, FENCE)
-    login = credential(replace(where, active=PROVIDER.logins(where)[0]))
+    login = credential(replace(where, active=target_names(where).logins[0]))
     await cloud.set_password(where, await look(cloud, where), login, FENCE)
     where = replace(where, active=login.username)
     assert await all_changes(cloud, where) == ()
@@ -144,7 +144,7 @@ async def test_a_retired_database_is_brought_back_with_its_data(
     await cloud.delete(former, await look(cloud, former), Policy.SNAPSHOT, FENCE)
     kept = await cloud.backup_of(former)
     tail = secrets.token_hex(5)
-    hash_ = PROVIDER.hash_of(former.spec, kept)
+    hash_ = DATABASES.naming.hash_in(former.spec, kept)
     assert hash_ == former.hash
     owner = Owner("installation-1", f"uid-{tail}", f"claim-{tail}", "team-a", "orders", "database")
     again = replace(former, name=kept, owner=owner, hash=hash_, active="")

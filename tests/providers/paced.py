@@ -21,7 +21,7 @@ class Paced:
         self.world, self.key, self.began = world, Key("team", name), world.now
         self.passes = 0
         self.conditions: list[tuple[str, ...]] = []
-        resource = world.provider.resource
+        resource = world.kind.resource
         self.controller = Controller(
             f"paced {resource.plural}",
             self._reconcile,

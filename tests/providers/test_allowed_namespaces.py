@@ -15,7 +15,7 @@ from tests.providers.toy import CONFIGS, TOYS, ToyCloud, provider_of
 from tests.providers.world import World
 
 
-def _counting(cloud: ToyCloud, dials: list[str]) -> Provider[Any, Any]:
+def _counting(cloud: ToyCloud, dials: list[str]) -> Provider[Any]:
     @asynccontextmanager
     async def connect(_config: Any, _given: Mapping[str, Mapping[str, str]], _recorded: str) -> AsyncIterator[ToyCloud]:
         dials.append("dialled")

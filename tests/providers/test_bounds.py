@@ -32,6 +32,8 @@ def toy(name: str, namespace: str = "team", *, held: bool = True) -> Object:
 class Configs:
     """The ProviderConfigs as an account's informer has them."""
 
+    resource = Resource("toy.example.org", "v1", "ProviderConfig", "providerconfigs", namespaced=False)
+
     def __init__(self) -> None:
         self.config: Object = {}
         self.store = self
@@ -76,7 +78,7 @@ class World:
     ) -> None:
         """Count one destroy; `written` False is for a kind whose destroys are not written down."""
 
-        async def write(config: Object, status: Object) -> Object | None:
+        async def write(_resource: Resource, config: Object, status: Object) -> Object | None:
             return {**config, "status": status} if written else None
 
         await self.limiter.count_destroy(self.account, obj or toy("there-0"), namespace or {}, write)
@@ -202,7 +204,7 @@ async def test_a_restart_after_each_destroy_does_not_release_the_brake(
 async def test_what_cannot_be_written_down_is_not_counted_and_not_begun() -> None:
     world = World(10)
 
-    async def unwritten(_config: Object, _status: Object) -> Object | None:
+    async def unwritten(_resource: Resource, _config: Object, _status: Object) -> Object | None:
         raise NotFound("the ProviderConfig is gone", status=404)
 
     for _ in range(5):
@@ -215,7 +217,7 @@ async def test_what_cannot_be_written_down_is_not_counted_and_not_begun() -> Non
 async def test_destroys_side_by_side_are_all_written_down() -> None:
     world = World(10, destroysPerHour=20)
 
-    async def slow(config: Object, status: Object) -> Object | None:
+    async def slow(_resource: Resource, config: Object, status: Object) -> Object | None:
         await asyncio.sleep(0)
         return {**config, "status": status}
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from providers.accounts.rate_limit import Metered, budget, budgets_of
-from providers.external.client import Cloud, Fence, Sweep
+from providers.accounts.rate_limit import Budget, budget, budgets_of, metered
+from providers.external.client import AccountClient, Clients, Fence, Logins, Sweep
 from providers.external.credential import Credential, Login
 from providers.external.provider import Rate
 from runtime.errors import Throttled
@@ -37,22 +37,25 @@ class Busy:
         return Login.OK
 
 
-def metered(cloud: Busy, **rate: float) -> Metered[Any]:
-    wrapped: Cloud[Any] | Any = cloud
-    return Metered("toy", wrapped, *budgets_of(Rate(**rate)))
+def metered_clients(cloud: Any, budgets: tuple[Budget, Budget]) -> tuple[AccountClient[Any], Logins[Any]]:
+    clients = metered("toy", Clients(cloud, cloud, logins=cloud), budgets)
+    assert clients.logins is not None
+    assert (clients.backups, clients.operations) == (None, None)
+    return clients.account, clients.logins
 
 
 async def test_a_pause_holds_reads_and_not_writes() -> None:
     cloud = Busy()
-    account = metered(cloud, reads_per_second=100, writes_per_second=100)
+    reads, writes = budgets_of(Rate(100, 100))
+    account, logins = metered_clients(cloud, (reads, writes))
     cloud.throttle = timedelta(seconds=0.3)
     with pytest.raises(Throttled):
         await account.observe_all()
     cloud.throttle = timedelta(0)
-    paused_until = account.reads.paused_until
+    paused_until = reads.paused_until
     fence: Any = None
 
-    await account.disable(fence, "app", fence)
+    await logins.disable(fence, "app", fence)
     assert time.monotonic() < paused_until
     await account.observe_all()
     assert time.monotonic() >= paused_until
@@ -62,12 +65,13 @@ async def test_a_pause_holds_reads_and_not_writes() -> None:
 
 async def test_a_login_to_a_database_is_no_call_to_the_account() -> None:
     cloud = Busy()
-    account = metered(cloud, reads_per_second=1, writes_per_second=1)
-    account.reads.pause(timedelta(hours=1))
+    reads, writes = budgets_of(Rate(1, 1))
+    _, logins = metered_clients(cloud, (reads, writes))
+    reads.pause(timedelta(hours=1))
     target: Any = None
 
     async with asyncio.timeout(5):
-        answers = [await account.login(target, Credential("app", "secret")) for _ in range(50)]
+        answers = [await logins.login(target, Credential("app", "secret")) for _ in range(50)]
 
     assert set(answers) == {Login.OK}
 

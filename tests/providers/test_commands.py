@@ -9,8 +9,9 @@ import pytest
 from providers.external.consent import Consent
 from providers.external.observation import Found
 from providers.managed.decide import decide
-from providers.managed.plan import Refuse, Scene
-from tests.providers.test_decide import ADDRESS, FORMER, FRESH, GONE, LONG_GONE, LOSS, SIZE, Spec, scene, there
+from providers.managed.inputs import Inputs
+from providers.managed.plan import Refuse
+from tests.providers.test_decide import ADDRESS, FORMER, FRESH, GONE, LONG_GONE, LOSS, SIZE, Spec, inputs, there
 
 LOST = (GONE, LONG_GONE)
 FOREIGN = (there(owner=None), FRESH)
@@ -22,57 +23,57 @@ AGREED = Consent((("size", "3"),))
 @pytest.mark.parametrize(
     ("seen", "texts"),
     [
-        pytest.param(scene(*LOST), [f"{ANNOTATE} fairlead.dev/consent=recreate=oid-1`"], id="start empty"),
+        pytest.param(inputs(*LOST), [f"{ANNOTATE} fairlead.dev/consent=recreate=oid-1`"], id="start empty"),
         pytest.param(
-            scene(*LOST, consent=AGREED),
+            inputs(*LOST, consent=AGREED),
             [f"{OVERWRITE} fairlead.dev/consent=size=3,recreate=oid-1`"],
             id="beside another consent, which stays",
         ),
         pytest.param(
-            scene(*LOST, consent=Consent(used=(("recreate", "oid-1"),))),
+            inputs(*LOST, consent=Consent(used=(("recreate", "oid-1"),))),
             [f"{OVERWRITE} fairlead.dev/consent=recreate=oid-1`", "was used already"],
             id="once more",
         ),
         pytest.param(
-            scene(there(), changes=(LOSS,)),
+            inputs(there(), changes=(LOSS,)),
             ["backups is 7, wanted 0", f"{ANNOTATE} fairlead.dev/consent=backups=0`"],
             id="a loss, with what it changes",
         ),
         pytest.param(
-            scene(there(), changes=(replace(LOSS, want="a b; reboot"),)),
+            inputs(there(), changes=(replace(LOSS, want="a b; reboot"),)),
             [f"{ANNOTATE} 'fairlead.dev/consent=backups=a b; reboot'`"],
             id="quoted for a shell",
         ),
         pytest.param(
-            scene(GONE, FRESH, predecessors=(Found("old", "oid-0", FORMER),)),
+            inputs(GONE, FRESH, predecessors=(Found("old", "oid-0", FORMER),)),
             [f"{ANNOTATE} fairlead.dev/adopt=oid-0`", "annotate the claim fairlead.dev/adopt=none"],
             id="a predecessor",
         ),
-        pytest.param(scene(there("oid-2")), [f"{ANNOTATE} fairlead.dev/adopt=oid-2`"], id="replaced"),
+        pytest.param(inputs(there("oid-2")), [f"{ANNOTATE} fairlead.dev/adopt=oid-2`"], id="replaced"),
         pytest.param(
-            scene(*FOREIGN),
+            inputs(*FOREIGN),
             ["set allowAdoption in the ProviderConfig, ", f"{ANNOTATE} fairlead.dev/adopt=oid-1`"],
             id="foreign, and adoption is not allowed",
         ),
         pytest.param(
-            scene(*FOREIGN, adoption=True, observe_only=True),
+            inputs(*FOREIGN, adoption=True, observe_only=True),
             ["take it over: set managementPolicy: Manage, ", f"{ANNOTATE} fairlead.dev/adopt=oid-1`"],
             id="foreign, and only observed",
         ),
         pytest.param(
-            scene(*FOREIGN, adoption=True, changes=(SIZE,)),
+            inputs(*FOREIGN, adoption=True, changes=(SIZE,)),
             [f"take it over: {ANNOTATE} fairlead.dev/adopt=oid-1`; status.drift lists what that changes"],
             id="foreign, with what adoption would change",
         ),
         pytest.param(
-            scene(*FOREIGN, adoption=True, consent=Consent(adopt="oid-7")),
+            inputs(*FOREIGN, adoption=True, consent=Consent(adopt="oid-7")),
             [f"{OVERWRITE} fairlead.dev/adopt=oid-1`"],
             id="another one was named",
         ),
     ],
 )
-def test_a_message_has_the_command_that_goes_on(seen: Scene[Spec], texts: list[str]) -> None:
-    plan = decide(seen)
+def test_a_message_has_the_command_that_goes_on(seen: Inputs[Spec], texts: list[str]) -> None:
+    plan = decide(seen).plan
 
     assert isinstance(plan, Refuse)
     assert [text for text in texts if text not in plan.message] == [], plan.message

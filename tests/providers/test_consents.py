@@ -107,7 +107,7 @@ async def test_a_recreation_that_was_agreed_to_before_anything_was_lost_is_void(
 
 
 def _loses(cloud: ToyCloud) -> Any:
-    return replace(provider_of(cloud), classify=lambda one, _: replace(one, kind=Class.LOSS))
+    return provider_of(cloud, classify=lambda one, _: replace(one, kind=Class.LOSS))
 
 
 async def test_a_loss_is_agreed_to_once() -> None:

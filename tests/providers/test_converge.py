@@ -9,12 +9,14 @@ from typing import Any
 import msgspec
 import pytest
 
+from providers.external.client import Target
 from providers.external.consent import Consent
 from providers.external.observation import Change, Class, Converged, Marks, Observed, Phase, Present, Queue
 from providers.external.ownership import Owner
-from providers.managed.attempts import MOST_TRIES, Sent
+from providers.managed.attempts import MOST_TRIES, InFlight, Sifted
 from providers.managed.decide_update import converge
-from providers.managed.plan import Bounds, Desired, Plan, Refuse, Rest, Scene, Settled, Update, Wait
+from providers.managed.inputs import Inputs
+from providers.managed.plan import Plan, Refuse, Rest, Settled, Update, Wait
 
 
 class Spec(msgspec.Struct, frozen=True):
@@ -24,7 +26,7 @@ class Spec(msgspec.Struct, frozen=True):
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 OWNER = Owner("home", "uid-1", "claim-1")
 SEEN = Observed("db", "one", OWNER, Phase.READY, Spec(), None, {}, state="available")
-DESIRED = Desired(Spec(), "edited", 2, OWNER, address="toy/db -n team")
+TARGET = Target("db", Spec(), OWNER, "hash", address="toy/db -n team")
 MARKS = Marks("db", "one", "account", Converged(1, "before", "seen", 1))
 DRIFTED = replace(MARKS, converged=Converged(1, "edited", "seen", 1))
 
@@ -112,6 +114,13 @@ CASES = {
 }
 
 
+def inputs(
+    seen: Observed[Spec], marks: Marks = MARKS, changes: tuple[Change, ...] = (), **changed: Any
+) -> Inputs[Spec]:
+    whole: dict[str, Any] = {"spec_hash": "edited", "generation": 2, "changes": changes, **changed}
+    return Inputs(TARGET, Present(seen), marks, NOW, **whole)
+
+
 def _reason(plan: Plan) -> str:
     match plan:
         case Update(held=Rest() | Refuse() | Wait() as held):
@@ -125,16 +134,14 @@ def _reason(plan: Plan) -> str:
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_what_is_made_and_what_waits(case: Case) -> None:
     seen = replace(SEEN, pending=case.pending, usable=case.usable)
-    desired = replace(DESIRED, **(case.desired or {}))
-    bounds = replace(Bounds(), **(case.bounds or {}))
-    plan = converge(Scene(desired, Present(seen), case.marks, bounds, NOW, case.changes), seen)
+    plan = converge(inputs(seen, case.marks, case.changes, **(case.desired or {}), **(case.bounds or {})), seen)
     made = (plan.changes, plan.queued) if isinstance(plan, Update) else ((), ())
     assert (made, _reason(plan)) == ((case.now, case.queued), case.reason)
 
 
 def test_what_nobody_can_use_says_what_stands_in_the_way_of_its_cure() -> None:
     seen, growth = replace(SEEN, pending=("class", "storage"), usable=False), replace(STORAGE, queue=Queue.WAITING)
-    plan = converge(Scene(DESIRED, Present(seen), MARKS, Bounds(), NOW, (QUEUED_CLASS, growth)), seen)
+    plan = converge(inputs(seen, changes=(QUEUED_CLASS, growth)), seen)
     assert isinstance(plan, Refuse)
     assert plan.reason == "DatabaseFailed"
     assert plan.message.endswith("what waits for the maintenance window: class")
@@ -142,45 +149,46 @@ def test_what_nobody_can_use_says_what_stands_in_the_way_of_its_cure() -> None:
 
 def test_static_parameters_are_told_once_nothing_else_is_left() -> None:
     seen = replace(SEEN, restart="static parameters wait")
-    plan = converge(Scene(DESIRED, Present(seen), MARKS, Bounds(), NOW), seen)
+    plan = converge(inputs(seen), seen)
     assert plan == Rest("PendingRestart", "static parameters wait")
-    assert isinstance(converge(Scene(DESIRED, Present(SEEN), MARKS, Bounds(), NOW), SEEN), Settled)
+    assert isinstance(converge(inputs(SEEN), SEEN), Settled)
 
 
 SETTLE = timedelta(seconds=60)
 
 
+def sift(sent: InFlight, plan: Update, differing: tuple[Change, ...], now: datetime) -> Sifted:
+    return sent.still_differing(differing, now, SETTLE).sift(plan, now, SETTLE)
+
+
 def test_what_was_sent_is_not_sent_again_before_it_had_its_time() -> None:
-    sent, plan = Sent(), Update((WINDOW,), queued=(CLASS,))
-    sent.note(plan, NOW)
-    sifted = sent.sift(plan, (WINDOW, CLASS), NOW + SETTLE / 2, SETTLE)
+    plan = Update((WINDOW,), queued=(CLASS,))
+    sent = InFlight().with_sent(plan, NOW)
+    sifted = sift(sent, plan, (WINDOW, CLASS), NOW + SETTLE / 2)
     assert (sifted.plan.changes, sifted.plan.queued, sifted.waiting) == ((), (), ("window", "class"))
-    assert sent.look_again(NOW + SETTLE / 2, SETTLE) == SETTLE / 2
-    assert sent.sift(plan, (WINDOW, CLASS), NOW + SETTLE, SETTLE).plan == plan
-    assert sent.look_again(NOW + 2 * SETTLE, SETTLE) is None
+    assert sent.settles_in(NOW + SETTLE / 2, SETTLE) == SETTLE / 2
+    assert sift(sent, plan, (WINDOW, CLASS), NOW + SETTLE).plan == plan
+    assert sent.settles_in(NOW + 2 * SETTLE, SETTLE) is None
 
 
 def test_another_wish_or_an_earlier_time_is_sent_at_once() -> None:
-    sent = Sent()
-    sent.note(Update((), queued=(CLASS,)), NOW)
+    sent = InFlight().with_sent(Update((), queued=(CLASS,)), NOW)
     now = Update((CLASS,))
-    assert sent.sift(now, (CLASS,), NOW, SETTLE).plan == now
+    assert sift(sent, now, (CLASS,), NOW).plan == now
     other = Update((), queued=(replace(CLASS, want="huge"),))
-    assert sent.sift(other, other.queued, NOW, SETTLE).plan == other
+    assert sift(sent, other, other.queued, NOW).plan == other
 
 
 def test_what_never_shows_is_given_up_and_named_until_much_later() -> None:
-    sent, plan, at = Sent(), Update((WINDOW,)), NOW
+    sent, plan, at = InFlight(), Update((WINDOW,)), NOW
     for _ in range(MOST_TRIES):
-        assert sent.sift(plan, plan.changes, at, SETTLE).plan == plan
-        sent.note(plan, at)
+        assert sift(sent, plan, plan.changes, at).plan == plan
+        sent = sent.with_sent(plan, at)
         at += SETTLE
-    assert sent.sift(plan, plan.changes, at, SETTLE).futile == (WINDOW,)
-    assert sent.sift(plan, plan.changes, at + 10 * SETTLE, SETTLE).plan == plan
+    assert sift(sent, plan, plan.changes, at).ineffective == (WINDOW,)
+    assert sift(sent, plan, plan.changes, at + 10 * SETTLE).plan == plan
 
 
 def test_what_showed_beside_a_difference_is_forgotten() -> None:
-    sent, plan = Sent(), Update((WINDOW, STORAGE))
-    sent.note(plan, NOW)
-    sent.sift(Update((STORAGE,)), (STORAGE,), NOW, SETTLE)
-    assert list(sent.tries) == [("storage",)]
+    sent = InFlight().with_sent(Update((WINDOW, STORAGE)), NOW)
+    assert list(sent.still_differing((STORAGE,), NOW, SETTLE).tries) == [("storage",)]

@@ -196,7 +196,7 @@ async def test_a_backup_that_cannot_be_asked_for_is_not_taken_for_missing() -> N
 
 async def test_a_kind_without_data_goes_under_snapshot_as_under_delete() -> None:
     cloud = _WithoutBackup()
-    world = World(cloud, provider=replace(provider_of(cloud), stateful=False))
+    world = World(cloud, provider=provider_of(cloud, stateful=False, logins=None))
     world.ask(deletionPolicy="Snapshot")
     await world.settle()
     world.delete()
@@ -205,7 +205,7 @@ async def test_a_kind_without_data_goes_under_snapshot_as_under_delete() -> None
 
 
 async def test_a_kind_without_data_is_called_no_database(monkeypatch: pytest.MonkeyPatch) -> None:
-    world = World(cloud := _WithoutBackup(), provider=replace(provider_of(cloud), stateful=False))
+    world = World(cloud := _WithoutBackup(), provider=provider_of(cloud, stateful=False, logins=None))
     events: list[str] = []
     monkeypatch.setattr(world.events, "emit", lambda _, **event: events.append(f"{event['reason']} {event['message']}"))
     world.ask(deletionPolicy="Snapshot")

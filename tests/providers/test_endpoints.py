@@ -11,7 +11,6 @@ import pytest
 
 from providers.accounts.connections import Accounts
 from providers.accounts.endpoints import objection
-from providers.external.client import Cloud
 from runtime.errors import Terminal
 from tests.providers.toy import ToyCloud, provider_of
 from tests.providers.world import World
@@ -81,14 +80,14 @@ async def test_no_connection_is_made_to_an_endpoint_that_is_not_allowed(
 ) -> None:
     cloud, dials = ToyCloud(), []
 
-    def connect(*given: Any) -> AbstractAsyncContextManager[Cloud[Any]]:
+    def connect(*given: Any) -> AbstractAsyncContextManager[Any]:
         dials.append(given)
         return provider_of(cloud).connect(*given)
 
     provider = replace(provider_of(cloud), endpoint_of=lambda _config: "http://127.0.0.1:9", connect=connect)
     world = World(cloud)
     world.feed()
-    accounts = Accounts(provider, world.cache, "fairlead-toy", endpoints=allowed)
+    accounts: Accounts[Any, Any] = Accounts(provider, world.cache, "fairlead-toy", endpoints=allowed)
 
     outcome = await _outcome(accounts)
 

@@ -73,7 +73,7 @@ class OneLogin(LateCloud):
 
 
 def world_of(cloud: OneLogin) -> World:
-    provider = replace(late(cloud), login_versions=lambda _observed: {"boss": "1"}, shows_passwords=False)
+    provider = late(cloud, versions=lambda _observed: {"boss": "1"}, shows_passwords=False)
     return World(cloud, provider=provider)
 
 

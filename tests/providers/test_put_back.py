@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from runtime.errors import Blocked, Failure, Transient
-from tests.providers.toy import ToyCloud, provider_of
+from tests.providers.toy import ToyCloud, logins_of, provider_of
 from tests.providers.world import World
 
 
@@ -17,9 +17,8 @@ async def test_a_login_is_put_back_although_that_failed_first(failure: Failure) 
     cloud = ToyCloud()
     logins = ("app_fecnde4xn7_a", "app_fecnde4xn7_b")
     # As where a row of the server says nothing of its password: logins are tried at each resync alone.
-    provider = replace(
-        provider_of(cloud), login_versions=lambda _observed: dict.fromkeys(logins, "1"), shows_passwords=False
-    )
+    rules = replace(logins_of(cloud), versions=lambda _observed: dict.fromkeys(logins, "1"), shows_passwords=False)
+    provider = provider_of(cloud, logins=rules)
     world = World(cloud, provider=provider)
     world.ask()
     await world.settle()

@@ -11,7 +11,7 @@ from apis.teardown import Policy
 from providers.external.observation import Absent, Present
 from providers.managed.decide import decide
 from providers.managed.plan import Destroy, Finish, Refuse, Settled
-from tests.providers.test_decide import LONG_GONE, MARKED, Row, row, scene, there
+from tests.providers.test_decide import LONG_GONE, MARKED, Row, inputs, row, there
 
 RENAMED = Absent(remains=True, renamed="orders_x_old")
 
@@ -22,29 +22,29 @@ def known_as(incarnation: str) -> Present[Any]:
 
 ROWS: dict[str, Row] = {
     "what was renamed is not gone and not forgotten": row(
-        scene(RENAMED, LONG_GONE, deleting=True),
+        inputs(RENAMED, LONG_GONE, deleting=True),
         Refuse,
         reason="DatabaseRenamed",
         message="database orders_x is not gone: it is called orders_x_old now; rename it back, or drop it",
     ),
     "what was renamed is not kept": row(
-        scene(RENAMED, LONG_GONE, deleting=True, policy=Policy.SNAPSHOT), Refuse, reason="DatabaseRenamed"
+        inputs(RENAMED, LONG_GONE, deleting=True, policy=Policy.SNAPSHOT), Refuse, reason="DatabaseRenamed"
     ),
     "what was renamed is an orphan all the same": row(
-        scene(RENAMED, LONG_GONE, deleting=True, policy=Policy.ORPHAN), Finish
+        inputs(RENAMED, LONG_GONE, deleting=True, policy=Policy.ORPHAN), Finish
     ),
-    "what was renamed is lost to who uses it": row(scene(RENAMED, LONG_GONE), Refuse, reason="DatabaseLost"),
-    "a record of an older form is the same database": row(scene(known_as("oid-1-random")), Settled),
-    "a record of an older form is destroyed": row(scene(known_as("oid-1-random"), deleting=True), Destroy),
+    "what was renamed is lost to who uses it": row(inputs(RENAMED, LONG_GONE), Refuse, reason="DatabaseLost"),
+    "a record of an older form is the same database": row(inputs(known_as("oid-1-random")), Settled),
+    "a record of an older form is destroyed": row(inputs(known_as("oid-1-random"), deleting=True), Destroy),
     "the same number with another random is another database": row(
-        scene(known_as("oid-1-other"), replace(MARKED, incarnation="oid-1-random")), Refuse, reason="Replaced"
+        inputs(known_as("oid-1-other"), replace(MARKED, incarnation="oid-1-random")), Refuse, reason="Replaced"
     ),
 }
 
 
 @pytest.mark.parametrize("case", ROWS.values(), ids=ROWS.keys())
 def test_row(case: Row) -> None:
-    plan = decide(case.scene)
+    plan = decide(case.inputs).plan
 
     assert type(plan) is case.plan, plan
     assert {key: getattr(plan, key) for key in case.holds} == case.holds

@@ -7,16 +7,22 @@ from datetime import timedelta
 from typing import Any
 
 from providers.accounts.reconciler import Beside, ConfigReconciler
+from providers.external.client import Clients
 from providers.settings import Settings
 from runtime.objects import SECRETS, Key
 from tests.providers.toy import ToyCloud, provider_of
 from tests.providers.world import World
 
 
+def fresh_clients(cloud: ToyCloud) -> Clients[Any]:
+    toys = replace(cloud)
+    return Clients(toys, toys, toys, toys, toys)
+
+
 async def test_users_are_woken_by_a_renewed_connection_and_not_otherwise() -> None:
     cloud = ToyCloud()
     # Each connection has a cloud of its own, as those of real providers have.
-    provider = replace(provider_of(cloud), secrets=lambda _config: ("ca",), view=replace)
+    provider = replace(provider_of(cloud, clients=fresh_clients), secrets=lambda _config: ("ca",))
     world = World(cloud, provider=provider)
     port: Any = world.kube
     woken: list[str] = []

@@ -16,7 +16,7 @@ from providers.external.ownership import Owner
 from providers.external.provider import Provider
 from runtime.errors import Transient
 from runtime.objects import Key
-from tests.providers.toy import CONFIGS, Toy, ToyCloud, ToyParameters, provider_of
+from tests.providers.toy import CONFIGS, Toy, ToyCloud, ToyParameters, logins_of, provider_of
 from tests.providers.world import World
 
 pytestmark = pytest.mark.asyncio
@@ -76,8 +76,9 @@ class LateCloud(ToyCloud):
         return self.backups[-1] if self.backups else ""
 
 
-def late(cloud: LateCloud) -> Provider[Any, Any]:
-    return replace(provider_of(cloud), slow=True, logins=lambda _target: ("boss", "boss"))
+def late(cloud: LateCloud, **rules: Any) -> Provider[Any]:
+    logins = replace(logins_of(cloud), names=lambda _target: ("boss", "boss"), **rules)
+    return provider_of(cloud, asynchronous=True, logins=logins)
 
 
 def world_of(cloud: LateCloud) -> World:

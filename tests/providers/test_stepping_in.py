@@ -62,7 +62,7 @@ async def test_a_paused_provider_config_pauses_all_that_it_serves() -> None:
 
 async def test_a_database_that_waits_for_consent_is_ready_whatever_it_waited_for_before() -> None:
     cloud = ToyCloud()
-    world = World(cloud, provider=replace(provider_of(cloud), classify=lambda one, _: replace(one, kind=Class.LOSS)))
+    world = World(cloud, provider=provider_of(cloud, classify=lambda one, _: replace(one, kind=Class.LOSS)))
     world.ask(size=1)
     await world.settle()
     pending = deepcopy(world.get() or {})

@@ -8,17 +8,17 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 
 from apis.teardown import Policy
-from providers.external.client import Endpoint, Fence, Operation, Sweep, Target
+from providers.external.client import Clients, Endpoint, Fence, Operation, Sweep, Target
 from providers.external.credential import Credential, Login
 from providers.external.diff import Compare, compared
 from providers.external.observation import Absent, Change, Class, Found, Observed, Phase, Present
 from providers.external.ownership import Owner
-from providers.external.provider import Provider, Rate
+from providers.external.provider import Kind, LoginRules, Naming, Provider, Rate
 from providers.external.spec import DatabaseEnvelope
 from runtime.objects import Resource
 
@@ -55,7 +55,7 @@ class Toy:
 
 @dataclass
 class ToyCloud:
-    """Implements `providers.external.client.Cloud`.
+    """Implements all protocols of `providers.external.client`.
 
     `slow` is how many looks a change takes, `faults` fail the next calls.
     """
@@ -227,7 +227,31 @@ class ToyCloud:
         return ""
 
 
-def provider_of(cloud: ToyCloud) -> Provider[ToyParameters, ToyConfig]:
+def logins_of(cloud: ToyCloud) -> LoginRules[ToyParameters]:
+    return LoginRules(
+        names=lambda target: (f"app_{target.hash}_a", f"app_{target.hash}_b"),
+        versions=lambda observed: dict(cloud.toys[observed.name].passwords),
+    )
+
+
+def kind_of(cloud: ToyCloud) -> Kind[ToyParameters]:
+    return Kind(
+        resource=TOYS,
+        spec_type=ToySpec,
+        projection=1,
+        naming=Naming(name=lambda _spec, identity, _prefix: f"toy-{identity.hash}", hash_in=lambda _spec, _name: ""),
+        guarded=lambda target, observed: (
+            () if target.owner.owns(observed.owner) else (Change(("owner",), "ours", "nobody's"),)
+        ),
+        clients=lambda toys: Clients(toys, toys, toys, toys, toys),
+        classify=lambda change, _observed: replace(change, kind=Class.ONLINE),
+        logins=logins_of(cloud),
+    )
+
+
+def provider_of(cloud: ToyCloud, **kind: Any) -> Provider[ToyConfig]:
+    """Return the toy cloud's provider, its one kind with these in place of its own."""
+
     @asynccontextmanager
     async def connect(
         _config: ToyConfig, _given: Mapping[str, Mapping[str, str]], _recorded: str
@@ -237,21 +261,10 @@ def provider_of(cloud: ToyCloud) -> Provider[ToyParameters, ToyConfig]:
 
     return Provider(
         cloud="toy",
-        resource=TOYS,
         config_resource=CONFIGS,
-        spec_type=ToySpec,
         config_type=ToyConfig,
-        translator=1,
-        policies=frozenset(Policy),
-        external_name=lambda _spec, identity, _prefix: f"toy-{identity.hash}",
-        hash_of=lambda _spec, _name: "",
-        logins=lambda target: (f"app_{target.hash}_a", f"app_{target.hash}_b"),
-        guarded=lambda target, observed: (
-            () if target.owner.owns(observed.owner) else (Change(("owner",), "ours", "nobody's"),)
-        ),
-        classify=lambda change, _observed: replace(change, kind=Class.ONLINE),
-        login_versions=lambda observed: dict(cloud.toys[observed.name].passwords),
         secrets=lambda _config: (),
         connect=connect,
+        kinds=(replace(kind_of(cloud), **kind),),
         rate=Rate(10_000, 10_000),
     )

@@ -35,7 +35,7 @@ class World:
         *,
         process: str = "process-1",
         kube: FakeKube | None = None,
-        provider: Provider[Any, Any] | None = None,
+        provider: Provider[Any] | None = None,
     ) -> None:
         self.cloud, self.now = cloud, START
         self.kube = kube or FakeKube()
@@ -46,21 +46,23 @@ class World:
             grace=timedelta(seconds=60),
         )  # fmt: skip
         provider = self.provider = provider or provider_of(cloud)
-        accounts = self.accounts = Accounts(provider, self.cache, "fairlead-toy")
-        gatherer: Gatherer[Any, Any] = Gatherer(provider, port, accounts, settings, self.cache)
-        self.store = self.cache.informer(provider.resource).store
-        writing: Writing[Any, Any] = Writing(provider, port, settings, self.store, lambda: lambda _budget: True)
-        effects: Effects[Any, Any] = Effects(provider, port, writing)
+        kind = self.kind = provider.kinds[0]
+        accounts: Accounts[Any, Any] = Accounts(provider, self.cache, "fairlead-toy")
+        self.accounts = accounts
+        gatherer: Gatherer[Any, Any] = Gatherer(kind, port, accounts, settings, self.cache)
+        self.store = self.cache.informer(kind.resource).store
+        writing: Writing[Any, Any] = Writing(kind, port, settings, self.store, lambda: lambda _budget: True)
+        effects: Effects[Any, Any] = Effects(kind, port, writing)
         self.events = EventRecorder(port, controller="toy", instance=process)
         around: Around[Any, Any] = Around(self.store, self.events, gatherer, effects)
-        self.reconcile = Reconciler(provider, port, accounts, settings, around)
+        self.reconcile = Reconciler(kind, port, accounts, settings, around)
         if not self.kube.objects:
             self.kube.store(provider.config_resource, {
                 "metadata": {"name": "default", "generation": 1},
                 "spec": {"allowedNamespaces": {"selector": {}}, **self.config()},
             })  # fmt: skip
             self.kube.store(NAMESPACES, {"metadata": {"name": "team"}})
-        self.kube.store(CRDS, {"metadata": {"name": f"{provider.resource.plural}.{provider.resource.group}"}})
+        self.kube.store(CRDS, {"metadata": {"name": f"{kind.resource.plural}.{kind.resource.group}"}})
 
     def config(self) -> Object:
         """Return what the ProviderConfig's spec says beside whom it is for."""
@@ -74,7 +76,7 @@ class World:
     def feed(self) -> None:
         """Let every store see what the API server holds."""
         watched = (
-            (self.provider.resource, Selection()),
+            (self.kind.resource, Selection()),
             (self.provider.config_resource, Selection()),
             (NAMESPACES, Selection(metadata_only=True)),
             (SECRETS, Selection(namespace="fairlead-toy")),
@@ -89,7 +91,7 @@ class World:
 
     def ask(self, name: str = "db", **spec: Any) -> Object:
         """Create or edit a resource as a person does."""
-        known, resource = self.get(name), self.provider.resource
+        known, resource = self.get(name), self.kind.resource
         meta: Object = deepcopy(known["metadata"]) if known else {"name": name, "namespace": "team", "generation": 0}
         meta["generation"] += 1
         body: Object = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": meta}
@@ -103,15 +105,15 @@ class World:
         obj["metadata"].setdefault("annotations", {}).update(
             {f"fairlead.dev/{key}": value for key, value in annotations.items()}
         )
-        self.kube.store(self.provider.resource, obj)
+        self.kube.store(self.kind.resource, obj)
 
     def delete(self, name: str = "db") -> None:
         obj = deepcopy(self.get(name) or {})
         obj["metadata"]["deletionTimestamp"] = "2026-11-21T12:00:00Z"
-        self.kube.store(self.provider.resource, obj)
+        self.kube.store(self.kind.resource, obj)
 
     def get(self, name: str = "db") -> Object | None:
-        return self.kube.objects.get((self.provider.resource, Key("team", name)))
+        return self.kube.objects.get((self.kind.resource, Key("team", name)))
 
     def reason(self, kind: str = "Synced", name: str = "db") -> str:
         obj = self.get(name) or {}

@@ -144,6 +144,8 @@ async def _round(oracle: Oracle, report: Report, number: int, event: Event, acts
 async def _end(walker: Walker) -> None:
     await take_back(walker)
     if walker.way_out is not None:
+        # A child that is only now made again takes the token that it finds for the one it was made with.
+        await walker.until_child_reports()
         await walker.edit(walker.way_out)
 
 

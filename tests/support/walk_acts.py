@@ -48,6 +48,17 @@ class Walker:
     async def spec(self, **changes: object) -> None:
         await self.edit({"spec": changes})
 
+    async def until_child_reports(self) -> None:
+        """Wait until the child that holds the data is there, stays, and says something of its newest generation."""
+
+        async def reports() -> bool:
+            child = await self.world.child(self)
+            if child is None or "deletionTimestamp" in child["metadata"]:
+                return False
+            return bool(condition(child, "Ready").get("observedGeneration") == child["metadata"]["generation"])
+
+        await eventually(reports, f"the child of {self.name} reports", limit_s=_SEEN_S * 4)
+
     async def binding(self) -> dict[str, str]:
         return await self.world.system.binding(self.namespace, self.name)
 

@@ -89,6 +89,7 @@ class AwsWorld(World):
         return AwsCloud("", {one["Endpoint"]["Address"]: one for one in instances if one.get("Endpoint")})
 
     async def move_in(self, walkers: Sequence[Inhabitant]) -> None:
+        self.identifiers.clear()
         for walker in walkers:
             await self.system.create(CLAIM, claim(walker.namespace, walker.name, deletionPolicy="Delete"))
         await self.until_all(CLAIM, walkers[0].namespace, [walker.name for walker in walkers], is_ready)
@@ -154,7 +155,7 @@ def _fault(kind: str, **settings: object) -> Event:
 async def _throttled(world: World, oracle: Oracle) -> AsyncIterator[None]:
     assert isinstance(world, AwsWorld)
     yield
-    await world.aws.behave(throttle={"read_per_s": 0.5, "write_per_s": 0.2, "burst": 2})
+    await world.aws.behave(throttle={"read_per_s": 2, "write_per_s": 0.5, "burst": 2})
     try:
         await oracle.looks(_FAULT_LOOKS)
     finally:

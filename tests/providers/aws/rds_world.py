@@ -8,8 +8,8 @@ from datetime import timedelta
 from typing import Any
 
 from devcloud.aws.server import Served
-from providers.aws import PROVIDER
-from providers.external.provider import Provider, Rate
+from providers.aws import INSTANCES, PROVIDER
+from providers.external.provider import Kind, Provider, Rate
 from runtime.objects import SECRETS, Key, Object
 from tests.providers.paced import Paced
 from tests.providers.toy import ToyCloud
@@ -21,15 +21,15 @@ SPEC: Object = {"dbInstanceClass": "db.t4g.micro", "allocatedStorage": 20, "mast
 _RATE = Rate(reads_per_second=100_000, writes_per_second=100_000)
 
 
-def provider(kind: Provider[Any, Any] = PROVIDER) -> Provider[Any, Any]:
-    """Return a kind of AWS's without a bound on its calls; one that is beside is connected as the first is."""
-    return replace(kind, rate=_RATE, beside=(), endpoint_of=lambda _config: "")
+def provider(kind: Kind[Any] = INSTANCES) -> Provider[Any]:
+    """Return AWS's provider with one kind and without a bound on its calls."""
+    return replace(PROVIDER, kinds=(kind,), rate=_RATE, endpoint_of=lambda _config: "")
 
 
 class RdsWorld(World):
     """One kind of AWS's in namespace `team`, at a simulated RDS."""
 
-    def __init__(self, served: Served, *, kind: Provider[Any, Any] = PROVIDER, spec: Object | None = None) -> None:
+    def __init__(self, served: Served, *, kind: Kind[Any] = INSTANCES, spec: Object | None = None) -> None:
         self.served, self.spec = served, SPEC if spec is None else spec
         super().__init__(ToyCloud(), provider=provider(kind))
         self.kube.store(SECRETS, {

@@ -21,7 +21,7 @@ import msgspec
 import pytest
 
 from apis.teardown import Policy
-from providers.aws import PROVIDER
+from providers.aws import INSTANCES
 from providers.aws.account import AwsAccount, connect
 from providers.aws.config import ProviderConfigSpec
 from providers.aws.groups import ParameterGroups, SubnetGroups
@@ -144,12 +144,12 @@ async def _an_instance_lives(cloud: RdsInstances) -> None:
     await cloud.create(target, Credential("app", "Sufficient-1"), _fence())
     found = await _seen(cloud, target)
     assert target.owner.owns(found.owner)
-    assert (diff(target.spec, found.spec), PROVIDER.guarded(target, found)) == ((), ())
+    assert (diff(target.spec, found.spec), INSTANCES.guarded(target, found)) == ((), ())
     # An answer that was lost leads back to the same instance.
     await cloud.create(target, Credential("app", "Sufficient-1"), _fence())
 
     edited = replace(target, spec=msgspec.structs.replace(INSTANCE, backup_retention_period=9, allocated_storage=30))
-    changes = tuple(PROVIDER.classify(change, found) for change in diff(edited.spec, found.spec))
+    changes = tuple(INSTANCES.classify(change, found) for change in diff(edited.spec, found.spec))
     assert [change.shown for change in changes] == ["allocatedStorage", "backupRetentionPeriod"]
     await cloud.update(edited, found, changes, _fence())
     found = await _seen(cloud, edited)

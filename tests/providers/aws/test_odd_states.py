@@ -11,7 +11,7 @@ import pytest
 
 from apis.teardown import Policy
 from devcloud.aws.server import Served
-from providers.aws import PROVIDER, states
+from providers.aws import INSTANCES, states
 from providers.aws.account import AwsAccount
 from providers.aws.models import RDSInstanceParameters, RDSInstanceSpec
 from providers.aws.rds import RdsInstances, Seen
@@ -21,8 +21,8 @@ from providers.external.credential import Credential
 from providers.external.observation import Present
 from providers.external.ownership import Owner
 from providers.managed.decide_update import converge
-from providers.managed.plan import Bounds, Desired, Lifecycle, Refuse, Scene, Update
-from providers.managed.snapshot import differences
+from providers.managed.inputs import Inputs, Lifecycle, differences
+from providers.managed.plan import Refuse, Update
 from runtime.errors import Blocked
 from tests.providers.aws.test_translate import ANSWER, TAGS, target
 from tests.providers.aws.test_translate import OWNER as OURS
@@ -108,21 +108,22 @@ async def test_a_final_snapshot_that_failed_is_named_with_the_way_out(account: A
     assert await cloud.backup_of(leaving) == ""
 
 
-def _scene(status: str, **spec: Any) -> tuple[Scene[RDSInstanceParameters], Seen]:
+def _inputs(status: str, **spec: Any) -> tuple[Inputs[RDSInstanceParameters], Seen]:
     where = target(**spec)
     seen = observed({**ANSWER, "DBInstanceStatus": status}, TAGS, where)
-    changes = differences(PROVIDER, RDSInstanceSpec(for_provider=where.spec), where, seen, {})
-    desired = Desired(where.spec, "spec-2", 2, OURS, Lifecycle(held=True), address="rdsinstance/db -n team")
-    return Scene(desired, Present(seen), replace(MARKED, incarnation="db-ONE"), Bounds(), NOW, changes), seen
+    changes = differences(INSTANCES, RDSInstanceSpec(for_provider=where.spec), where, seen, {})
+    marks = replace(MARKED, incarnation="db-ONE")
+    where = replace(where, owner=OURS, address="rdsinstance/db -n team")
+    return Inputs(where, Present(seen), marks, NOW, "spec-2", 2, Lifecycle(held=True), changes=changes), seen
 
 
 def test_parameters_that_do_not_fit_are_left_by_another_group() -> None:
-    scene, seen = _scene("incompatible-parameters", db_parameter_group_name="fitting")
-    plan = converge(scene, seen)
+    inputs, seen = _inputs("incompatible-parameters", db_parameter_group_name="fitting")
+    plan = converge(inputs, seen)
     assert isinstance(plan, Update)
     assert [change.shown for change in plan.changes] == ["dbParameterGroupName"]
 
-    plan = converge(*_scene("incompatible-parameters"))
+    plan = converge(*_inputs("incompatible-parameters"))
     assert isinstance(plan, Refuse)
     assert plan.reason == "DatabaseFailed"
     assert "reboot it" in plan.message

@@ -16,7 +16,7 @@ from devcloud.aws.server import Options, Served, running
 from providers.aws import groups
 from providers.aws.account import connect
 from providers.aws.config import ProviderConfigSpec
-from providers.external.provider import Provider
+from providers.external.provider import Kind
 from runtime.objects import SECRETS, Object
 from tests.providers.aws.rds_world import RdsPaced, RdsWorld
 from tests.providers.paced import texts
@@ -224,7 +224,7 @@ async def test_a_deletion_that_is_refused_is_asked_for_at_most_twenty_times_an_h
 
 
 SUBNETS = ["subnet-0a1b2c3d4e5f6000a", "subnet-0a1b2c3d4e5f6000b"]
-GROUPS: dict[str, tuple[Provider[Any, Any], Object, str]] = {
+GROUPS: dict[str, tuple[Kind[Any], Object, str]] = {
     "DeleteDBParameterGroup": (
         groups.PARAMETER_GROUPS, {"dbParameterGroupFamily": "postgres16"}, "InvalidDBParameterGroupState"
     ),

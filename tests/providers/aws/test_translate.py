@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from providers.aws import PROVIDER, states
+from providers.aws import INSTANCES, states
 from providers.aws.birth import refuse_database
 from providers.aws.changes import request
 from providers.aws.listing import mark_of, tags_mark
@@ -19,7 +19,7 @@ from providers.aws.translate import guarded, login_versions, observed
 from providers.external.client import Target
 from providers.external.observation import Change, Class, Phase, Queue
 from providers.external.ownership import Owner
-from providers.managed.snapshot import differences
+from providers.managed.inputs import differences
 from runtime.errors import Terminal
 
 OWNER = Owner("home", "uid-1", "0123456789abcdef", "team", "orders", "db")
@@ -63,7 +63,7 @@ def target(**spec: Any) -> Target[RDSInstanceParameters]:
 def changes(spec: dict[str, Any], answer: dict[str, Any], tags: dict[str, str] | None = None) -> tuple[Change, ...]:
     where = target(**spec)
     seen = observed({**ANSWER, **answer}, TAGS if tags is None else tags, where)
-    return differences(PROVIDER, RDSInstanceSpec(for_provider=where.spec), where, seen, {})
+    return differences(INSTANCES, RDSInstanceSpec(for_provider=where.spec), where, seen, {})
 
 
 @dataclass(frozen=True)

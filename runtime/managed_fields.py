@@ -1,50 +1,63 @@
-"""managedFields of a child around its first apply: what the birth left as an update becomes an apply. Pure.
+"""managedFields of an object around its first apply: what a create left as an update becomes an apply. Pure.
 
 A POST is recorded as operation Update; an apply that later leaves a field out would not remove what an update owns
-(KEP-555). Marks and finalizer given at a rebirth are not ours to keep: they leave our entry, so that
-no apply drops them.
+(KEP-555). What a create writes for another manager to keep leaves our entry, so that no apply of ours drops it.
 
-A child that a backup tool made again has all its fields in that tool's entry. After our first apply what we hold is
-taken out of it, as client-go's csaupgrade does for kubectl: else a field that leaves the template later would stay.
+An object that a backup tool made again has all its fields in that tool's entry. After our first apply what we hold is
+taken out of it, as client-go's csaupgrade does for kubectl: else a field that we leave out later would stay.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from apis import names
 from runtime.objects import Object, metadata
 from runtime.preconditions import patch_tests
 
-_LENT_ANNOTATIONS = tuple(f"f:{name}" for name in (*names.EXTERNAL_REFERENCE, names.RECONCILE_REQUESTED_AT))
-_LENT_FINALIZER = f'v:"{names.TEARDOWN_FINALIZER}"'
+
+@dataclass(frozen=True, slots=True)
+class Applier:
+    """A field manager that applies. `is_former`: whether another manager's name was once its own.
+
+    `lent_annotations` and `lent_finalizer` are written by a create and kept by others from then on. `owner_label`:
+    nobody else writes it, but who copies the whole object.
+    """
+
+    manager: str
+    is_former: Callable[[str], bool]
+    lent_annotations: tuple[str, ...]
+    lent_finalizer: str
+    owner_label: str
 
 
-def upgrade(live: Object, manager: str, *, keeps_finalizer: bool) -> list[dict[str, Any]]:
-    """Return the JSON patch that makes `manager` an applier of what it created; empty when it is one already.
+def upgrade(live: Object, applier: Applier, *, keeps_finalizer: bool) -> list[dict[str, Any]]:
+    """Return the JSON patch that makes a manager an applier of what it created; empty when it is one already.
 
-    `live` is read with managedFields. Entries of earlier managers of ours are dropped.
+    `live` is read with managedFields. Entries under its former names are dropped.
     """
     entries: Sequence[Object] = metadata(live).get("managedFields") or ()
-    kept = [_upgraded(each, manager, keeps_finalizer=keeps_finalizer) for each in entries if not _is_old(each, manager)]
+    kept = [
+        _upgraded(entry, applier, keeps_finalizer=keeps_finalizer) for entry in entries if not _is_old(entry, applier)
+    ]
     return _replacing(live, _without_doubles(kept))
 
 
-def shed(live: Object, manager: str) -> list[dict[str, Any]]:
-    """Return the JSON patch that takes what `manager` applies from whoever made the object anew; empty without such.
+def shed(live: Object, applier: Applier) -> list[dict[str, Any]]:
+    """Return the JSON patch that takes what a manager applies from whoever made the object anew; empty without such.
 
-    Nobody but a copy of the whole object writes the label of its claim. All else that the copy brought along (marks,
-    finalizers, other people's labels) stays with it.
+    All else that a copy of the whole object brought along (annotations, finalizers, other people's labels) stays.
     """
+    manager = applier.manager
     entries: Sequence[Object] = metadata(live).get("managedFields") or ()
     ours = [each for each in entries if each["manager"] == manager and each["operation"] == "Apply"]
     held = {each.get("apiVersion", ""): each.get("fieldsV1") or {} for each in ours if not each.get("subresource")}
     kept: list[Object] = []
     for entry in entries:
         mine = held.get(entry.get("apiVersion", ""))
-        if mine is None or entry["manager"] == manager or not _is_copy(entry):
+        if mine is None or entry["manager"] == manager or not _is_copy(entry, applier.owner_label):
             kept.append(entry)
             continue
         left = _less(entry["fieldsV1"], mine)
@@ -59,11 +72,11 @@ def _replacing(live: Object, entries: Sequence[Object]) -> list[dict[str, Any]]:
     return [*patch_tests(live), {"op": "replace", "path": "/metadata/managedFields", "value": list(entries)}]
 
 
-def _is_copy(entry: Object) -> bool:
+def _is_copy(entry: Object, owner_label: str) -> bool:
     if entry.get("subresource"):
         return False
     labels = ((entry.get("fieldsV1") or {}).get("f:metadata") or {}).get("f:labels") or {}
-    return f"f:{names.CLAIM_LABEL}" in labels
+    return f"f:{owner_label}" in labels
 
 
 def _less(fields: Object, ours: Object) -> Object:
@@ -77,19 +90,19 @@ def _less(fields: Object, ours: Object) -> Object:
     return left
 
 
-def _is_old(entry: Object, manager: str) -> bool:
-    return entry["manager"] != manager and names.is_claim_manager(entry["manager"])
+def _is_old(entry: Object, applier: Applier) -> bool:
+    return entry["manager"] != applier.manager and applier.is_former(entry["manager"])
 
 
-def _upgraded(entry: Object, manager: str, *, keeps_finalizer: bool) -> Object:
-    if entry["manager"] != manager or entry["operation"] != "Update" or entry.get("subresource"):
+def _upgraded(entry: Object, applier: Applier, *, keeps_finalizer: bool) -> Object:
+    if entry["manager"] != applier.manager or entry["operation"] != "Update" or entry.get("subresource"):
         return entry
     fields = copy.deepcopy(entry.get("fieldsV1") or {})
     meta = fields.get("f:metadata") or {}
-    for name in _LENT_ANNOTATIONS:
-        (meta.get("f:annotations") or {}).pop(name, None)
+    for name in applier.lent_annotations:
+        (meta.get("f:annotations") or {}).pop(f"f:{name}", None)
     if not keeps_finalizer:
-        (meta.get("f:finalizers") or {}).pop(_LENT_FINALIZER, None)
+        (meta.get("f:finalizers") or {}).pop(f'v:"{applier.lent_finalizer}"', None)
         if set(meta.get("f:finalizers") or {}) <= {"."}:
             meta.pop("f:finalizers", None)
     return {**entry, "operation": "Apply", "fieldsV1": fields}

@@ -1,4 +1,4 @@
-"""The page of names and the command line agree on whose turn it is."""
+"""The page of names and the command line agree on who acts next."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.moves import next_move
+from apis.reasons import next_actor
 
 _PAGE = Path(__file__).resolve().parents[2] / "docs" / "names.md"
 _HEADING = re.compile(r"\| \*\*(?P<heading>.*)\*\* \| \|")
@@ -41,13 +41,13 @@ def expected(heading: str, reason: str) -> str:
 def test_the_page_and_the_command_name_the_same_mover(heading: str, reason: str) -> None:
     mover = expected(heading, reason)
 
-    assert mover in next_move(reason)
-    assert bool(mover) == bool(next_move(reason))
+    assert mover in next_actor(reason)
+    assert bool(mover) == bool(next_actor(reason))
 
 
 @pytest.mark.parametrize("reason", ["EnvironmentNotFound", "KindNotInstalled", "InUse"])
 def test_what_is_missing_in_the_cluster_is_not_called_the_account(reason: str) -> None:
-    assert next_move(reason) == "the platform team (the settings)"
+    assert next_actor(reason) == "the platform team (the settings)"
 
 
 def test_the_page_was_read() -> None:

@@ -13,13 +13,13 @@ from typing import Any
 import msgspec
 
 from apis import names
-from composer.claim.gather import Cluster
-from composer.claim.selection import Revision
+from composer.composition.revision import Revision
 from composer.composition.rollout import superseded
 from composer.composition.rollout_claims import Member, member_of
 from composer.composition.store import Library, claim_kind
 from composer.hashes import content_hash
 from composer.kinds.catalog import KindFacts
+from composer.kinds.cluster import Cluster
 from composer.models import RolloutStatus
 from runtime import finalizers
 from runtime.cache import Informer

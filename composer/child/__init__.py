@@ -1,1 +1,0 @@
-"""What is known and kept of one composed object."""
