@@ -29,7 +29,7 @@ _CRD: dict[str, Any] = {
 
 
 def _child(*, label: str = "claim-uid", owners: tuple[Object, ...] = (OWNER,), deleted: bool = True) -> Object:
-    found = live(desired(), deleted=deleted, ownerReferences=list(owners))
+    found = live(desired(), deleted=deleted, ownerReferences=list(owners), finalizers=["someone.example.org/keeps"])
     found["metadata"]["labels"] = {names.CLAIM_LABEL: label}
     return found
 

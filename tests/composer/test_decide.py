@@ -17,8 +17,6 @@ from composer.claim.decide import (
     Orphan,
     Step,
     decide,
-    mirrored_pause,
-    token_steps,
 )
 from composer.claim.snapshot import ObservedChild, Snapshot, live_hash
 from composer.hashes import sent_hash
@@ -334,54 +332,6 @@ def test_what_goes_goes_after_what_depends_on_it() -> None:
 
 
 # Pause and rest
-
-
-@pytest.mark.parametrize(
-    ("on_claim", "on_child", "expected"),
-    [
-        ({"paused": "true", "paused_reason": "audit"}, {}, {"paused": "true", "paused-reason": "audit"}),
-        ({"paused": "true"}, {"paused": "true"}, {}),
-        ({}, {"paused": "true"}, {"paused": None}),
-    ],
-    ids=["a pause is copied down", "once", "its end, too"],
-)
-def test_a_pause_is_the_childrens_too(
-    on_claim: dict[str, str], on_child: dict[str, str], expected: dict[str, str | None]
-) -> None:
-    annotations = {names.PREFIX + name.replace("_", "-"): text for name, text in on_claim.items()}
-    known = snapshot(
-        ObservedChild(_sent(WANTED, LIVE), annotated(LIVE, **on_child), DATABASE), of=claim(annotations=annotations)
-    )
-
-    (step,) = mirrored_pause(known)
-
-    found = step.annotations if isinstance(step, Annotate) else {}
-    assert found == {names.PREFIX + name: text for name, text in expected.items()}
-
-
-@pytest.mark.parametrize(
-    ("token", "answered", "on_child", "told"),
-    [
-        ("monday", "", "", True),
-        ("monday", "sunday", "sunday", True),
-        ("monday", "", "monday", False),
-        ("monday", "monday", "tuesday", False),
-        ("", "monday", "monday", False),
-    ],
-    ids=["a request", "the next one", "once", "a request to the child alone stays", "none"],
-)
-def test_a_request_for_a_pass_is_passed_on(token: str, answered: str, on_child: str, *, told: bool) -> None:
-    asks = claim(
-        annotations={names.RECONCILE_REQUESTED_AT: token} if token else {},
-        status={"lastHandledReconcileAt": answered} if answered else {},
-    )
-    stored = annotated(LIVE, reconcile_requested_at=on_child) if on_child else LIVE
-
-    steps = token_steps(snapshot(ObservedChild(_sent(WANTED, LIVE), stored, DATABASE), SETTINGS_KNOWN, of=asks))
-
-    assert [(each.entry.resource, each.annotations) for each in steps] == (
-        [("database", {names.RECONCILE_REQUESTED_AT: token})] if told else []
-    )
 
 
 @pytest.mark.parametrize(
