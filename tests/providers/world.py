@@ -62,7 +62,7 @@ class World:
                 "spec": {"allowedNamespaces": {"selector": {}}, **self.config()},
             })  # fmt: skip
             self.kube.store(NAMESPACES, {"metadata": {"name": "team"}})
-        self.kube.store(CRDS, {"metadata": {"name": f"{kind.resource.plural}.{provider.resource.group}"}})
+        self.kube.store(CRDS, {"metadata": {"name": f"{kind.resource.plural}.{kind.resource.group}"}})
 
     def config(self) -> Object:
         """Return what the ProviderConfig's spec says beside whom it is for."""
