@@ -167,7 +167,7 @@ def _launch_proxy(folder: Path, host: str, server: Server, lifetime: Lifetime, l
     daemons.set_aside(log)
     arguments = daemons.python(
         *("-m", "devcloud.postgres.tls_proxy", f"--host={host}", f"--socket={server.socket}"),
-        *(f"--certificate={folder / 'proxy.crt'}", f"--key={folder / 'proxy.key'}"),
+        *(f"--certificate={folder / 'front.crt'}", f"--key={folder / 'front.key'}"),
     )
     # The TLS proxy inherits the lease: the addresses stay ours for as long as it listens.
     command = Command(name="front", arguments=arguments, log=log, descriptors=(lease.descriptor,))
