@@ -24,7 +24,7 @@ from benchmarks import loop_stall
 from benchmarks.plane import on_a_plane
 from benchmarks.report import Figure, print_figures
 from composer.render.errors import CompositionError
-from composer.workers.pool import Workshop
+from composer.workers.pool import RenderPool
 from runtime.errors import Transient
 from runtime.serve import freeze_imports
 from tests.composer.bombs import BOMBS, request_of
@@ -100,7 +100,7 @@ def figures() -> list[Figure]:
 
 async def _stalls() -> Stalled:
     """Measure how long the loop of this process is kept while it waits for bombs, as the composer's would be."""
-    pool = Workshop(workers=2)
+    pool = RenderPool(workers=2)
     await asyncio.to_thread(pool.prove)
     # As the composer does once it is loaded.
     freeze_imports()
@@ -116,7 +116,7 @@ async def _stalls() -> Stalled:
     return Stalled(own.longest_ms, idle.longest_ms, own.busiest_ms)
 
 
-async def _go_off(pool: Workshop, request: Any) -> None:
+async def _go_off(pool: RenderPool, request: Any) -> None:
     with suppress(CompositionError, Transient):
         await pool.render(request)
 

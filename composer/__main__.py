@@ -10,7 +10,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from composer.workers.pool import Workshop, WorkshopError
+from composer.workers.pool import ConfinementError, RenderPool
 
 if TYPE_CHECKING:
     from runtime.controller import Controller
@@ -43,16 +43,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the composer until a signal ends it."""
     options = parser().parse_args(arguments)
     # Forked first: no connection, credential or thread exists yet that a template could reach.
-    workshop = Workshop(is_confined=not options.unsafe_render)
+    pool = RenderPool(is_confined=not options.unsafe_render)
     try:
-        workshop.prove()
-    except WorkshopError as error:
+        pool.prove()
+    except ConfinementError as error:
         sys.stderr.write(f"{error}\n")
         return 1
-    return _serve(options, workshop)
+    return _serve(options, pool)
 
 
-def _serve(options: argparse.Namespace, workshop: Workshop) -> int:
+def _serve(options: argparse.Namespace, pool: RenderPool) -> int:
     # After the fork: the Kubernetes client is nothing for the template server.
     from composer.process import build  # noqa: PLC0415 - after the fork, see above
     from runtime import serve  # noqa: PLC0415 - after the fork, see above
@@ -61,7 +61,7 @@ def _serve(options: argparse.Namespace, workshop: Workshop) -> int:
     async def controllers(context: ProcessContext) -> Sequence[Controller]:
         watched = tuple(filter(None, options.claim_namespaces.split(",")))
         resync = timedelta(seconds=options.resync)
-        return await build(context, workshop, resync=resync, claim_namespaces=watched)
+        return await build(context, pool, resync=resync, claim_namespaces=watched)
 
     settings = serve.ProcessSettings(
         name=NAME,

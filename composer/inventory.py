@@ -16,7 +16,7 @@ NEVER_READY = "Creating"
 """Outcome of an object that was not ready yet since it was composed."""
 
 
-class Resting(msgspec.Struct, frozen=True):
+class YieldedField(msgspec.Struct, frozen=True):
     """A field that is left to another manager until `until` (RFC 3339), for the `tries`th time in a row.
 
     It is remembered for a while after that: who goes on taking the field has it for longer each time.
@@ -48,7 +48,7 @@ class Entry(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     live: str = ""
     applied: bool = False
     marks: Mapping[str, str] = {}
-    resting: tuple[Resting, ...] = ()
+    yielded: tuple[YieldedField, ...] = msgspec.field(name="resting", default=())
     origin: str = ""
     floors: Mapping[str, Amount] = {}
     outcome: str = ""

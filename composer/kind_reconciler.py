@@ -50,25 +50,26 @@ class Service(Protocol):
         """Stop after the passes in flight."""
 
 
-class Demand:
+class KindReconciler:
     """One look at one kind. `idle` is how long a composed kind stays watched although no claim uses it."""
 
     def __init__(
-        self, cluster: Cluster, library: Library, service: Service, *, idle: timedelta, heard: Callable[[Key], None]
+        self, cluster: Cluster, library: Library, service: Service, *, idle: timedelta, requeue: Callable[[Key], None]
     ) -> None:
         self._cluster = cluster
         self._library = library
         self._service = service
         self._idle = idle
-        self._heard = heard
+        self._requeue = requeue
         self._served: dict[str, Served] = {}
-        self._met: set[str] = set()
-        self._silent: set[str] = set()
+        self._started: set[str] = set()
+        self._unlistable: set[str] = set()
 
     def begin(self) -> None:
         """Take up all kinds of claims there are: whether one is of use is known when its claims are listed.
 
-        What a provider serves is watched from the start: a child may be going whose claim is gone, and wait for a word.
+        What a provider serves is watched from the start: a child may be going whose claim is gone, and wait for its
+        teardown instruction.
         """
         for kind, facts in self._cluster.catalog.items():
             if facts.abstract:
@@ -76,9 +77,9 @@ class Demand:
             elif facts.managed and facts.allowed:
                 self._cluster.watches.begin(facts.resource)
 
-    def is_silent(self, kind: str) -> bool:
+    def is_unlistable(self, kind: str) -> bool:
         """Tell whether the claims of a kind cannot be listed."""
-        return kind in self._silent
+        return kind in self._unlistable
 
     async def reconcile(self, key: Key) -> Result:
         """Start or stop what serves a kind."""
@@ -94,13 +95,13 @@ class Demand:
             await self._service.end(served)
             served = None
         if facts is None:
-            self._met.discard(kind)
-        elif served is None and facts.abstract and (kind not in self._met or self._is_named(facts)):
+            self._started.discard(kind)
+        elif served is None and facts.abstract and (kind not in self._started or self._is_named(facts)):
             served = self._begin(kind, facts)
-        return self._listen(kind, facts, served) if facts and served else None
+        return self._report_listing(kind, facts, served) if facts and served else None
 
     def _begin(self, kind: str, facts: KindFacts) -> Served:
-        self._met.add(kind)
+        self._started.add(kind)
         served = self._served[kind] = self._service.begin(facts)
         return served
 
@@ -111,14 +112,14 @@ class Demand:
     def _is_named(self, facts: KindFacts) -> bool:
         return facts.abstract and (facts.is_shipped or bool(self._library.serving(facts.resource.group_kind)))
 
-    def _listen(self, kind: str, facts: KindFacts, served: Served) -> timedelta | None:
+    def _report_listing(self, kind: str, facts: KindFacts, served: Served) -> timedelta | None:
         """Tell the Compositions of a kind whether its claims can be listed."""
         is_listed = served.claims.synced.is_set()
-        is_silent = not is_listed and asyncio.get_running_loop().time() - served.began > _PATIENCE_SECONDS
-        if is_silent != (kind in self._silent):
-            self._silent ^= {kind}
+        is_unlistable = not is_listed and asyncio.get_running_loop().time() - served.began > _PATIENCE_SECONDS
+        if is_unlistable != (kind in self._unlistable):
+            self._unlistable ^= {kind}
             for composition in self._library.serving(kind):
-                self._heard(composition)
+                self._requeue(composition)
         if not is_listed:
             return _LISTING_PACE
         return None if self._is_named(facts) else self._idle

@@ -11,17 +11,17 @@ from runtime.conditions import find
 from runtime.objects import Object, deleting, generation_of, labels_of
 
 
-def steers(change: Change) -> bool:
+def changes_choice(change: Change) -> bool:
     """Tell whether a change of a Composition may change what a claim chooses."""
     return _differs(change, _of_composition)
 
 
-def moves(change: Change) -> bool:
+def changes_rollout(change: Change) -> bool:
     """Tell whether a change of a revision may move a claim: its number, and how far it has come."""
     return _differs(change, _of_revision)
 
 
-def defines(change: Change) -> bool:
+def changes_kind(change: Change) -> bool:
     """Tell whether a change of a CRD changes what is known of its kind, or begins its end."""
     return _differs(change, _of_crd)
 
@@ -45,8 +45,8 @@ def _of_crd(obj: Object) -> tuple[Any, ...]:
 
 def _of_composition(obj: Object) -> tuple[Any, ...]:
     ready = find(obj, "Ready") or {}
-    told = tuple(ready.get(each) for each in ("status", "reason", "message", "observedGeneration"))
-    return generation_of(obj), deleting(obj), dict(labels_of(obj)), told
+    readiness = tuple(ready.get(each) for each in ("status", "reason", "message", "observedGeneration"))
+    return generation_of(obj), deleting(obj), dict(labels_of(obj)), readiness
 
 
 def _of_revision(obj: Object) -> tuple[Any, ...]:

@@ -17,10 +17,10 @@ from composer.claim.reconciler import ClaimReconciler, Tools
 from composer.composition.reconciler import Checker, CompositionReconciler
 from composer.composition.store import Library, claims_index
 from composer.connection.publisher import Publisher
-from composer.kind_reconciler import Demand, Served, used_kinds
+from composer.kind_reconciler import KindReconciler, Served, used_kinds
 from composer.kinds.catalog import KindFacts
 from composer.kinds.cluster import Cluster
-from composer.predicates import defines, is_unanswered, moves, steers
+from composer.predicates import changes_choice, changes_kind, changes_rollout, is_unanswered
 from runtime.cache import Informer
 from runtime.changes import Change
 from runtime.controller import Controller, ControllerSettings, Source, is_intent
@@ -32,7 +32,7 @@ _SYNC_SECONDS = 30.0
 _IDLE = timedelta(minutes=3)
 
 
-class Workshop(Renderer, Checker, Protocol):
+class RenderPool(Renderer, Checker, Protocol):
     """Where templates are rendered and checked."""
 
 
@@ -56,7 +56,7 @@ _CLAIM_INDEXES = {"composition": composition_index, "namespace": namespace_index
 
 async def build(
     context: ProcessContext,
-    workshop: Workshop,
+    pool: RenderPool,
     *,
     resync: timedelta = timedelta(minutes=10),
     claim_namespaces: Sequence[str] = (),
@@ -69,27 +69,29 @@ async def build(
     library = Library(cluster, context.settings.namespace)
     await context.cache.wait_synced(timedelta(seconds=_SYNC_SECONDS))
     settings = ControllerSettings(resync=resync)
-    reconciler = CompositionReconciler(cluster, library, workshop, context.events, _now)
+    reconciler = CompositionReconciler(cluster, library, pool, context.events, _now)
     compositions = Controller("composition", reconciler.reconcile, settings=settings)
     compositions.source(Source(library.compositions, primary=True))
     compositions.source(Source(cluster.crds, keys=lambda change: library.concerned(kind_of(change))))
     compositions.source(Source(library.environments, keys=lambda change: settled_by(library, change)))
     compositions.source(Source(library.revision_informer, keys=ended_revision))
     secrets = tuple(cluster.secrets(each) for each in claim_namespaces)
-    service = _Service(context, cluster, library, workshop, reconciler, settings, secrets)
-    demand = Demand(cluster, library, service, idle=min(resync, _IDLE), heard=compositions.enqueue)
-    reconciler.silent = demand.is_silent
-    kinds = kinds_controller(demand, cluster, library, settings)
-    demand.begin()
+    service = _Service(context, cluster, library, pool, reconciler, settings, secrets)
+    kind_reconciler = KindReconciler(cluster, library, service, idle=min(resync, _IDLE), requeue=compositions.enqueue)
+    reconciler.is_unlistable = kind_reconciler.is_unlistable
+    kinds = kinds_controller(kind_reconciler, cluster, library, settings)
+    kind_reconciler.begin()
     return [compositions, kinds]
 
 
-def kinds_controller(demand: Demand, cluster: Cluster, library: Library, settings: ControllerSettings) -> Controller:
-    """Wake the demand of a kind by its CRD, by Compositions that name it, and by a watch that begins."""
-    kinds = Controller("kind", demand.reconcile, settings=settings)
+def kinds_controller(
+    kind_reconciler: KindReconciler, cluster: Cluster, library: Library, settings: ControllerSettings
+) -> Controller:
+    """Wake the reconciler of a kind by its CRD, by Compositions that name it, and by a watch that begins."""
+    kinds = Controller("kind", kind_reconciler.reconcile, settings=settings)
     kinds.source(Source(cluster.crds, keys=lambda change: (Key("", kind_of(change)),)))
     kinds.source(Source(library.compositions, keys=_claim_kinds))
-    cluster.watches.tell(lambda kind: kinds.enqueue(Key("", kind)))
+    cluster.watches.on_begin(lambda kind: kinds.enqueue(Key("", kind)))
     return kinds
 
 
@@ -125,7 +127,7 @@ class _Service:
     context: ProcessContext
     cluster: Cluster
     library: Library
-    workshop: Workshop
+    pool: RenderPool
     compositions: CompositionReconciler
     settings: ControllerSettings
     secrets: tuple[Informer, ...]
@@ -135,15 +137,15 @@ class _Service:
         for name, index in _CLAIM_INDEXES.items():
             claims.store.add_index(name, index)
         controller = self._controller(facts, claims)
-        self.cluster.watches.wake(controller)
-        self.compositions.count_in(claims)
+        self.cluster.watches.subscribe(controller)
+        self.compositions.add(claims)
         self.context.manager.add(controller)
         return Served(facts, claims, controller, asyncio.get_running_loop().time())
 
     async def end(self, served: Served) -> None:
         await self.context.manager.remove(served.controller)
-        self.cluster.watches.let_sleep(served.controller)
-        self.compositions.count_out(served.claims)
+        self.cluster.watches.unsubscribe(served.controller)
+        self.compositions.remove(served.claims)
         self.cluster.drop(served.facts.resource)
 
     def _controller(self, facts: KindFacts, claims: Informer) -> Controller:
@@ -155,7 +157,7 @@ class _Service:
         tools = Tools(
             kube=kube,
             gatherer=Gatherer(self.cluster, claims),
-            preparer=Preparer(library, self.workshop),
+            preparer=Preparer(library, self.pool),
             actor=actor,
             publisher=publisher,
             events=self.context.events,
@@ -164,7 +166,7 @@ class _Service:
         )
         controller = Controller(facts.resource.kind.lower(), ClaimReconciler(tools).reconcile, settings=self.settings)
         keys = _Keys(claims, library)
-        controller.source(Source(claims, primary=True, urgent=_is_news))
+        controller.source(Source(claims, primary=True, urgent=_is_urgent))
         controller.source(Source(self.cluster.namespaces, keys=keys.of_namespace))
         # What the Composition's own controller writes is news to claims.
         controller.source(Source(library.compositions, keys=keys.undecided, echoes=True))
@@ -174,7 +176,7 @@ class _Service:
             controller.source(Source(each, keys=publisher.concerned))
 
         def on_crd(change: Change) -> Iterable[Key]:
-            if change.initial or not defines(change):
+            if change.initial or not changes_kind(change):
                 return ()
             actor.refusals.clear()
             return keys.of_crd(change)
@@ -188,7 +190,7 @@ class _Service:
             watched.store.remember(obj)
 
 
-def _is_news(change: Change) -> bool:
+def _is_urgent(change: Change) -> bool:
     """Put what nobody has answered yet before all else, also when it came while nobody was at work."""
     return is_intent(change) or (change.initial and is_unanswered(change))
 
@@ -204,11 +206,11 @@ class _Keys:
         return () if change.initial else self._claims.store.by_index("namespace", change.key.name)
 
     def undecided(self, change: Change) -> Iterable[Key]:
-        return self._of_compositions(("", change.key.name)) if not change.initial and steers(change) else ()
+        return self._of_compositions(("", change.key.name)) if not change.initial and changes_choice(change) else ()
 
     def of_revision(self, change: Change) -> Iterable[Key]:
         obj = change.after or change.before
-        if change.initial or obj is None or not moves(change):
+        if change.initial or obj is None or not changes_rollout(change):
             return ()
         name = str((obj.decode().get("spec") or {}).get("compositionName", ""))
         return self._of_compositions(("", name))

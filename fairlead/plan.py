@@ -16,7 +16,7 @@ from apis import names
 from composer import inventory
 from composer.claim.compose import Prepared, Preparer
 from composer.claim.decide import decide
-from composer.claim.snapshot import Known, View
+from composer.claim.snapshot import ObservedChild, Snapshot
 from composer.composition.revision import Candidate, Revision, candidates, reused_names, revisions
 from composer.kinds.catalog import Catalog, catalog
 from composer.models import RolloutStatus
@@ -250,23 +250,23 @@ class _Cluster:
     async def _plan(self, resource: Resource, claim: Object, live: Object | None) -> ClaimPlan:
         known, home = await self._around(claim)
         edited_home = self.edits.home(key_of(claim).namespace, home)
-        view = View(claim, resource, edited_home, kind_deleting=False, catalog=self.kinds, known=known)
-        prepared = await Preparer(self.edited, _Here()).prepare(view)
+        snapshot = Snapshot(claim, resource, edited_home, kind_deleting=False, catalog=self.kinds, known=known)
+        prepared = await Preparer(self.edited, _Here()).prepare(snapshot)
         label = str(key_of(claim))
         if not isinstance(prepared, Prepared):
             return ClaimPlan(label, prepared.composition, blocked(prepared.causes))
         before = None
         if live is not None:
-            view = View(live, resource, home, kind_deleting=False, catalog=self.kinds, known=known)
-            earlier = await Preparer(self.library, _Here()).prepare(view)
+            snapshot = Snapshot(live, resource, home, kind_deleting=False, catalog=self.kinds, known=known)
+            earlier = await Preparer(self.library, _Here()).prepare(snapshot)
             before = earlier.rendered if isinstance(earlier, Prepared) else None
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        decided = decide(prepared.view, prepared.rendered, now=now)
+        decided = decide(prepared.snapshot, prepared.rendered, now=now)
         changes = changes_of(decided, Renders(prepared.rendered, before), is_new=live is None)
         changes = (*changes, *moved_connection(live, claim))
         return ClaimPlan(label, prepared.composition, changes if edited_home else (*changes, homeless(claim)))
 
-    async def _around(self, claim: Object) -> tuple[tuple[Known, ...], Object | None]:
+    async def _around(self, claim: Object) -> tuple[tuple[ObservedChild, ...], Object | None]:
         """Read the children of a claim and its namespace, None where there is none."""
         entries = inventory.load(claim.get("status") or {})
         namespace = key_of(claim).namespace
@@ -277,14 +277,14 @@ class _Cluster:
             home = None
         return tuple(known), home
 
-    async def _known(self, entry: inventory.Entry, namespace: str) -> Known:
+    async def _known(self, entry: inventory.Entry, namespace: str) -> ObservedChild:
         facts = self.kinds.get(entry.group_kind)
         if facts is None:
-            return Known(entry, None, None, unseen=bool(entry.uid))
+            return ObservedChild(entry, None, None, unseen=bool(entry.uid))
         try:
-            return Known(entry, await self.kube.get(facts.resource, Key(namespace, entry.name)), facts)
+            return ObservedChild(entry, await self.kube.get(facts.resource, Key(namespace, entry.name)), facts)
         except NotFound:
-            return Known(entry, None, facts)
+            return ObservedChild(entry, None, facts)
 
     async def _resource(self, document: Document) -> Resource:
         content = document.content

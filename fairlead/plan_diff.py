@@ -11,7 +11,7 @@ import msgspec
 from apis import names
 from apis.identity import connection_secret_name
 from composer.causes import Cause
-from composer.claim.decide import Annotate, Apply, Create, LetGo, Plan, Remove, Step
+from composer.claim.decide import Annotate, Apply, Create, Delete, Orphan, Plan, Step
 from composer.inventory import Entry
 from composer.render.render import Rendered
 from composer.render.schema import project
@@ -161,12 +161,12 @@ def _of_step(step: Step, earlier: Mapping[str, Object]) -> Iterator[Change]:
             fields += tuple(_left(earlier.get(entry.name), desired))
             if fields:
                 yield _change("update", entry, fields=fields)
-        case Remove(entry=entry, why=why):
+        case Delete(entry=entry, why=why):
             yield _change("delete", entry, why=why)
         case Annotate(entry=entry, annotations=annotations) if names.TEARDOWN in annotations:
             verb: Verb = "delete" if annotations[names.TEARDOWN] == "delete" else "release"
             yield _change(verb, entry, why=f"its provider is told to {annotations[names.TEARDOWN]}")
-        case LetGo(entry=entry):
+        case Orphan(entry=entry):
             yield _change("release", entry, why="it lives on without its claim")
         case _:
             return

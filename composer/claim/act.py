@@ -6,9 +6,8 @@ Every write names the uid it is meant for, so that an object that vanished stays
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, assert_never
 
@@ -21,11 +20,11 @@ from composer.claim.decide import (
     Annotate,
     Apply,
     Create,
+    Delete,
     Effect,
     Keep,
-    LetGo,
-    Release,
-    Remove,
+    Orphan,
+    RemoveFinalizer,
     Step,
     not_owned,
     token_steps,
@@ -33,8 +32,8 @@ from composer.claim.decide import (
 from composer.claim.failures import Refusals
 from composer.claim.field_conflicts import (
     REMOVED,
-    WINDOW,
     Conflict,
+    Memory,
     conflicts,
     is_endless,
     joined,
@@ -42,8 +41,8 @@ from composer.claim.field_conflicts import (
     settle,
     without,
 )
-from composer.claim.outcomes import Note, Outcome, release_note, word_note
-from composer.claim.snapshot import View, holds_fields, stored_hash
+from composer.claim.outcomes import Note, Outcome, finalizer_note, instruction_note
+from composer.claim.snapshot import Snapshot, holds_fields, stored_hash
 from composer.hashes import has_fields_of, is_sent, sent_hash
 from composer.inventory import Entry
 from composer.kinds.catalog import KindFacts
@@ -66,34 +65,6 @@ from runtime.preconditions import apply_metadata, patch_tests
 _log = structlog.get_logger("composer.claim.act")
 
 
-@dataclass(slots=True)
-class Memory:
-    """What one process remembers of its writes: the fields that it took back."""
-
-    _fights: OrderedDict[str, dict[tuple[str, str], list[datetime]]] = field(default_factory=OrderedDict)
-
-    def offences(self, uid: str) -> Mapping[tuple[str, str], Sequence[datetime]]:
-        """Return when fields of an object were taken back of late, per (field, manager)."""
-        return self._fights.get(uid, {})
-
-    def took_back(self, uid: str, taken: Sequence[Conflict], now: datetime) -> None:
-        """Count fields of an object that were taken back; objects without a recent offence are forgotten."""
-        fights = self._fights.setdefault(uid, {})
-        for each in taken:
-            place = (each.field, each.manager)
-            fights[place] = [*(when for when in fights.get(place, ()) if now - when < WINDOW), now]
-        self._fights.move_to_end(uid)
-        while all(now - when >= WINDOW for times in next(iter(self._fights.values())).values() for when in times):
-            self._fights.popitem(last=False)
-            if not self._fights:
-                return
-
-    def forget_fights(self, uids: Collection[str]) -> None:
-        """Begin anew with the fights over fields of these objects."""
-        for uid in uids:
-            self._fights.pop(uid, None)
-
-
 class Actor:
     """Writes children."""
 
@@ -106,13 +77,15 @@ class Actor:
         self.memory = Memory()
         self.refusals = Refusals()
 
-    async def act(self, view: View, steps: Sequence[Step]) -> tuple[Outcome, ...]:
+    async def act(self, snapshot: Snapshot, steps: Sequence[Step]) -> tuple[Outcome, ...]:
         """Carry out all steps at once; what goes although the claim lives goes last, and only if nothing failed."""
-        last = {index for index, step in enumerate(steps) if isinstance(step, Remove | LetGo) and not view.deleting}
+        last = {
+            index for index, step in enumerate(steps) if isinstance(step, Delete | Orphan) and not snapshot.deleting
+        }
         found = dict[int, Outcome]()
 
         async def carry_out(chosen: Collection[int]) -> None:
-            outcomes = await asyncio.gather(*(self._one(view, steps[index]) for index in chosen))
+            outcomes = await asyncio.gather(*(self._one(snapshot, steps[index]) for index in chosen))
             found.update(zip(chosen, outcomes, strict=True))
 
         await carry_out([index for index in range(len(steps)) if index not in last])
@@ -122,15 +95,15 @@ class Actor:
             await carry_out(sorted(last))
         return tuple(found[index] for index in range(len(steps)))
 
-    async def pass_on(self, view: View) -> View:
+    async def propagate_request(self, snapshot: Snapshot) -> Snapshot:
         """Tell the children that a person asked for a pass, before the claim says that it was seen to.
 
         A child that is gone or cannot be told is passed over. Raises ApiError, and the claim has not answered.
         """
         made = dict[str, Object]()
-        for step in token_steps(view):
+        for step in token_steps(snapshot):
             try:
-                outcome = await self._annotate(view, step)
+                outcome = await self._annotate(snapshot, step)
             except (NotFound, Invalid, Forbidden) as error:
                 _log.info("a child is not told of a request", child=step.entry.name, error=str(error))
                 continue
@@ -139,20 +112,22 @@ class Actor:
                 metadata(outcome.written).pop("managedFields", None)
                 made[uid_of(outcome.written)] = outcome.written
         known = (
-            replace(each, live=made.get(uid_of(each.live), each.live) if each.live else None) for each in view.known
+            replace(each, live=made.get(uid_of(each.live), each.live) if each.live else None) for each in snapshot.known
         )
-        return replace(view, known=tuple(known)) if made else view
+        return replace(snapshot, known=tuple(known)) if made else snapshot
 
-    async def _one(self, view: View, step: Step) -> Outcome:
+    async def _one(self, snapshot: Snapshot, step: Step) -> Outcome:
         if isinstance(step, Keep):
             return Outcome(step.entry)
         refused = (
-            self.refusals.of(step, self._now()) if isinstance(step, Create | Apply) and not view.is_asked else None
+            self.refusals.of(step, self._now())
+            if isinstance(step, Create | Apply) and not snapshot.is_requested
+            else None
         )
         if refused:
             return Outcome(step.entry, cause=refused)
         try:
-            outcome = await self._carry_out(view, step)
+            outcome = await self._carry_out(snapshot, step)
         except (Invalid, Forbidden) as error:
             return self._refusal(step, error)
         except NamespaceTerminating:
@@ -165,36 +140,38 @@ class Actor:
             self.refusals.forget(step)
         return outcome
 
-    async def _carry_out(self, view: View, step: Effect) -> Outcome:
+    async def _carry_out(self, snapshot: Snapshot, step: Effect) -> Outcome:
         match step:
             case Create():
-                return await self._create(view, step)
+                return await self._create(snapshot, step)
             case Apply():
-                return await self._apply(view, step)
+                return await self._apply(snapshot, step)
             case Annotate():
-                return await self._annotate(view, step)
-            case Remove():
-                return await self._remove(view, step)
-            case Release():
+                return await self._annotate(snapshot, step)
+            case Delete():
+                return await self._remove(snapshot, step)
+            case RemoveFinalizer():
                 operations = finalizers.removal(step.live, names.TEARDOWN_FINALIZER)
-                await self._kube.json_patch(step.facts.resource, key_of(step.live), operations, manager=view.manager)
-                return Outcome(step.entry, notes=_recorded(step, release_note(view, step)))
-            case LetGo():
                 await self._kube.json_patch(
-                    step.facts.resource, key_of(step.live), release_patch(step.live), manager=view.manager
+                    step.facts.resource, key_of(step.live), operations, manager=snapshot.manager
                 )
-                return Outcome(None, notes=_recorded(step, release_note(view, step)))
+                return Outcome(step.entry, notes=_recorded(step, finalizer_note(snapshot, step)))
+            case Orphan():
+                await self._kube.json_patch(
+                    step.facts.resource, key_of(step.live), finalizer_patch(step.live), manager=snapshot.manager
+                )
+                return Outcome(None, notes=_recorded(step, finalizer_note(snapshot, step)))
             case _:
                 assert_never(step)
 
-    async def _create(self, view: View, step: Create) -> Outcome:
+    async def _create(self, snapshot: Snapshot, step: Create) -> Outcome:
         what = f"{step.entry.kind} {step.entry.name}"
         try:
             resource = step.facts.written_as(step.object["apiVersion"])
-            made = await self._kube.create(resource, step.object, manager=view.manager)
+            made = await self._kube.create(resource, step.object, manager=snapshot.manager)
         except AlreadyExists:
             live = await self._kube.get(step.facts.resource, key_of(step.object))
-            if labels_of(live).get(names.CLAIM_LABEL) != view.identity.uid:
+            if labels_of(live).get(names.CLAIM_LABEL) != snapshot.identity.uid:
                 return Outcome(None, cause=not_owned(step.entry.resource, live))
             # An earlier pass made it and could not say so: the next one applies.
             entry = msgspec.structs.replace(step.entry, uid=uid_of(live), applied=False, desired="", live="")
@@ -205,12 +182,12 @@ class Actor:
             desired=sent_hash(_unmarked(step)),
             live=stored_hash(made, _unmarked(step), step.facts.schema),
             applied=False,
-            resting=(),
+            yielded=(),
             floors=step.floors,
         )
         return Outcome(entry, written=made, facts=step.facts, notes=(Note("ChildCreated", f"created {what}"),))
 
-    async def _apply(self, view: View, step: Apply) -> Outcome:
+    async def _apply(self, snapshot: Snapshot, step: Apply) -> Outcome:
         entry, uid = step.entry, uid_of(step.live)
         # Who removed a field of ours is a rival; who changed something else is none.
         was_sent = (
@@ -218,7 +195,7 @@ class Actor:
             and is_sent(step.object, entry.desired)
             and not holds_fields(step.live, step.object, step.facts.schema, entry.live)
         )
-        if was_sent and not view.is_asked and is_endless(self.memory.offences(uid), self._now()):
+        if was_sent and not snapshot.is_requested and is_endless(self.memory.conflicts_before(uid), self._now()):
             text = (
                 f"{entry.kind} {entry.name}: somebody keeps removing fields that are set here; they are set again later"
             )
@@ -226,90 +203,92 @@ class Actor:
         # Who owns a newborn's fields matters first when one is left out.
         is_whole = not entry.applied and has_fields_of(step.object, entry.desired)
         if not entry.applied and not is_whole:
-            step = replace(step, live=await self._take_over(view, step))
-        body, resting = step.object, remembered(entry.resting, self._now())
+            step = replace(step, live=await self._take_over(snapshot, step))
+        body, yielded = step.object, remembered(entry.yielded, self._now())
         notes: tuple[Note, ...] = ()
         try:
-            made = await self._send(view, step, body, force=False)
+            made = await self._send(snapshot, step, body, force=False)
             if was_sent:
                 self.memory.took_back(uid, (REMOVED,), self._now())
         except ApplyConflict as error:
-            offences = self.memory.offences(uid)
-            # What the birth left to ourselves by an Update is no fight.
-            rivals = [each for each in conflicts(error.causes) if each.manager != view.manager]
-            settled = settle(rivals, offences, self._now(), rested=resting)
-            resting = joined(resting, settled.resting)
-            body = without(step.object, settled.resting)
-            made = await self._send(view, step, body, force=True)
+            conflicts_before = self.memory.conflicts_before(uid)
+            # What the birth left to ourselves by an Update is no conflict.
+            rivals = [each for each in conflicts(error.causes) if each.manager != snapshot.manager]
+            settled = settle(rivals, conflicts_before, self._now(), yielded_before=yielded)
+            yielded = joined(yielded, settled.yielded)
+            body = without(step.object, settled.yielded)
+            made = await self._send(snapshot, step, body, force=True)
             notes = self._taken_back(uid, entry, settled.taken_back)
         if not entry.applied and not is_whole:
-            made = await self._hold_alone(view, step, made)
+            made = await self._hold_alone(snapshot, step, made)
         entry = msgspec.structs.replace(
             entry,
             uid=uid_of(made),
             desired=sent_hash(body),
             live=stored_hash(made, body, step.facts.schema),
             applied=not is_whole,
-            resting=resting,
+            yielded=yielded,
             floors=step.floors,
         )
         return Outcome(entry, written=made, facts=step.facts, notes=notes)
 
-    async def _take_over(self, view: View, step: Apply) -> Object:
+    async def _take_over(self, snapshot: Snapshot, step: Apply) -> Object:
         """Make us the applier of what we created; return the child as it is then."""
         resource, key = step.facts.resource, key_of(step.live)
         current = await self._kube.get(resource, key)
         if uid_of(current) != uid_of(step.live):
             raise WriteConflict(f"{step.entry.kind} {key} is another object now")
         keeps = names.TEARDOWN_FINALIZER in step.object["metadata"].get("finalizers", ())
-        operations = managed_fields.upgrade(current, applier(view.manager), keeps_finalizer=keeps)
+        operations = managed_fields.upgrade(current, applier(snapshot.manager), keeps_finalizer=keeps)
         if not operations:
             return current
-        return await self._kube.json_patch(resource, key, operations, manager=view.manager)
+        return await self._kube.json_patch(resource, key, operations, manager=snapshot.manager)
 
-    async def _hold_alone(self, view: View, step: Apply, made: Object) -> Object:
-        operations = managed_fields.shed(made, applier(view.manager))
+    async def _hold_alone(self, snapshot: Snapshot, step: Apply, made: Object) -> Object:
+        operations = managed_fields.shed(made, applier(snapshot.manager))
         if not operations:
             return made
-        return await self._kube.json_patch(step.facts.resource, key_of(step.live), operations, manager=view.manager)
+        return await self._kube.json_patch(step.facts.resource, key_of(step.live), operations, manager=snapshot.manager)
 
-    async def _send(self, view: View, step: Apply, body: Object, *, force: bool) -> Object:
+    async def _send(self, snapshot: Snapshot, step: Apply, body: Object, *, force: bool) -> Object:
         named = {**body, "metadata": {**body["metadata"], **apply_metadata(step.live)}}
         resource = step.facts.written_as(body["apiVersion"])
-        return await self._kube.apply(resource, named, manager=view.manager, force=force)
+        return await self._kube.apply(resource, named, manager=snapshot.manager, force=force)
 
-    async def _annotate(self, view: View, step: Annotate) -> Outcome:
+    async def _annotate(self, snapshot: Snapshot, step: Annotate) -> Outcome:
         operations = [*annotation_patch(step.live, step.annotations), *policy_patch(step.policy)]
-        made = await self._kube.json_patch(step.facts.resource, key_of(step.live), operations, manager=view.manager)
-        return Outcome(step.entry, written=made, facts=step.facts, notes=_recorded(step, word_note(view, step)))
+        made = await self._kube.json_patch(step.facts.resource, key_of(step.live), operations, manager=snapshot.manager)
+        return Outcome(
+            step.entry, written=made, facts=step.facts, notes=_recorded(step, instruction_note(snapshot, step))
+        )
 
-    async def _remove(self, view: View, step: Remove) -> Outcome:
-        """Delete and speak the word.
+    async def _remove(self, snapshot: Snapshot, step: Delete) -> Outcome:
+        """Delete an object and give it its teardown instruction.
 
-        Where the claim goes, too, the word comes first: its provider sees both at once. Where the claim lives the word
-        comes last, since a word on an object that lives on, because we were stopped in between, would be a trap.
+        Where the claim goes, too, the instruction comes first: its provider sees both at once. Where the claim lives it
+        comes last: on an object that lives on, because we were stopped in between, it would be a trap.
         """
         key, uid = key_of(step.live), uid_of(step.live)
         note = Note("ChildDeleted", f"deleted {step.entry.kind} {step.entry.name}: {step.why}")
         try:
-            # The word is for this very object, as the API server has it now.
+            # The instruction is for this very object, as the API server has it now.
             current = await self._kube.get(step.facts.resource, key)
             if uid_of(current) != uid:
                 raise WriteConflict(f"{step.entry.kind} {key} is another object now")
-            if step.word and view.deleting:
-                current = await self._speak(view, step, current)
+            if step.instruction and snapshot.deleting:
+                current = await self._speak(snapshot, step, current)
             left = await self._kube.delete(step.facts.resource, key, uid=uid, resource_version=version_of(current))
-            if step.word and left and not view.deleting:
-                await self._speak(view, step, left)
+            if step.instruction and left and not snapshot.deleting:
+                await self._speak(snapshot, step, left)
         except NotFound:
             return Outcome(None, notes=_recorded(step, note))
         return Outcome(step.entry, notes=_recorded(step, note))
 
-    async def _speak(self, view: View, step: Remove, current: Object) -> Object:
-        if annotations_of(current).get(names.TEARDOWN) == step.word and not step.policy:
+    async def _speak(self, snapshot: Snapshot, step: Delete, current: Object) -> Object:
+        if annotations_of(current).get(names.TEARDOWN) == step.instruction and not step.policy:
             return current
-        operations = [*annotation_patch(current, {names.TEARDOWN: step.word}), *policy_patch(step.policy)]
-        return await self._kube.json_patch(step.facts.resource, key_of(current), operations, manager=view.manager)
+        operations = [*annotation_patch(current, {names.TEARDOWN: step.instruction}), *policy_patch(step.policy)]
+        return await self._kube.json_patch(step.facts.resource, key_of(current), operations, manager=snapshot.manager)
 
     def _taken_back(self, uid: str, entry: Entry, taken: Sequence[Conflict]) -> tuple[Note, ...]:
         self.memory.took_back(uid, taken, self._now())
@@ -342,7 +321,7 @@ def applier(manager: str) -> Applier:
     )
 
 
-def _recorded(step: Annotate | Remove | Release | LetGo, note: Note | None) -> tuple[Note, ...]:
+def _recorded(step: Annotate | Delete | RemoveFinalizer | Orphan, note: Note | None) -> tuple[Note, ...]:
     """Put the end of a child on record, with its reason: an event may be lost, this line is the audit."""
     if note is None:
         return ()
@@ -388,7 +367,7 @@ def policy_patch(policy: str) -> list[dict[str, Any]]:
     return [{"op": "add", "path": "/spec/deletionPolicy", "value": policy}] if policy else []
 
 
-def release_patch(live: Object) -> list[dict[str, Any]]:
+def finalizer_patch(live: Object) -> list[dict[str, Any]]:
     """Return the JSON patch that lets go of a foreign object that lives on: our finalizer and our label go."""
     operations = finalizers.removal(live, names.TEARDOWN_FINALIZER) or patch_tests(live)
     if names.CLAIM_LABEL not in labels_of(live):

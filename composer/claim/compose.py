@@ -15,8 +15,8 @@ from composer.claim.deletion import effective_policy
 from composer.claim.prune_guard import foreign_stateful, stateful_places
 from composer.claim.renames import element_origins, moved, origins
 from composer.claim.report import Findings
-from composer.claim.selection import Standing, admitted, choose, choose_revision, is_way_back, not_allowed
-from composer.claim.snapshot import View, without_rests
+from composer.claim.selection import ClaimState, admitted, choose, choose_revision, is_rollback, not_allowed
+from composer.claim.snapshot import Snapshot, without_yielded
 from composer.composition.revision import Candidate, Revision, kinds_of, readable
 from composer.composition.rollout_claims import NOT_YET, is_well, lacks_revision, stands_since
 from composer.inventory import load as load_inventory
@@ -54,17 +54,17 @@ class Library(Protocol):
 class Prepared:
     """A claim that can be composed: its revision and what it renders to.
 
-    `view` calls the resources as that revision does; `is_way_back`: the claim leaves a revision that failed;
-    `is_new_intent`: claim or revision is another than before, so that fights over fields begin anew; `remarks`: what is
-    to be said of the choice itself.
+    `snapshot` calls the resources as that revision does; `is_rollback`: the claim leaves a revision that failed;
+    `is_new_intent`: claim or revision is another than before, so that conflicts over fields begin anew; `remarks`: what
+    is to be said of the choice itself.
     """
 
     composition: str
     revision: Revision
     spec: CompositionSpec
     rendered: Rendered
-    view: View
-    is_way_back: bool = False
+    snapshot: Snapshot
+    is_rollback: bool = False
     is_new_intent: bool = False
     remarks: tuple[Cause, ...] = ()
 
@@ -74,7 +74,7 @@ class _Chosen:
     composition: str
     revision: Revision
     spec: CompositionSpec
-    is_way_back: bool
+    is_rollback: bool
     outside: Cause | None
 
 
@@ -92,26 +92,26 @@ class Preparer:
         self._library = library
         self._renderer = renderer
 
-    async def prepare(self, view: View) -> Prepared | Findings:
+    async def prepare(self, snapshot: Snapshot) -> Prepared | Findings:
         """Choose and render. Raises Transient when the worker is lost."""
-        chosen = self._choose(view)
+        chosen = self._choose(snapshot)
         if isinstance(chosen, Cause):
-            return untouched(view, chosen)
+            return untouched(snapshot, chosen)
         if isinstance(chosen, _Unchecked):
-            return replace(untouched(view, chosen.cause), is_early=True)
+            return replace(untouched(snapshot, chosen.cause), is_early=True)
         base = replace(
-            untouched(view),
+            untouched(snapshot),
             composition=chosen.composition,
-            deletion_policy=effective_policy(view, chosen.spec.deletion_policies),
+            deletion_policy=effective_policy(snapshot, chosen.spec.deletion_policies),
         )
-        if chosen.composition == view.chosen and not chosen.is_way_back:
+        if chosen.composition == snapshot.chosen and not chosen.is_rollback:
             # What goes wrong from here on is this revision's doing.
             base = replace(base, revision=chosen.revision.name, has_rollout=chosen.revision.has_rollout)
-        causes = list(_refusals(view, chosen))
-        view = moved(view, chosen.spec)
-        is_new = view.is_new_intent(chosen.revision.name)
-        view = without_rests(view) if is_new else view
-        rendered = await self._render(view, chosen)
+        causes = list(_refusals(snapshot, chosen))
+        snapshot = moved(snapshot, chosen.spec)
+        is_new = snapshot.is_new_intent(chosen.revision.name)
+        snapshot = without_yielded(snapshot) if is_new else snapshot
+        rendered = await self._render(snapshot, chosen)
         if isinstance(rendered, tuple):
             causes += rendered
         if causes or isinstance(rendered, tuple):
@@ -121,18 +121,18 @@ class Preparer:
             chosen.revision,
             chosen.spec,
             rendered,
-            view,
-            is_way_back=chosen.is_way_back,
+            snapshot,
+            is_rollback=chosen.is_rollback,
             is_new_intent=is_new,
             remarks=(chosen.outside,) if chosen.outside else (),
         )
 
-    async def _render(self, view: View, chosen: _Chosen) -> Rendered | tuple[Cause, ...]:
+    async def _render(self, snapshot: Snapshot, chosen: _Chosen) -> Rendered | tuple[Cause, ...]:
         environments = self._environments(chosen.spec)
         if isinstance(environments, Cause):
             return (environments,)
         try:
-            return await self._renderer.render(_request(view, chosen, environments))
+            return await self._renderer.render(_request(snapshot, chosen, environments))
         except CompositionError as error:
             return tuple(cause(each.reason, str(each), resource=each.resource) for each in error.problems)
 
@@ -143,42 +143,42 @@ class Preparer:
         newest = max(self._library.revisions(name), key=lambda each: each.number, default=None)
         return kinds_of(newest.composition) if newest else frozenset()
 
-    def supported_policies(self, view: View) -> tuple[DeletionPolicy, ...] | None:
+    def supported_policies(self, snapshot: Snapshot) -> tuple[DeletionPolicy, ...] | None:
         """Return the deletion policies of the revision in use; None when it cannot be read any more.
 
         Where the claim's status was lost, nobody remembers what was in force: nothing is destroyed without a backup,
         and a backup is taken where the claim asks for one, or its deletion is held.
         """
-        wanted = (view.status.get("composition") or {}).get("revision")
+        wanted = (snapshot.status.get("composition") or {}).get("revision")
         if not wanted:
             return ("Orphan", "Snapshot")
-        for revision in self._library.revisions(view.chosen):
+        for revision in self._library.revisions(snapshot.chosen):
             if revision.name == wanted:
                 spec = readable(revision.composition)
                 return spec.deletion_policies if spec else None
         return None
 
-    def _choose(self, view: View) -> _Chosen | _Unchecked | Cause:
-        spec = view.spec
-        known = self._library.candidates(view.resource.api_version, view.resource.kind)
-        known = admitted(known, view.chosen, view.key.namespace, view.namespace_labels)
-        chosen = choose(spec, view.chosen, labels_of(view.claim), view.namespace_labels, known)
+    def _choose(self, snapshot: Snapshot) -> _Chosen | _Unchecked | Cause:
+        spec = snapshot.spec
+        known = self._library.candidates(snapshot.resource.api_version, snapshot.resource.kind)
+        known = admitted(known, snapshot.chosen, snapshot.key.namespace, snapshot.namespace_labels)
+        chosen = choose(spec, snapshot.chosen, labels_of(snapshot.claim), snapshot.namespace_labels, known)
         if isinstance(chosen, Cause):
             return chosen
         pin = "" if isinstance(spec.composition_revision_ref, UnsetType) else spec.composition_revision_ref.name
         candidate = next(each for each in known if each.name == chosen)
-        outside = not_allowed(candidate, view.key.namespace, view.namespace_labels)
-        if outside and pin not in ("", (view.status.get("composition") or {}).get("revision")):
+        outside = not_allowed(candidate, snapshot.key.namespace, snapshot.namespace_labels)
+        if outside and pin not in ("", (snapshot.status.get("composition") or {}).get("revision")):
             text = f"{outside.message}; spec.compositionRevisionRef may not name another revision of it"
             return cause("NotAllowed", text)
-        revisions, standing = self._library.revisions(chosen), _standing(view)
-        revision = choose_revision(chosen, pin, revisions, standing=standing, refusal=candidate.refusal)
+        revisions, state = self._library.revisions(chosen), _claim_state(snapshot)
+        revision = choose_revision(chosen, pin, revisions, state=state, refusal=candidate.refusal)
         if isinstance(revision, Cause):
             return revision if candidate.is_checked else _Unchecked(revision)
         composition = readable(revision.composition)
         if composition is None:
             return cause("SchemaMismatch", f"revision {revision.name} cannot be read")
-        return _Chosen(chosen, revision, composition, is_way_back(revision, revisions, standing), outside)
+        return _Chosen(chosen, revision, composition, is_rollback(revision, revisions, state), outside)
 
     def _environments(self, spec: CompositionSpec) -> dict[str, dict[str, str]] | Cause:
         found = {name: self._library.environment(name) for name in spec.environments}
@@ -189,63 +189,63 @@ class Preparer:
         return {name: data for name, data in found.items() if data is not None}
 
 
-def _standing(view: View) -> Standing:
-    found = view.status.get("composition") or {}
+def _claim_state(snapshot: Snapshot) -> ClaimState:
+    found = snapshot.status.get("composition") or {}
     revision, previous = str(found.get("revision") or ""), str(found.get("previous") or "")
-    return Standing(
-        str(view.identity),
+    return ClaimState(
+        str(snapshot.identity),
         revision,
         previous,
-        is_well(view.claim),
-        stands_since(view.claim) if revision or lacks_revision(view.claim) else NOT_YET,
-        has_children=any(each.live is not None or each.entry.uid for each in view.known),
+        is_well(snapshot.claim),
+        stands_since(snapshot.claim) if revision or lacks_revision(snapshot.claim) else NOT_YET,
+        has_children=any(each.live is not None or each.entry.uid for each in snapshot.known),
     )
 
 
-def untouched(view: View, *causes: Cause) -> Findings:
+def untouched(snapshot: Snapshot, *causes: Cause) -> Findings:
     """Return findings that leave everything as it was."""
     return Findings(
         causes=causes,
-        entries=load_inventory(view.status),
-        composition=view.chosen,
-        revision=(view.status.get("composition") or {}).get("revision", ""),
-        deletion_policy=effective_policy(view, None),
-        secret=(view.status.get("binding") or {}).get("name", ""),
-        connection_hash=str(view.status.get("connectionHash") or ""),
+        entries=load_inventory(snapshot.status),
+        composition=snapshot.chosen,
+        revision=(snapshot.status.get("composition") or {}).get("revision", ""),
+        deletion_policy=effective_policy(snapshot, None),
+        secret=(snapshot.status.get("binding") or {}).get("name", ""),
+        connection_hash=str(snapshot.status.get("connectionHash") or ""),
     )
 
 
-def _request(view: View, chosen: _Chosen, environments: dict[str, dict[str, str]]) -> Request:
-    claim = {name: value for name, value in view.claim.items() if name != "status"}
+def _request(snapshot: Snapshot, chosen: _Chosen, environments: dict[str, dict[str, str]]) -> Request:
+    claim = {name: value for name, value in snapshot.claim.items() if name != "status"}
     # Without what every write of ours changes: the same claim is the same request.
     claim["metadata"] = {name: item for name, item in metadata(claim).items() if name not in _OF_EACH_WRITE}
     observed = tuple(
         Observed(each.entry.resource, each.entry.key, each.live, is_silent=is_silent(each.facts, each.live))
-        for each in view.known
+        for each in snapshot.known
         if each.live is not None
     )
     return Request(
         composition_name=chosen.composition,
         composition=chosen.revision.composition,
         claim=claim,
-        identity=str(view.identity),
+        identity=str(snapshot.identity),
         environments=environments,
         observed=observed,
-        stateful_foreign=foreign_stateful(view),
-        origins=origins(view),
-        element_origins=element_origins(view),
-        floors=floors_of(((each.entry, each.live) for each in view.known), chosen.spec),
-        stateful_places=stateful_places(view),
+        stateful_foreign=foreign_stateful(snapshot),
+        origins=origins(snapshot),
+        element_origins=element_origins(snapshot),
+        floors=floors_of(((each.entry, each.live) for each in snapshot.known), chosen.spec),
+        stateful_places=stateful_places(snapshot),
     )
 
 
-def _refusals(view: View, chosen: _Chosen) -> Iterator[Cause]:
+def _refusals(snapshot: Snapshot, chosen: _Chosen) -> Iterator[Cause]:
     """Say all that a claim asks for and its Composition cannot give, before anything is made."""
-    offered, wanted = chosen.spec.deletion_policies, view.spec.deletion_policy
+    offered, wanted = chosen.spec.deletion_policies, snapshot.spec.deletion_policy
     if wanted not in offered:
         text = f"Composition {chosen.composition} does not support deletionPolicy {wanted}; it offers"
         yield cause("UnsupportedPolicy", f"{text} {', '.join(offered)}")
-    asks_backup = bool((view.claim.get("spec") or {}).get("restoreFrom"))
+    asks_backup = bool((snapshot.claim.get("spec") or {}).get("restoreFrom"))
     if asks_backup and b"restoreFrom" not in dumps(chosen.revision.composition):
         text = f"spec.restoreFrom: Composition {chosen.composition} restores no backup and would start empty"
         yield cause("InvalidValue", f"{text}; leave it out, or name another Composition")

@@ -22,7 +22,7 @@ class _Recollection:
     written: float = 0.0
 
 
-class Pace:
+class Debounce:
     """The times of claims; `now` is always that of one monotonic clock, in seconds."""
 
     def __init__(self) -> None:
@@ -39,7 +39,7 @@ class Pace:
         """Note that a status was written."""
         self._of(key).written = now
 
-    def words_wait(self, key: Key, before: Object, after: Object, now: float) -> timedelta | None:
+    def delay(self, key: Key, before: Object, after: Object, now: float) -> timedelta | None:
         """Return how long a status must wait that only says the same in other words; None when it need not."""
         pause = timedelta(seconds=self._of(key).written + WORDS.total_seconds() - now)
         if before == after or not only_words_differ(before, after) or pause <= timedelta():

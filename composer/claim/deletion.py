@@ -1,4 +1,4 @@
-"""How a claim goes: which word its children are told, and in which waves. Pure; every row is a test case.
+"""How a claim goes: which instruction its children are given, and in which waves. Pure; every row is a test case.
 
 Children go in reverse order of their dependencies, each wave after the last is proven gone. A deletion that the claim's
 owner did not ask for (its namespace's, its CRD's) destroys nothing. A child that is not there although its provider was
@@ -19,18 +19,18 @@ from composer.causes import Cause, cause
 from composer.claim.decide import (
     Annotate,
     Create,
+    Delete,
     Keep,
-    LetGo,
-    Release,
-    Remove,
+    Orphan,
+    RemoveFinalizer,
     Step,
     copied_pause,
     policy_with,
-    reborn,
-    with_word,
+    recreated,
+    with_instruction,
 )
 from composer.claim.prune_guard import consent_command, consents_of, no_backup, unseen
-from composer.claim.snapshot import Known, View
+from composer.claim.snapshot import ObservedChild, Snapshot
 from composer.inventory import Entry, marks_of
 from composer.kinds.catalog import KindFacts
 from composer.render.render import Child
@@ -39,7 +39,7 @@ from runtime.objects import Key, Object, annotations_of, deleting, finalizers_of
 
 # Providers look at what is refused every five minutes, at what is out of reach every minute.
 _TRIED_AGAIN = "tried again within 5 minutes"
-# What a child that goes says of itself while all is well, and before it has seen the word.
+# What a child that goes says of itself while all is well, and before it has seen the instruction.
 _ON_ITS_WAY = frozenset({"AwaitingTeardown", "Creating", "Deleting", "InSync", "Updating"})
 _COLLECTORS = frozenset({"foregroundDeletion", "orphan"})
 
@@ -54,39 +54,39 @@ class Teardown:
     keeps_secret: bool
 
 
-def effective_policy(view: View, supported: tuple[DeletionPolicy, ...] | None) -> DeletionPolicy:
+def effective_policy(snapshot: Snapshot, supported: tuple[DeletionPolicy, ...] | None) -> DeletionPolicy:
     """Return the deletion policy in force: the spec's where the composition supports it, else Orphan.
 
     `supported` is None when the composition cannot be read any more; then the last policy that was in force counts.
     """
-    wanted = view.spec.deletion_policy
+    wanted = snapshot.spec.deletion_policy
     if supported is not None:
         return wanted if wanted in supported else "Orphan"
-    return wanted if wanted == view.status.get("deletionPolicy") else "Orphan"
+    return wanted if wanted == snapshot.status.get("deletionPolicy") else "Orphan"
 
 
-def verdict(view: View, policy: DeletionPolicy) -> Policy:
-    """Return the word for the children of a claim that is being deleted."""
-    if view.kind_deleting:
+def teardown_policy(snapshot: Snapshot, policy: DeletionPolicy) -> Policy:
+    """Return what a deletion of the claim means for its children."""
+    if snapshot.kind_deleting:
         return Policy.DETACH
-    ephemeral = view.namespace_labels.get(names.EPHEMERAL_LABEL) == "true"
-    if view.namespace_deleting and not ephemeral:
+    ephemeral = snapshot.namespace_labels.get(names.EPHEMERAL_LABEL) == "true"
+    if snapshot.namespace_deleting and not ephemeral:
         return Policy.DETACH
     return Policy(policy)
 
 
-def tear_down(view: View, policy: DeletionPolicy, rendered: Sequence[Child] = ()) -> Teardown:
+def tear_down(snapshot: Snapshot, policy: DeletionPolicy, rendered: Sequence[Child] = ()) -> Teardown:
     """Decide one pass over a claim that is being deleted, from live reads of claim, namespace and CRD.
 
     `rendered` is needed where `has_vanished` says so: the children as the claim's Composition renders them.
     """
-    if view.spec.deletion_protection:
+    if snapshot.spec.deletion_protection:
         text = "the deletion is held by spec.deletionProtection; set it to false to let the claim go"
-        kept = tuple(Keep(each.entry) for each in view.known)
+        kept = tuple(Keep(each.entry) for each in snapshot.known)
         return Teardown(kept, (cause("DeletionProtected", text),), done=False, keeps_secret=True)
-    spoken = verdict(view, policy)
-    remaining = [each for each in view.known if not _is_gone(view, each, spoken)]
-    held = tuple(why for each in remaining if (why := _held(view, each, spoken)) is not None)
+    teardown = teardown_policy(snapshot, policy)
+    remaining = [each for each in snapshot.known if not _is_gone(snapshot, each, teardown)]
+    held = tuple(why for each in remaining if (why := _held(snapshot, each, teardown)) is not None)
     if held:
         return Teardown(tuple(Keep(each.entry) for each in remaining), held, done=False, keeps_secret=True)
     steps: list[Step] = []
@@ -95,7 +95,7 @@ def tear_down(view: View, policy: DeletionPolicy, rendered: Sequence[Child] = ()
         if _is_needed(each, remaining):
             steps.append(Keep(each.entry))
             continue
-        step = _again(each, spoken, rendered) if each.live is None else _step(view, each, spoken)
+        step = _again(each, teardown, rendered) if each.live is None else _step(snapshot, each, teardown)
         if isinstance(step, Cause):
             causes.append(step)
             step = Keep(each.entry)
@@ -105,62 +105,67 @@ def tear_down(view: View, policy: DeletionPolicy, rendered: Sequence[Child] = ()
             causes.append(blocked)
     if remaining:
         left = ", ".join(f"{each.entry.kind} {each.entry.name}" for each in remaining)
-        causes.append(cause("Deleting", f"waits for {left} to go ({spoken})"))
+        causes.append(cause("Deleting", f"waits for {left} to go ({teardown})"))
     return Teardown(
-        tuple(steps), tuple(causes), done=not remaining, keeps_secret=spoken in (Policy.ORPHAN, Policy.DETACH)
+        tuple(steps), tuple(causes), done=not remaining, keeps_secret=teardown in (Policy.ORPHAN, Policy.DETACH)
     )
 
 
-def _held(view: View, each: Known, spoken: Policy) -> Cause | None:
+def _held(snapshot: Snapshot, each: ObservedChild, teardown: Policy) -> Cause | None:
     """Say why nothing goes yet: a child that nobody can see, or data that would be lost against the claim's policy."""
     if each.unseen:
         return unseen(each)
-    if not each.is_foreign_data or each.live is None or spoken not in (Policy.ORPHAN, Policy.SNAPSHOT):
+    if not each.is_foreign_data or each.live is None or teardown not in (Policy.ORPHAN, Policy.SNAPSHOT):
         return None
-    if spoken is Policy.SNAPSHOT:
+    if teardown is Policy.SNAPSHOT:
         return no_backup(each)
     ours = names.TEARDOWN_FINALIZER in finalizers_of(each.live)
     uid = uid_of(each.live)
-    if not (ours and deleting(each.live)) or (each.entry.resource, uid) in consents_of(view.annotations):
+    if not (ours and deleting(each.live)) or (each.entry.resource, uid) in consents_of(snapshot.annotations):
         return None
     text = (
         f"{each.entry.kind} {each.entry.name} was deleted by somebody else, and by deletionPolicy Orphan it lives on;"
-        f" save what is in it, then let it go: {consent_command(view, each.entry.resource, uid)}, or set"
+        f" save what is in it, then let it go: {consent_command(snapshot, each.entry.resource, uid)}, or set"
         " spec.deletionPolicy to Delete"
     )
     return cause("HeldDeletion", text, resource=each.entry.resource)
 
 
-def _is_needed(each: Known, remaining: list[Known]) -> bool:
+def _is_needed(each: ObservedChild, remaining: list[ObservedChild]) -> bool:
     """Tell whether something that depends on a child is still there: its wave comes first."""
     name = each.entry.resource
     return any(name in other.entry.depends_on for other in remaining if other.entry.resource != name)
 
 
-def has_vanished(view: View, policy: DeletionPolicy) -> bool:
+def has_vanished(snapshot: Snapshot, policy: DeletionPolicy) -> bool:
     """Tell whether a child of a claim that is being deleted must be made again, so that its provider can end it."""
-    spoken = verdict(view, policy)
-    return any(_vanished(view, child, spoken) for child in view.known)
+    teardown = teardown_policy(snapshot, policy)
+    return any(_vanished(snapshot, child, teardown) for child in snapshot.known)
 
 
-def _vanished(view: View, child: Known, spoken: Policy) -> bool:
+def _vanished(snapshot: Snapshot, child: ObservedChild, teardown: Policy) -> bool:
     """Tell whether a child is not there, and what it stands for in the cloud is: nobody told its provider to end it.
 
     Its CRD was deleted, or its finalizer taken off by force. Nothing can be made in a namespace that goes.
     """
     entry = child.entry
-    if child.live is not None or child.unseen or spoken in (Policy.ORPHAN, Policy.DETACH) or view.namespace_deleting:
+    if (
+        child.live is not None
+        or child.unseen
+        or teardown in (Policy.ORPHAN, Policy.DETACH)
+        or snapshot.namespace_deleting
+    ):
         return False
-    was_told = entry.outcome in {instruction(entry.uid, word) for word in ENDING}
-    return names.is_managed(entry.group) and bool(entry.marks) and not was_told
+    was_instructed = entry.outcome in {instruction(entry.uid, policy) for policy in ENDING}
+    return names.is_managed(entry.group) and bool(entry.marks) and not was_instructed
 
 
-def _again(child: Known, spoken: Policy, rendered: Sequence[Child]) -> Step | Cause:
+def _again(child: ObservedChild, teardown: Policy, rendered: Sequence[Child]) -> Step | Cause:
     """Make a vanished child again with its marks; say why where that is impossible."""
     entry, facts = child.entry, child.facts
     if child.unseen:
         return Keep(entry)
-    what = f"{entry.kind} {entry.name} vanished, and what it stands for in the cloud was not ended ({spoken})"
+    what = f"{entry.kind} {entry.name} vanished, and what it stands for in the cloud was not ended ({teardown})"
     way_out = "or set spec.deletionPolicy to Orphan, which leaves it as it is"
     if facts is None:
         text = f"{what}: install {entry.group_kind} again, {way_out}"
@@ -170,84 +175,85 @@ def _again(child: Known, spoken: Policy, rendered: Sequence[Child]) -> Step | Ca
         text = f"{what}: the claim's Composition cannot make it again; mend the Composition, {way_out}"
         return cause("RevisionNotFound", text, resource=entry.resource)
     forgotten = msgspec.structs.replace(entry, outcome="")
-    return Create(forgotten, facts, reborn(wanted.object, entry), wanted.floors)
+    return Create(forgotten, facts, recreated(wanted.object, entry), wanted.floors)
 
 
-def recorded(view: View, entries: Iterable[Entry]) -> View:
-    """Return the view with these entries in the place of its own: what is about to be said is written down first."""
+def recorded(snapshot: Snapshot, entries: Iterable[Entry]) -> Snapshot:
+    """Return the snapshot with these entries in the place of its own: they are written down before anything is done."""
     by_place = {(entry.place, entry.name): entry for entry in entries}
     known = tuple(
-        replace(child, entry=by_place.get((child.entry.place, child.entry.name), child.entry)) for child in view.known
+        replace(child, entry=by_place.get((child.entry.place, child.entry.name), child.entry))
+        for child in snapshot.known
     )
-    return replace(view, known=known)
+    return replace(snapshot, known=known)
 
 
-def _is_gone(view: View, each: Known, spoken: Policy) -> bool:
+def _is_gone(snapshot: Snapshot, each: ObservedChild, teardown: Policy) -> bool:
     if each.live is None:
-        return not each.unseen and not _vanished(view, each, spoken)
+        return not each.unseen and not _vanished(snapshot, each, teardown)
     if each.facts is None or each.facts.managed:
         return False
-    label, identity = labels_of(each.live).get(names.CLAIM_LABEL), view.identity.uid
+    label, identity = labels_of(each.live).get(names.CLAIM_LABEL), snapshot.identity.uid
     # Letting go takes label and finalizer at once: with our finalizer and no label it was merely taken off.
     return label != identity and (bool(label) or names.TEARDOWN_FINALIZER not in finalizers_of(each.live))
 
 
-def _step(view: View, each: Known, spoken: Policy) -> Step:
+def _step(snapshot: Snapshot, each: ObservedChild, teardown: Policy) -> Step:
     entry, live, facts = each.entry, each.live, each.facts
     if live is None or facts is None:
         return Keep(entry)
     if not facts.managed:
-        return _foreign_step(each, live, facts, spoken)
-    word = instruction(uid_of(live), spoken)
-    # A child that goes by another word already may be gone before it hears this one.
-    if not deleting(live) or annotations_of(live).get(names.TEARDOWN, "") in ("", word):
-        entry = with_word(entry, live, spoken)
+        return _foreign_step(each, live, facts, teardown)
+    annotation = instruction(uid_of(live), teardown)
+    # A child that goes by another instruction already may be gone before it hears this one.
+    if not deleting(live) or annotations_of(live).get(names.TEARDOWN, "") in ("", annotation):
+        entry = with_instruction(entry, live, teardown)
     # A pause that has ended for the claim has ended for its child, too.
-    lifted = copied_pause(view, live)
-    policy = policy_with(live, spoken)
+    lifted = copied_pause(snapshot, live)
+    policy = policy_with(live, teardown)
     if not deleting(live) and not lifted:
-        why = f"the claim is being deleted ({spoken}){_what_stays(entry, live, spoken)}"
-        return Remove(entry, facts, live, word, why, policy)
+        why = f"the claim is being deleted ({teardown}){_what_stays(entry, live, teardown)}"
+        return Delete(entry, facts, live, annotation, why, policy)
     if not deleting(live):
         return Annotate(entry, facts, live, lifted)
-    if annotations_of(live).get(names.TEARDOWN) != word:
-        lifted[names.TEARDOWN] = word
+    if annotations_of(live).get(names.TEARDOWN) != annotation:
+        lifted[names.TEARDOWN] = annotation
     return Annotate(entry, facts, live, lifted, policy) if lifted or policy else Keep(entry)
 
 
-def _what_stays(entry: Entry, live: Object, spoken: Policy) -> str:
+def _what_stays(entry: Entry, live: Object, teardown: Policy) -> str:
     """Say what a deletion under Orphan leaves in the cloud, by the name that it has there."""
     name = marks_of(live).get("external-name", "")
-    if spoken not in (Policy.ORPHAN, Policy.DETACH) or not entry.stateful or not name:
+    if teardown not in (Policy.ORPHAN, Policy.DETACH) or not entry.stateful or not name:
         return ""
     return f"; {name} and its Secrets stay"
 
 
-def _foreign_step(each: Known, live: Object, facts: KindFacts, spoken: Policy) -> Step:
+def _foreign_step(each: ObservedChild, live: Object, facts: KindFacts, teardown: Policy) -> Step:
     entry = each.entry
     ours = names.TEARDOWN_FINALIZER in finalizers_of(live)
     if deleting(live):
-        return Release(entry, facts, live) if ours else Keep(entry)
-    if entry.stateful and spoken is not Policy.DELETE:
-        return LetGo(entry, facts, live)
-    return Remove(entry, facts, live, "", f"the claim is being deleted ({spoken})")
+        return RemoveFinalizer(entry, facts, live) if ours else Keep(entry)
+    if entry.stateful and teardown is not Policy.DELETE:
+        return Orphan(entry, facts, live)
+    return Delete(entry, facts, live, "", f"the claim is being deleted ({teardown})")
 
 
-def blocker(each: Known) -> Cause | None:
+def blocker(each: ObservedChild) -> Cause | None:
     """Say what keeps a deleted child from going, in its own words; None when it is merely on its way."""
     live = each.live
     if live is None or not deleting(live):
         return None
-    told = _told(live)
+    condition = _trouble(live)
     what = f"{live['kind']} {key_of(live).name}"
-    if told is not None:
-        text = f"{what}: {told['message']}; since {told['lastTransitionTime']}, {_TRIED_AGAIN}"
+    if condition is not None:
+        text = f"{what}: {condition['message']}; since {condition['lastTransitionTime']}, {_TRIED_AGAIN}"
         weight = (
             ReasonClass.STALLED
-            if told["type"] == "Stalled"
-            else min(class_of_claim(str(told["reason"])), ReasonClass.WAITING)
+            if condition["type"] == "Stalled"
+            else min(class_of_claim(str(condition["reason"])), ReasonClass.WAITING)
         )
-        return cause(str(told["reason"]), text, resource=each.entry.resource, shown_as=weight)
+        return cause(str(condition["reason"]), text, resource=each.entry.resource, shown_as=weight)
     managed = each.facts is not None and each.facts.managed
     holders = sorted(set(finalizers_of(live)) - _COLLECTORS - {names.TEARDOWN_FINALIZER})
     if holders and not managed:
@@ -257,7 +263,7 @@ def blocker(each: Known) -> Cause | None:
     return None
 
 
-def _told(live: Object) -> Object | None:
+def _trouble(live: Object) -> Object | None:
     """Return the child's condition that tells of trouble, the gravest first."""
     for type_ in ("Stalled", "Reconciling", "Synced"):
         found = find(live, type_)
@@ -267,21 +273,21 @@ def _told(live: Object) -> Object | None:
     return None
 
 
-class NotedWords:
-    """The words that the providers of a claim's children were told, by claim."""
+class UnwrittenInstructions:
+    """The instructions that the providers of a claim's children were told, by claim."""
 
     def __init__(self) -> None:
         self._entries: dict[Key, tuple[Entry, ...]] = {}
 
     def note(self, key: Key, entries: Iterable[Entry]) -> None:
-        """Note the entries of a claim that is being deleted, with the words that they carry."""
+        """Note the entries of a claim that is being deleted, with the instructions that they carry."""
         self._entries[key] = tuple(entry for entry in entries if entry.outcome)
 
-    def over(self, view: View) -> View:
-        """Return the view with the noted words of the same objects, told by uid."""
-        words = {entry.uid: entry for entry in self._entries.get(view.key, ()) if entry.uid}
-        known = (replace(child, entry=words.get(child.entry.uid, child.entry)) for child in view.known)
-        return replace(view, known=tuple(known)) if words else view
+    def over(self, snapshot: Snapshot) -> Snapshot:
+        """Return the snapshot with the noted instructions of the same objects, told by uid."""
+        noted = {entry.uid: entry for entry in self._entries.get(snapshot.key, ()) if entry.uid}
+        known = (replace(child, entry=noted.get(child.entry.uid, child.entry)) for child in snapshot.known)
+        return replace(snapshot, known=tuple(known)) if noted else snapshot
 
     def forget(self, key: Key) -> None:
         """Drop what is noted of a claim that is gone."""

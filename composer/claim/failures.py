@@ -8,14 +8,13 @@ from typing import TypeAlias
 
 from composer.causes import Cause, cause
 from composer.claim.decide import Apply, Create
-from composer.claim.outcomes import Outcome
+from composer.claim.outcomes import in_words
 from composer.hashes import digest
 from runtime.errors import ApiError, Failure, NotLeading
 from runtime.objects import Key, key_of, uid_of
 
 REPEATED = 3
 """A failure is told from this pass in a row on: single ones are over before anybody could read of them."""
-_TEXT_LIMIT = 400
 
 
 class Failures:
@@ -47,20 +46,7 @@ def cause_of(error: Exception, *, repeats: bool) -> Cause | None:
     if not isinstance(error, ApiError | Failure | TimeoutError):
         what = f"a defect of Fairlead ended the pass over this claim ({type(error).__name__}); it is tried again"
         return cause("InternalError", f"{what}; report it with the line of the composer's log that says InternalError")
-    return cause("RequestFailed", _in_words(error)) if repeats else None
-
-
-def causes_of_errors(outcomes: tuple[Outcome, ...], *, repeats: bool) -> tuple[Cause, ...]:
-    """Return what a claim says of the steps that failed by an error that time may heal."""
-    return tuple(
-        cause("RequestFailed", _in_words(each.error), resource=each.entry.resource if each.entry else "")
-        for each in outcomes
-        if repeats and each.error and not isinstance(each.error, NotLeading)
-    )
-
-
-def _in_words(error: Exception) -> str:
-    return f"passes over this claim fail in a row, the last by: {str(error) or type(error).__name__}"[:_TEXT_LIMIT]
+    return cause("RequestFailed", in_words(error)) if repeats else None
 
 
 FIRST_PAUSE = timedelta(minutes=5)

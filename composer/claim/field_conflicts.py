@@ -1,30 +1,31 @@
-"""Fields that two managers fight over: when to take one back, when to let it rest, and how to leave it out. Pure.
+"""Fields that two managers conflict over: when to take one back, when to yield it, and how to leave it out. Pure.
 
-A field rests for ten minutes after three offences of an applier within ten minutes, or ten of a manager that writes by
-updates, as people and most operators do. Then it is taken back once; who takes it again has it for twice as long, and
-so on up to six hours. How often that was stands in the inventory, beside when it ends.
+A field is yielded for ten minutes after three conflicts of an applier within ten minutes, or ten of a manager that
+writes by updates, as people and most operators do. Then it is taken back once; who takes it again has it for twice as
+long, and so on up to six hours. How often that was stands in the inventory, beside when it ends.
 """
 
 from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections import OrderedDict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from composer.inventory import Entry, Resting
+from composer.inventory import Entry, YieldedField
 from runtime.conditions import timestamp
 from runtime.errors import Cause
 from runtime.objects import Object
 
-OFFENCES = 3
+CONFLICTS_BY_APPLY = 3
 # A person does not take the same field ten times in ten minutes.
-OFFENCES_BY_HAND = 10
+CONFLICTS_BY_UPDATE = 10
 WINDOW = timedelta(minutes=10)
-REST = timedelta(minutes=10)
-LONGEST_REST = timedelta(hours=6)
+YIELD = timedelta(minutes=10)
+LONGEST_YIELD = timedelta(hours=6)
 
 _REMEMBERED = 32
 _LATE = timedelta(seconds=2)
@@ -50,10 +51,10 @@ REMOVED = Conflict("", "", by_hand=True)
 """What an update removed: nobody owns it then, so that an apply meets no conflict and learns of no manager."""
 
 
-def is_endless(offences: Mapping[tuple[str, str], Sequence[datetime]], now: datetime) -> bool:
+def is_endless(conflicts_before: Mapping[tuple[str, str], Sequence[datetime]], now: datetime) -> bool:
     """Tell whether fields of an object were removed so often of late that they are not set again for a while."""
-    removed = offences.get((REMOVED.field, REMOVED.manager), ())
-    return sum(now - each < WINDOW for each in removed) >= OFFENCES_BY_HAND
+    removed = conflicts_before.get((REMOVED.field, REMOVED.manager), ())
+    return sum(now - each < WINDOW for each in removed) >= CONFLICTS_BY_UPDATE
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ class Settlement:
     """What to do about conflicts: fields taken back by force, and fields left alone for a while."""
 
     taken_back: tuple[Conflict, ...]
-    resting: tuple[Resting, ...]
+    yielded: tuple[YieldedField, ...]
 
 
 def conflicts(causes: Sequence[Cause]) -> tuple[Conflict, ...]:
@@ -77,49 +78,49 @@ def conflicts(causes: Sequence[Cause]) -> tuple[Conflict, ...]:
 
 def settle(
     found: Sequence[Conflict],
-    offences: Mapping[tuple[str, str], Sequence[datetime]],
+    conflicts_before: Mapping[tuple[str, str], Sequence[datetime]],
     now: datetime,
     *,
-    rested: Sequence[Resting] = (),
+    yielded_before: Sequence[YieldedField] = (),
 ) -> Settlement:
-    """Decide each conflict. `offences` are the earlier times, per (field, manager), at which it was taken back.
+    """Decide each conflict. `conflicts_before` are the earlier times, per (field, manager), at which it was taken back.
 
-    `rested` are the rests of before, as `remembered` returns them: after one the first offence is the last.
+    `yielded_before` are those of before, as `remembered` returns them: after one the first conflict is the last.
     """
     taken: list[Conflict] = []
-    resting: list[Resting] = []
-    before = {(each.field, each.manager): each for each in rested}
+    yielded: list[YieldedField] = []
+    before = {(each.field, each.manager): each for each in yielded_before}
     for conflict in found:
         known = before.get((conflict.field, conflict.manager))
         begin = max(now - WINDOW, datetime.fromisoformat(known.until)) if known else now - WINDOW
-        recent = [each for each in offences.get((conflict.field, conflict.manager), ()) if each >= begin]
-        allowed = OFFENCES_BY_HAND if conflict.by_hand else OFFENCES
+        recent = [each for each in conflicts_before.get((conflict.field, conflict.manager), ()) if each >= begin]
+        allowed = CONFLICTS_BY_UPDATE if conflict.by_hand else CONFLICTS_BY_APPLY
         if len(recent) < (1 if known else allowed):
             taken.append(conflict)
         else:
             tries = known.tries + 1 if known else 1
-            until = timestamp(now + rest_of(tries))
-            resting.append(Resting(conflict.field, conflict.manager, until, tries))
-    return Settlement(tuple(taken), tuple(resting))
+            until = timestamp(now + yield_of(tries))
+            yielded.append(YieldedField(conflict.field, conflict.manager, until, tries))
+    return Settlement(tuple(taken), tuple(yielded))
 
 
-def rest_of(tries: int) -> timedelta:
-    """Return how long a field rests for the `tries`th time in a row."""
-    return min(REST * (1 << min(tries - 1, _DOUBLINGS)), LONGEST_REST)
+def yield_of(tries: int) -> timedelta:
+    """Return how long a field is yielded for the `tries`th time in a row."""
+    return min(YIELD * (1 << min(tries - 1, _DOUBLINGS)), LONGEST_YIELD)
 
 
-def at_rest(resting: Iterable[Resting], now: str) -> tuple[Resting, ...]:
-    """Return the fields that rest at `now` (RFC 3339 in UTC), without those whose time is over."""
-    return tuple(each for each in resting if each.until > now)
+def still_yielded(yielded: Iterable[YieldedField], now: str) -> tuple[YieldedField, ...]:
+    """Return the fields that are yielded at `now` (RFC 3339 in UTC), without those whose time is over."""
+    return tuple(each for each in yielded if each.until > now)
 
 
-def remembered(resting: Iterable[Resting], now: datetime) -> tuple[Resting, ...]:
-    """Return the rests that still count: those that have been over for as long again as they would be next are not."""
-    return tuple(each for each in resting if now - datetime.fromisoformat(each.until) < rest_of(each.tries + 1))
+def remembered(yielded: Iterable[YieldedField], now: datetime) -> tuple[YieldedField, ...]:
+    """Return the yielded fields that still count: not those over for as long again as they would be yielded next."""
+    return tuple(each for each in yielded if now - datetime.fromisoformat(each.until) < yield_of(each.tries + 1))
 
 
-def joined(before: Iterable[Resting], new: Iterable[Resting]) -> tuple[Resting, ...]:
-    """Put new rests in the place of older ones of the same field and manager; as many as the inventory has room for."""
+def joined(before: Iterable[YieldedField], new: Iterable[YieldedField]) -> tuple[YieldedField, ...]:
+    """Put newly yielded fields in the place of older ones; as many as the inventory has room for."""
     both = {(each.field, each.manager): each for each in (*before, *new)}
     latest = sorted(both.values(), key=lambda each: each.until, reverse=True)[:_REMEMBERED]
     return tuple(sorted(latest, key=lambda each: (each.field, each.manager)))
@@ -128,16 +129,16 @@ def joined(before: Iterable[Resting], new: Iterable[Resting]) -> tuple[Resting, 
 def next_try(entries: Iterable[Entry], now: datetime) -> timedelta | None:
     """Return when the first field is to be tried again, one that came due in this very pass included."""
     begin = timestamp(now - _LATE)
-    ends = [each.until for entry in entries for each in at_rest(entry.resting, begin)]
+    ends = [each.until for entry in entries for each in still_yielded(entry.yielded, begin)]
     return max(datetime.fromisoformat(min(ends)) - now, _ONE_SECOND) if ends else None
 
 
-def without(obj: Object, resting: Sequence[Resting]) -> Object:
-    """Return the object without the fields that rest."""
-    if not resting:
+def without(obj: Object, yielded: Sequence[YieldedField]) -> Object:
+    """Return the object without the yielded fields."""
+    if not yielded:
         return obj
     left = copy.deepcopy(obj)
-    for each in resting:
+    for each in yielded:
         _drop(left, _steps(each.field))
     return left
 
@@ -173,3 +174,31 @@ def _drop(container: Any, steps: Sequence[str | dict[str, str]]) -> None:
 
 def _selected(item: Mapping[str, Any], selector: Mapping[str, str]) -> bool:
     return all(str(item.get(name)) == value for name, value in selector.items())
+
+
+@dataclass(slots=True)
+class Memory:
+    """What one process remembers of its writes: the fields that it took back."""
+
+    _conflicts: OrderedDict[str, dict[tuple[str, str], list[datetime]]] = field(default_factory=OrderedDict)
+
+    def conflicts_before(self, uid: str) -> Mapping[tuple[str, str], Sequence[datetime]]:
+        """Return when fields of an object were taken back of late, per (field, manager)."""
+        return self._conflicts.get(uid, {})
+
+    def took_back(self, uid: str, taken: Sequence[Conflict], now: datetime) -> None:
+        """Count fields of an object that were taken back; objects without a recent conflict are forgotten."""
+        taken_at = self._conflicts.setdefault(uid, {})
+        for each in taken:
+            place = (each.field, each.manager)
+            taken_at[place] = [*(when for when in taken_at.get(place, ()) if now - when < WINDOW), now]
+        self._conflicts.move_to_end(uid)
+        while all(now - when >= WINDOW for times in next(iter(self._conflicts.values())).values() for when in times):
+            self._conflicts.popitem(last=False)
+            if not self._conflicts:
+                return
+
+    def forget_conflicts(self, uids: Collection[str]) -> None:
+        """Begin anew with the conflicts over fields of these objects."""
+        for uid in uids:
+            self._conflicts.pop(uid, None)

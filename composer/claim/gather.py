@@ -10,7 +10,7 @@ import msgspec
 from apis import names
 from apis.identity import identity_of
 from composer import inventory
-from composer.claim.snapshot import Known, View, entry_of, says_stateful
+from composer.claim.snapshot import ObservedChild, Snapshot, entry_of, says_stateful
 from composer.inventory import Entry, recorded_kinds
 from composer.kinds.catalog import KindFacts
 from composer.kinds.cluster import Cluster
@@ -39,7 +39,7 @@ class Gatherer:
         self._cluster = cluster
         self.claims = claims
 
-    async def gather(self, key: Key, *, more_kinds: Callable[[Object], frozenset[str]]) -> View | None:
+    async def gather(self, key: Key, *, more_kinds: Callable[[Object], frozenset[str]]) -> Snapshot | None:
         """Read a living claim; None when there is none. `more_kinds` adds those of its composition. Raises ApiError."""
         claim = self.claims.store.get(key)
         if claim is None:
@@ -48,41 +48,42 @@ class Gatherer:
         crd = self._cluster.crds.store.get(self._crd_key)
         return await self._view(claim, namespace, crd, more_kinds(claim))
 
-    async def gather_live(self, view: View) -> View | None:
+    async def gather_live(self, snapshot: Snapshot) -> Snapshot | None:
         """Read claim, namespace and CRD again, live: what a teardown may rest on. None when the claim is gone."""
         kube = self._cluster.kube
         try:
-            claim = await kube.get(self.claims.resource, view.key)
+            claim = await kube.get(self.claims.resource, snapshot.key)
         except NotFound:
             return None
-        if uid_of(claim) != view.uid:
+        if uid_of(claim) != snapshot.uid:
             return None
-        namespace = await kube.get(NAMESPACES, Key("", view.key.namespace))
+        namespace = await kube.get(NAMESPACES, Key("", snapshot.key.namespace))
         crd = await kube.get(CRDS, self._crd_key)
         metadata(claim).pop("managedFields", None)
-        return await self._view(claim, namespace, crd, recorded_kinds(view.claim))
+        return await self._view(claim, namespace, crd, recorded_kinds(snapshot.claim))
 
-    async def unseen(self, view: View) -> tuple[str, ...]:
+    async def unseen(self, snapshot: Snapshot) -> tuple[str, ...]:
         """Return the kinds of which the claim may have children that nobody can see.
 
         A claim that remembers its children has none of a kind that it does not name, unless a create had no answer:
         what is deleted asks for them once more, and where even that is forbidden none was ever made.
         """
-        if not view.status.get("identity"):
-            recorded = recorded_kinds(view.claim) if view.deleting else frozenset()
-            unserved = (kind for kind in sorted(recorded - view.catalog.keys()) if self._cluster.is_defined(kind))
-            return (*view.unlisted, *unserved)
-        known = inventory.kinds(inventory.load(view.status))
+        if not snapshot.status.get("identity"):
+            recorded = recorded_kinds(snapshot.claim) if snapshot.deleting else frozenset()
+            unserved = (kind for kind in sorted(recorded - snapshot.catalog.keys()) if self._cluster.is_defined(kind))
+            return (*snapshot.unlisted, *unserved)
+        known = inventory.kinds(inventory.load(snapshot.status))
         return tuple(
             [
                 kind
-                for kind in view.unlisted
-                if kind in known or (view.deleting and await self._may_have(view, view.catalog[kind].resource))
+                for kind in snapshot.unlisted
+                if kind in known
+                or (snapshot.deleting and await self._may_have(snapshot, snapshot.catalog[kind].resource))
             ]
         )
 
-    async def _may_have(self, view: View, resource: Resource) -> bool:
-        labelled = Selection(namespace=view.key.namespace, labels=f"{names.CLAIM_LABEL}={view.identity.uid}")
+    async def _may_have(self, snapshot: Snapshot, resource: Resource) -> bool:
+        labelled = Selection(namespace=snapshot.key.namespace, labels=f"{names.CLAIM_LABEL}={snapshot.identity.uid}")
         try:
             return bool((await self._cluster.kube.list_page(resource, labelled, limit=1)).items)
         except Forbidden:
@@ -90,7 +91,7 @@ class Gatherer:
         except ApiError:
             return True
 
-    async def abandoned(self, key: Key) -> tuple[Known, ...]:
+    async def abandoned(self, key: Key) -> tuple[ObservedChild, ...]:
         """Return the children that die without a word although their claim is proven gone, its name taken or not."""
         found = [each for each in self._dying(key) if await self._owns(each, key)]
         if not found:
@@ -98,16 +99,16 @@ class Gatherer:
         claim = await self._read(self.claims.resource, key)
         return tuple(each for each in found if claim is None or _is_of_another(each.live, claim))
 
-    def _dying(self, key: Key) -> Iterator[Known]:
+    def _dying(self, key: Key) -> Iterator[ObservedChild]:
         for watched in self._cluster.watches:
             store = watched.store
             for child in store.by_index("dying", f"{key.namespace}/{key.name}"):
                 live, facts = store.get(child), self._cluster.catalog.get(watched.resource.group_kind)
                 entry = entry_of(live, stateful=facts.stateful) if live and facts else None
                 if entry and live and facts and facts.managed and names.TEARDOWN not in annotations_of(live):
-                    yield Known(entry, live, facts)
+                    yield ObservedChild(entry, live, facts)
 
-    async def _owns(self, child: Known, claim: Key) -> bool:
+    async def _owns(self, child: ObservedChild, claim: Key) -> bool:
         """Tell whether a child is of a claim of this kind: by its owner, without one by who wrote it."""
         if child.live is None or child.facts is None:
             return False
@@ -128,12 +129,14 @@ class Gatherer:
         resource = self.claims.resource
         return Key("", f"{resource.plural}.{resource.group}")
 
-    async def _view(self, claim: Object, namespace: Object | None, crd: Object | None, more: frozenset[str]) -> View:
+    async def _view(
+        self, claim: Object, namespace: Object | None, crd: Object | None, more: frozenset[str]
+    ) -> Snapshot:
         kinds = recorded_kinds(claim) | more
         served = (self._cluster.catalog[kind].resource for kind in sorted(kinds & frozenset(self._cluster.catalog)))
         unlisted = await self._cluster.watches.unlisted(served)
         known = await self._known(claim, kinds - frozenset(unlisted))
-        return View(
+        return Snapshot(
             claim=claim,
             resource=self.claims.resource,
             namespace=namespace,
@@ -144,21 +147,21 @@ class Gatherer:
             predecessors=await self._predecessors(claim, kinds - frozenset(unlisted)),
         )
 
-    async def with_predecessors(self, view: View) -> View:
-        """Return the view of a claim that was marked in this pass, with what an earlier claim of its name left.
+    async def with_predecessors(self, snapshot: Snapshot) -> Snapshot:
+        """Return the snapshot of a claim that was marked in this pass, with what an earlier claim of its name left.
 
         Only now are the kinds of its composition on record. Raises Conflict while one of them is not listed.
         """
-        kinds = recorded_kinds(view.claim) & self._cluster.catalog.keys()
+        kinds = recorded_kinds(snapshot.claim) & self._cluster.catalog.keys()
         unlisted = await self._cluster.watches.unlisted(self._cluster.catalog[kind].resource for kind in sorted(kinds))
         if unlisted:
             raise Conflict(f"{', '.join(unlisted)} cannot be listed yet")
-        return replace(view, predecessors=await self._predecessors(view.claim, kinds))
+        return replace(snapshot, predecessors=await self._predecessors(snapshot.claim, kinds))
 
-    async def _predecessors(self, claim: Object, kinds: frozenset[str]) -> tuple[Known, ...]:
+    async def _predecessors(self, claim: Object, kinds: frozenset[str]) -> tuple[ObservedChild, ...]:
         """Return what an earlier claim of this kind and name left: objects with data that no provider of ours finds."""
         identity, key = identity_of(claim).uid, key_of(claim)
-        left: list[Known] = []
+        left: list[ObservedChild] = []
         for facts in (self._cluster.catalog[kind] for kind in sorted(kinds & self._cluster.catalog.keys())):
             if facts.managed:
                 continue
@@ -168,14 +171,14 @@ class Gatherer:
                 entry = entry_of(live, stateful=facts.stateful) if live else None
                 if live is None or entry is None or labels_of(live).get(names.CLAIM_LABEL) == identity:
                     continue
-                child = Known(entry, live, facts)
+                child = ObservedChild(entry, live, facts)
                 # Who starts beside it on purpose is not asked for the owner in each pass.
                 is_in_the_way = entry.stateful and annotations_of(claim).get(names.ADOPT) != "none"
                 if is_in_the_way and await self._owns(child, key):
                     left.append(child)
         return tuple(left)
 
-    async def _known(self, claim: Object, kinds: frozenset[str]) -> tuple[Known, ...]:
+    async def _known(self, claim: Object, kinds: frozenset[str]) -> tuple[ObservedChild, ...]:
         recorded = inventory.load(claim.get("status") or {})
         identity, namespace = identity_of(claim), key_of(claim).namespace
         facts = {kind: self._cluster.catalog[kind] for kind in sorted(kinds) if kind in self._cluster.catalog}
@@ -187,13 +190,13 @@ class Gatherer:
                 live = store.get(key)
                 entry = entry_of(live, stateful=about.stateful) if live else None
                 if entry and (kind, key.name) not in names_known and _is_of(live, key_of(claim)):
-                    found.append(Known(entry, live, about))
+                    found.append(ObservedChild(entry, live, about))
         return tuple(found)
 
-    async def _of_entry(self, entry: Entry, facts: KindFacts | None, claim: Object) -> Known:
+    async def _of_entry(self, entry: Entry, facts: KindFacts | None, claim: Object) -> ObservedChild:
         namespace, identity = key_of(claim).namespace, identity_of(claim).uid
         if facts is None:
-            return Known(entry, None, None, unseen=self._cluster.is_defined(entry.group_kind))
+            return ObservedChild(entry, None, None, unseen=self._cluster.is_defined(entry.group_kind))
         key = Key(namespace, entry.name)
         live = self._cluster.watches.listed(facts.resource).store.get(key)
         if live is None:
@@ -204,10 +207,10 @@ class Gatherer:
             # A stranger has the name by now: ours is gone.
             live = None
         if live is not None and uid_of(live) != entry.uid:
-            entry = msgspec.structs.replace(entry, uid=uid_of(live), applied=False, desired="", live="", resting=())
+            entry = msgspec.structs.replace(entry, uid=uid_of(live), applied=False, desired="", live="", yielded=())
         if live is not None and not entry.stateful and says_stateful(live):
             entry = msgspec.structs.replace(entry, stateful=True)
-        return Known(entry, live, facts)
+        return ObservedChild(entry, live, facts)
 
     async def _read(self, resource: Resource, key: Key) -> Object | None:
         try:

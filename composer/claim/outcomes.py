@@ -4,22 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 
 import msgspec
 
 from apis import names
 from composer.causes import Cause, cause
-from composer.claim.decide import Annotate, Create, Keep, LetGo, Plan, Release, Step, with_word
-from composer.claim.field_conflicts import at_rest
-from composer.claim.prune_guard import taken_away
-from composer.claim.readiness import broken
-from composer.claim.report import Findings, child_cause
-from composer.claim.snapshot import Known, View
+from composer.claim.compose import Prepared
+from composer.claim.decide import Annotate, Create, Keep, Orphan, Plan, RemoveFinalizer, Step, with_instruction
+from composer.claim.deletion import effective_policy
+from composer.claim.field_conflicts import still_yielded
+from composer.claim.readiness import broken, child_cause, live_of, of_broken
+from composer.claim.report import Findings
+from composer.claim.snapshot import Snapshot
 from composer.inventory import Entry
 from composer.kinds.catalog import KindFacts
 from composer.render.render import Rendered
-from runtime.errors import ApiError, Conflict, NotFound, WriteConflict
-from runtime.objects import Object, annotations_of, deleting, generation_of, observed_generation_of
+from runtime.conditions import timestamp
+from runtime.errors import ApiError, Conflict, NotFound, NotLeading, WriteConflict
+from runtime.objects import Object, annotations_of, generation_of, observed_generation_of
+from runtime.results import Result
+
+_TEXT_LIMIT = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,23 +49,52 @@ class Outcome:
     notes: tuple[Note, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Connected:
+    """The Secret and what it was made from, both empty until it was complete once; what stands in the way.
+
+    `is_denied`: the namespace does not let us use its Secrets. `again`: when the Secret is to be looked at next; None
+    where that is left to the resync. `is_seen`: it is as it should be; `is_lost`: the one that the claim names is gone,
+    or not the claim's any more.
+    """
+
+    secret: str
+    hash: str
+    causes: tuple[Cause, ...] = ()
+    notes: tuple[Note, ...] = ()
+    is_denied: bool = False
+    again: timedelta | None = None
+    is_seen: bool = False
+    is_lost: bool = False
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether the claim has a connection Secret that is not known to be lost."""
+        return bool(self.secret) and not self.is_lost
+
+    def next_look(self, result: Result) -> Result:
+        """Return when to make the next pass: for the Secret, or for what else asked for one, whichever is sooner."""
+        asked = [after for after in (result.requeue_after, self.again) if after is not None]
+        return Result(min(asked, default=None))
+
+
 def after(
-    view: View, rendered: Rendered, steps: tuple[Step, ...], outcomes: tuple[Outcome, ...]
-) -> tuple[View, Rendered]:
+    snapshot: Snapshot, rendered: Rendered, steps: tuple[Step, ...], outcomes: tuple[Outcome, ...]
+) -> tuple[Snapshot, Rendered]:
     """Let what was just written stand in for what was read: an old status proves nothing about a new spec."""
     written = {outcome.entry.place: outcome.written for outcome in outcomes if outcome.entry and outcome.written}
     created = {step.entry.place for step in steps if isinstance(step, Create)}
     if not written:
-        return view, rendered
+        return snapshot, rendered
     known = tuple(
         replace(each, live=written.get(each.entry.place, each.live)) if each.entry.place not in created else each
-        for each in view.known
+        for each in snapshot.known
     )
     children = tuple(
         msgspec.structs.replace(child, ready=child.ready and _has_seen(written.get(child.place)))
         for child in rendered.children
     )
-    return replace(view, known=known), msgspec.structs.replace(rendered, children=children)
+    return replace(snapshot, known=known), msgspec.structs.replace(rendered, children=children)
 
 
 def _has_seen(live: Object | None) -> bool:
@@ -69,42 +104,66 @@ def _has_seen(live: Object | None) -> bool:
     return observed is None or observed == generation_of(live)
 
 
-def live_of(view: View, place: tuple[str, str, str]) -> Object | None:
-    """Return the live child at a place of the composition, or None."""
-    return next((each.live for each in view.known if each.entry.place == place), None)
-
-
-def told_by(view: View, rendered: Rendered, plan: Plan) -> tuple[Cause, ...]:
+def causes_of_children(snapshot: Snapshot, rendered: Rendered, plan: Plan) -> tuple[Cause, ...]:
     """Return what the children say of themselves, those apart of which the plan has spoken."""
     silent = {each.resource for each in plan.causes}
     found = (
-        child_cause(child.resource, live_of(view, child.place), ready=child.ready)
+        child_cause(child.resource, live_of(snapshot, child.place), ready=child.ready)
         for child in rendered.children
         if child.resource not in silent
     )
     return tuple(each for each in found if each is not None)
 
 
-def with_broken(view: View, found: Findings) -> Findings:
+@dataclass(frozen=True, slots=True)
+class Acted:
+    """What a pass did: the claim as it stands now, the plan, what became of its steps and of the connection Secret."""
+
+    prepared: Prepared
+    plan: Plan
+    outcomes: tuple[Outcome, ...]
+    connected: Connected
+
+
+def findings_of(acted: Acted, now: datetime, *, repeats: bool) -> Findings:
+    """Return what a pass that composed a claim found; `repeats`: passes fail in a row, so that errors are told."""
+    prepared, plan, outcomes, connected = acted.prepared, acted.plan, acted.outcomes, acted.connected
+    snapshot, rendered = prepared.snapshot, prepared.rendered
+    entries = entries_of(rendered, outcomes)
+    causes = (
+        *plan.causes,
+        *causes_of(outcomes),
+        *causes_of_errors(outcomes, repeats=repeats),
+        *causes_of_conflicts(entries, timestamp(now)),
+        *causes_of_children(snapshot, rendered, plan),
+        *larger_of(rendered),
+        *connected.causes,
+        *prepared.remarks,
+    )
+    return Findings(
+        causes=in_order(causes, rendered),
+        entries=entries,
+        rendered=rendered,
+        judged=frozenset(resource.name for resource in prepared.spec.resources if resource.ready_when),
+        composition=prepared.composition,
+        revision=prepared.revision.name,
+        has_rollout=prepared.revision.has_rollout,
+        deletion_policy=effective_policy(snapshot, prepared.spec.deletion_policies),
+        secret=connected.secret,
+        connection_hash=connected.hash,
+        published=connected.is_usable or not rendered.connection,
+    )
+
+
+def with_broken(snapshot: Snapshot, found: Findings) -> Findings:
     """Put first what the unusable children say of themselves that are wanted, and not rendered in this pass."""
     rendered = found.rendered
     waiting = {each.resource for each in rendered.waiting} if rendered else set()
     if rendered and not waiting:
         return found
-    unusable = broken(view, rendered, found.judged)
-    more = tuple(of_broken(view, each) for each in unusable if rendered is None or each.entry.resource in waiting)
+    unusable = broken(snapshot, rendered, found.judged)
+    more = tuple(of_broken(snapshot, each) for each in unusable if rendered is None or each.entry.resource in waiting)
     return replace(found, causes=tuple(dict.fromkeys((*more, *found.causes)))) if more else found
-
-
-def of_broken(view: View, each: Known) -> Cause:
-    """Say why a child that a claim uses is not usable, where nothing can be made in its place in this pass."""
-    entry, live = each.entry, each.live
-    if live is not None and not deleting(live):
-        said = child_cause(entry.resource, live, ready=False)
-        return said or cause("ChildNotReady", f"{entry.kind} {entry.name} is not ready", resource=entry.resource)
-    what = "is gone" if live is None else "was deleted"
-    text = f"{entry.kind} {entry.name} {what}, and is not made again while the claim stays as it is"
-    return taken_away(view, each) or cause("ChildNotReady", text, resource=entry.resource)
 
 
 def in_order(causes: tuple[Cause, ...], rendered: Rendered) -> tuple[Cause, ...]:
@@ -123,24 +182,24 @@ def notes_of(outcomes: tuple[Outcome, ...]) -> tuple[Note, ...]:
     return tuple(note for outcome in outcomes for note in outcome.notes)
 
 
-def word_note(view: View, step: Annotate) -> Note | None:
+def instruction_note(snapshot: Snapshot, step: Annotate) -> Note | None:
     """Say what a child that somebody deleted is told; None for annotations that tell it nothing."""
-    verdict = (step.annotations.get(names.TEARDOWN) or "").partition("/")[2]
+    teardown = (step.annotations.get(names.TEARDOWN) or "").partition("/")[2]
     what = f"{step.entry.kind} {step.entry.name}"
-    if not verdict:
+    if not teardown:
         return None
-    if view.deleting:
-        how = "let go of, untouched" if verdict == "Detach" else f"told {verdict}"
-        return Note("LetGo" if verdict == "Detach" else "ChildDeleted", f"{what} is {how}: the claim is being deleted")
+    if snapshot.deleting:
+        how = "let go of, untouched" if teardown == "Detach" else f"told {teardown}"
+        return Note("LetGo" if teardown == "Detach" else "ChildDeleted", f"{what} is {how}: the claim is being deleted")
     return Note("LetGo", f"{what} was deleted by somebody else: it is let go of, untouched, and made again")
 
 
-def release_note(view: View, step: Release | LetGo) -> Note | None:
+def finalizer_note(snapshot: Snapshot, step: RemoveFinalizer | Orphan) -> Note | None:
     """Say that a foreign child is let go of; its deletion by ourselves was told when it was asked for."""
     what = f"{step.entry.kind} {step.entry.name}"
-    if isinstance(step, LetGo):
-        return Note("LetGo", f"{what} lives on by itself: the deletion policy is {view.spec.deletion_policy}")
-    if view.deleting:
+    if isinstance(step, Orphan):
+        return Note("LetGo", f"{what} lives on by itself: the deletion policy is {snapshot.spec.deletion_policy}")
+    if snapshot.deleting:
         return None
     return Note("ChildDeleted", f"{what} was deleted by somebody else: it is let go of and made again")
 
@@ -160,27 +219,29 @@ def entries_of(rendered: Rendered, outcomes: tuple[Outcome, ...]) -> tuple[Entry
     return tuple(sorted(entries, key=lambda each: (position.get(each.slot, len(position)), each.name)))
 
 
-def heard_words(outcomes: tuple[Outcome, ...]) -> tuple[Entry, ...]:
-    """Return the entries of the objects that now carry a teardown word, with the word."""
+def instructed_entries(outcomes: tuple[Outcome, ...]) -> tuple[Entry, ...]:
+    """Return the entries of the objects that now carry a teardown instruction, with the instruction."""
     return tuple(
-        with_word(outcome.entry, outcome.written, annotations_of(outcome.written)[names.TEARDOWN].rpartition("/")[2])
+        with_instruction(
+            outcome.entry, outcome.written, annotations_of(outcome.written)[names.TEARDOWN].rpartition("/")[2]
+        )
         for outcome in outcomes
         if outcome.entry and outcome.written and names.TEARDOWN in annotations_of(outcome.written)
     )
 
 
-def marks_moved(view: View, plan: Plan) -> bool:
+def marks_moved(snapshot: Snapshot, plan: Plan) -> bool:
     """Tell whether a dying child's marks were only now recorded: its word waits for the next pass, at once."""
-    before = {each.entry.place: each.entry.marks for each in view.known}
+    before = {each.entry.place: each.entry.marks for each in snapshot.known}
     return any(
         isinstance(step, Keep) and step.entry.place in before and step.entry.marks != before[step.entry.place]
         for step in plan.steps
-        if step.entry.marks and _is_dying(view, step)
+        if step.entry.marks and _is_dying(snapshot, step)
     )
 
 
-def _is_dying(view: View, step: Step) -> bool:
-    live = live_of(view, step.entry.place)
+def _is_dying(snapshot: Snapshot, step: Step) -> bool:
+    live = live_of(snapshot, step.entry.place)
     return live is not None and "deletionTimestamp" in live["metadata"]
 
 
@@ -206,13 +267,27 @@ def larger_of(rendered: Rendered) -> tuple[Cause, ...]:
     return tuple(found)
 
 
-def fights_of(entries: tuple[Entry, ...], now: str) -> tuple[Cause, ...]:
-    """Say which fields rest at `now` (RFC 3339 in UTC) because another manager keeps taking them."""
+def causes_of_conflicts(entries: tuple[Entry, ...], now: str) -> tuple[Cause, ...]:
+    """Say which fields are yielded at `now` (RFC 3339 in UTC) because another manager keeps taking them."""
     found: list[Cause] = []
     for entry in entries:
-        resting = at_rest(entry.resting, now)
-        if resting:
-            fields = ", ".join(f"{each.field} ({each.manager}; tried again at {each.until})" for each in resting)
+        yielded = still_yielded(entry.yielded, now)
+        if yielded:
+            fields = ", ".join(f"{each.field} ({each.manager}; tried again at {each.until})" for each in yielded)
             text = f"{entry.kind} {entry.name}: another manager keeps changing fields, which are left alone: {fields}"
             found.append(cause("FieldConflict", text, resource=entry.resource))
     return tuple(found)
+
+
+def causes_of_errors(outcomes: tuple[Outcome, ...], *, repeats: bool) -> tuple[Cause, ...]:
+    """Return what a claim says of the steps that failed by an error that time may heal."""
+    return tuple(
+        cause("RequestFailed", in_words(each.error), resource=each.entry.resource if each.entry else "")
+        for each in outcomes
+        if repeats and each.error and not isinstance(each.error, NotLeading)
+    )
+
+
+def in_words(error: Exception) -> str:
+    """Return what a claim says of an error that ends its passes in a row."""
+    return f"passes over this claim fail in a row, the last by: {str(error) or type(error).__name__}"[:_TEXT_LIMIT]

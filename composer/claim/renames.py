@@ -16,7 +16,7 @@ from typing import TypeAlias
 import msgspec
 
 from apis.identity import child_name
-from composer.claim.snapshot import Known, View
+from composer.claim.snapshot import ObservedChild, Snapshot
 from composer.inventory import Entry
 from composer.models import CompositionSpec, ResourceTemplate
 from composer.validation.renames import BY_KEY, key_in
@@ -25,39 +25,39 @@ Slot: TypeAlias = tuple[str, str]
 """The place in the composition: resource name and forEach key."""
 
 
-def moved(view: View, spec: CompositionSpec) -> View:
-    """Return the view with its entries called as the composition calls them."""
+def moved(snapshot: Snapshot, spec: CompositionSpec) -> Snapshot:
+    """Return the snapshot with its entries called as the composition calls them."""
     is_moving = any(resource.moved_from for resource in spec.resources)
-    slots = _new_slots(view, spec) if is_moving or any(each.entry.origin for each in view.known) else {}
+    slots = _new_slots(snapshot, spec) if is_moving or any(each.entry.origin for each in snapshot.known) else {}
     if not slots:
-        return view
+        return snapshot
     resources = {slot[0]: fresh[0] for slot, fresh in slots.items()}
-    return replace(view, known=tuple(_renamed(each, slots, resources) for each in view.known))
+    return replace(snapshot, known=tuple(_renamed(each, slots, resources) for each in snapshot.known))
 
 
-def origins(view: View) -> dict[str, str]:
+def origins(snapshot: Snapshot) -> dict[str, str]:
     """Return the origin of each resource that has another name by now."""
-    moved_entries = (each.entry for each in view.known if each.entry.origin)
-    return {entry.resource: entry.origin for entry in moved_entries if not _was_made_without_key(view, entry)}
+    moved_entries = (each.entry for each in snapshot.known if each.entry.origin)
+    return {entry.resource: entry.origin for entry in moved_entries if not _was_made_without_key(snapshot, entry)}
 
 
-def element_origins(view: View) -> dict[str, dict[str, str]]:
+def element_origins(snapshot: Snapshot) -> dict[str, dict[str, str]]:
     """Return the origins of elements that were made by a resource without forEach, by resource and key."""
     origins: dict[str, dict[str, str]] = {}
-    for each in view.known:
-        if each.entry.origin and _was_made_without_key(view, each.entry):
+    for each in snapshot.known:
+        if each.entry.origin and _was_made_without_key(snapshot, each.entry):
             origins.setdefault(each.entry.resource, {})[each.entry.key] = each.entry.origin
     return origins
 
 
-def _was_made_without_key(view: View, entry: Entry) -> bool:
+def _was_made_without_key(snapshot: Snapshot, entry: Entry) -> bool:
     """Return whether an element's object has the name of a resource without forEach: it was moved from one."""
-    return bool(entry.key) and entry.name == child_name(view.identity, entry.origin)
+    return bool(entry.key) and entry.name == child_name(snapshot.identity, entry.origin)
 
 
-def _new_slots(view: View, spec: CompositionSpec) -> dict[Slot, Slot]:
+def _new_slots(snapshot: Snapshot, spec: CompositionSpec) -> dict[Slot, Slot]:
     """Map the slots in the inventory to those of the composition, where they differ."""
-    recorded = {each.entry.slot: each.entry for each in view.known}
+    recorded = {each.entry.slot: each.entry for each in snapshot.known}
     resources = {resource for resource, _ in recorded}
     present = {resource.name for resource in spec.resources}
     slots: dict[Slot, Slot] = {}
@@ -69,7 +69,7 @@ def _new_slots(view: View, spec: CompositionSpec) -> dict[Slot, Slot]:
             taken.add(earlier)
             slots |= {slot: (resource.name, slot[1]) for slot in recorded if slot[0] == earlier}
         slots |= _new_elements(resource, recorded.keys() - slots.keys(), present)
-    return slots | _ways_back(view, recorded.values(), present, slots)
+    return slots | _ways_back(snapshot, recorded.values(), present, slots)
 
 
 def _new_elements(resource: ResourceTemplate, recorded: Collection[Slot], present: Collection[str]) -> dict[Slot, Slot]:
@@ -85,13 +85,13 @@ def _new_elements(resource: ResourceTemplate, recorded: Collection[Slot], presen
 
 
 def _ways_back(
-    view: View, recorded: Iterable[Entry], present: Collection[str], ahead: Collection[Slot]
+    snapshot: Snapshot, recorded: Iterable[Entry], present: Collection[str], ahead: Collection[Slot]
 ) -> dict[Slot, Slot]:
     """Map what was moved to its origin, where the composition has that and no more the name that it was moved to."""
     entries = list(recorded)
     resources = {entry.resource for entry in entries}
     return {
-        entry.slot: (entry.origin, "" if _was_made_without_key(view, entry) else entry.key)
+        entry.slot: (entry.origin, "" if _was_made_without_key(snapshot, entry) else entry.key)
         for entry in entries
         if entry.slot not in ahead
         and entry.resource not in present
@@ -100,7 +100,7 @@ def _ways_back(
     }
 
 
-def _renamed(known: Known, slots: Mapping[Slot, Slot], resources: Mapping[str, str]) -> Known:
+def _renamed(known: ObservedChild, slots: Mapping[Slot, Slot], resources: Mapping[str, str]) -> ObservedChild:
     entry = known.entry
     needs = tuple(dict.fromkeys(resources.get(each, each) for each in entry.depends_on))
     slot = slots.get(entry.slot)

@@ -12,13 +12,13 @@ from apis.reasons import ReasonClass
 from composer.causes import Cause, cause
 from composer.composition.revision import Candidate, Revision
 from composer.composition.rollout import is_included
-from composer.composition.rollout_claims import EVER, place_of
+from composer.composition.rollout_claims import EVER, rank_of
 from composer.models import ClaimSpec, LabelSelector
 from composer.render.errors import near
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class ClaimState:
     """Where a claim stands: the revision in use, empty when it has none or lost its status, and the one before.
 
     `since`: since when it stands so, and well if it is well. `has_children`: something was composed for it.
@@ -32,7 +32,7 @@ class Standing:
     has_children: bool = False
 
 
-NOWHERE = Standing()
+NO_REVISION = ClaimState()
 _PIN = "spec.compositionRevisionRef names"
 
 
@@ -127,7 +127,7 @@ def choose_revision(
     pin: str,
     known: Iterable[Revision],
     *,
-    standing: Standing = NOWHERE,
+    state: ClaimState = NO_REVISION,
     refusal: Cause | None = None,
 ) -> Revision | Cause:
     """Choose the revision of a claim: the one it is pinned to, else as far as the newest has come.
@@ -147,25 +147,25 @@ def choose_revision(
             f"Composition {composition!r} has no accepted revision yet; `kubectl describe flc {composition}` says why"
         )
         return cause("CompositionNotFound", text)
-    return _by_rollout(own, standing)
+    return _by_rollout(own, state)
 
 
-def _by_rollout(own: Mapping[str, Revision], standing: Standing) -> Revision | Cause:
+def _by_rollout(own: Mapping[str, Revision], state: ClaimState) -> Revision | Cause:
     """Follow the rollout of the newest revision: nobody comes to one that has not finished but by its waves."""
     newest = max(own.values(), key=lambda each: each.number)
     if newest.is_finished:
         return newest
-    current = own.get(standing.revision)
+    current = own.get(state.revision)
     if current is newest and not newest.is_reverted:
         return newest
-    is_composed = current is not None or standing.has_children
-    if is_composed and current is not newest and _is_in_wave(newest, standing):
+    is_composed = current is not None or state.has_children
+    if is_composed and current is not newest and _is_in_wave(newest, state):
         return newest
     good = last_finished(own.values())
     if current is None:
-        return _without_revision(newest, good, own, standing)
+        return _without_revision(newest, good, own, state)
     if current.is_reverted:
-        before = own.get(standing.previous)
+        before = own.get(state.previous)
         return before if before and before is not current and not before.is_reverted else good or current
     return current
 
@@ -176,22 +176,22 @@ def last_finished(known: Iterable[Revision]) -> Revision | None:
     return max(finished, key=lambda revision: revision.number, default=None)
 
 
-def _is_in_wave(newest: Revision, standing: Standing) -> bool:
-    place = place_of(standing.identity, newest.name)
-    return newest.state is not None and is_included(newest.state, place, well=standing.is_well, since=standing.since)
+def _is_in_wave(newest: Revision, state: ClaimState) -> bool:
+    rank = rank_of(state.identity, newest.name)
+    return newest.state is not None and is_included(newest.state, rank, well=state.is_well, since=state.since)
 
 
 def _without_revision(
-    newest: Revision, good: Revision | None, own: Mapping[str, Revision], standing: Standing
+    newest: Revision, good: Revision | None, own: Mapping[str, Revision], state: ClaimState
 ) -> Revision | Cause:
     """Choose for a claim that has no revision, or whose revision is gone.
 
     What was composed by a revision that is gone stays as it is: another one is another content.
     """
-    is_gone = standing.has_children and standing.revision
-    is_unknown = standing.has_children and not good and len(own) > 1
+    is_gone = state.has_children and state.revision
+    is_unknown = state.has_children and not good and len(own) > 1
     if is_gone or is_unknown:
-        return _lost_revision(newest, own, standing)
+        return _lost_revision(newest, own, state)
     if good is not None:
         return replace(good, is_interim=True)
     if newest.is_stopped:
@@ -201,20 +201,20 @@ def _without_revision(
     return newest
 
 
-def _lost_revision(newest: Revision, own: Mapping[str, Revision], standing: Standing) -> Cause:
-    lost = f"revision {standing.revision}, which this claim uses, is gone"
+def _lost_revision(newest: Revision, own: Mapping[str, Revision], state: ClaimState) -> Cause:
+    lost = f"revision {state.revision}, which this claim uses, is gone"
     unknown = f"it is not known which revision of {newest.composition_name} this claim uses"
     left = ", ".join(each.name for each in sorted(own.values(), key=lambda each: each.number))
     text = (
-        f"{lost if standing.revision else unknown}; nothing is changed until a wave of the newest comes to it: the "
+        f"{lost if state.revision else unknown}; nothing is changed until a wave of the newest comes to it: the "
         f"platform team edits the Composition, or {_PIN} one of {left}"
     )
     return cause("RevisionNotFound", text)
 
 
-def is_way_back(chosen: Revision, known: Iterable[Revision], standing: Standing) -> bool:
+def is_rollback(chosen: Revision, known: Iterable[Revision], state: ClaimState) -> bool:
     """Tell whether a claim leaves a revision since its rollout was rolled back, and not for a newer one."""
-    left = next((each for each in known if each.name == standing.revision), None)
+    left = next((each for each in known if each.name == state.revision), None)
     if left is None or not left.is_reverted or chosen.name == left.name:
         return False
-    return left.number > chosen.number or chosen.name == standing.previous
+    return left.number > chosen.number or chosen.name == state.previous

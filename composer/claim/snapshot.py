@@ -31,7 +31,7 @@ from runtime.objects import (
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class ObservedChild:
     """One object that this claim composed, or that its inventory names; `live` is None when it is proven absent.
 
     `unseen`: its kind is defined and not served, so that nobody can tell whether it is there.
@@ -50,7 +50,7 @@ class Known:
 
 # No slots: what is read out of the claim several times in a pass is read once.
 @dataclass(frozen=True)
-class View:
+class Snapshot:
     """One claim and all around it.
 
     `namespace` is None when it is not in the cache; `kind_deleting`: the claim's own CRD is being deleted; `unlisted`:
@@ -63,9 +63,9 @@ class View:
     namespace: Object | None
     kind_deleting: bool
     catalog: Catalog
-    known: tuple[Known, ...]
+    known: tuple[ObservedChild, ...]
     unlisted: tuple[str, ...] = ()
-    predecessors: tuple[Known, ...] = ()
+    predecessors: tuple[ObservedChild, ...] = ()
 
     @cached_property
     def key(self) -> Key:
@@ -114,7 +114,7 @@ class View:
         return names.TEARDOWN_FINALIZER in finalizers_of(self.claim)
 
     @property
-    def is_asked(self) -> bool:
+    def is_requested(self) -> bool:
         """Whether a person asked for this pass by a token that the status does not repeat yet."""
         token = self.annotations.get(names.RECONCILE_REQUESTED_AT, "")
         return token[:256] != str(self.status.get("lastHandledReconcileAt") or "")
@@ -141,17 +141,19 @@ class View:
         return self.namespace is not None and deleting(self.namespace)
 
 
-def kept_kinds(view: View) -> frozenset[str]:
+def kept_kinds(snapshot: Snapshot) -> frozenset[str]:
     """Return the recorded kinds of which a claim has or may have children: one that was listed without any is none."""
-    known = frozenset(each.entry.group_kind for each in view.known)
-    unseen = frozenset(kind for kind in recorded_kinds(view.claim) if kind in view.unlisted or kind not in view.catalog)
+    known = frozenset(each.entry.group_kind for each in snapshot.known)
+    unseen = frozenset(
+        kind for kind in recorded_kinds(snapshot.claim) if kind in snapshot.unlisted or kind not in snapshot.catalog
+    )
     return known | unseen
 
 
-def without_rests(view: View) -> View:
-    """Return the view with no field at rest: a new intent tries each again."""
-    known = tuple(replace(each, entry=msgspec.structs.replace(each.entry, resting=())) for each in view.known)
-    return replace(view, known=known)
+def without_yielded(snapshot: Snapshot) -> Snapshot:
+    """Return the snapshot with no field yielded: a new intent tries each again."""
+    known = tuple(replace(each, entry=msgspec.structs.replace(each.entry, yielded=())) for each in snapshot.known)
+    return replace(snapshot, known=known)
 
 
 def says_stateful(child: Object) -> bool:

@@ -16,7 +16,7 @@ from apis.reasons import MISSING_PATIENCE, ReasonClass, class_of_claim
 from composer.composition.revision import Revision, kinds_of, readable, reused_names
 from composer.composition.revision_writer import Clock, Revisions
 from composer.composition.rollout import Course, advance, conditions_of, sentence
-from composer.composition.rollout_claims import Member
+from composer.composition.rollout_claims import RolloutClaim
 from composer.composition.store import Library, claim_kind
 from composer.kinds.catalog import Catalog
 from composer.kinds.cluster import Cluster
@@ -61,16 +61,16 @@ class CompositionReconciler:
         self._now = now
         self._revisions = Revisions(cluster, library, Clock(now, events))
         # Whether the claims of a kind (`Kind.group`) cannot be listed.
-        self.silent: Callable[[str], bool] = lambda _: False
+        self.is_unlistable: Callable[[str], bool] = lambda _: False
         self._rights = Rights(cluster.kube, monotonic=time.monotonic)
         self._checked: dict[Key, tuple[Catalog, CheckRequest]] = {}
         self._missing_since: dict[Key, datetime] = {}
 
-    def count_in(self, claims: Informer) -> None:
+    def add(self, claims: Informer) -> None:
         """Count the claims of one kind among the users of Compositions; the informer has the index `composition`."""
         self._revisions.claims.append(claims)
 
-    def count_out(self, claims: Informer) -> None:
+    def remove(self, claims: Informer) -> None:
         """Forget the claims of a kind that is served no longer."""
         self._revisions.claims.remove(claims)
 
@@ -95,7 +95,7 @@ class CompositionReconciler:
         if problems:
             return await self._refuse(composition, problems)
         resources, catalog = spec.get("resources") or (), self._cluster.catalog
-        denied = await self._rights.problems(resources, catalog, is_asked=_is_asked(composition))
+        denied = await self._rights.problems(resources, catalog, is_requested=_is_requested(composition))
         if denied:
             result = await self._refuse(composition, denied)
             return Result(requeue_after=min(DENIED_PACE, result.requeue_after or DENIED_PACE))
@@ -130,7 +130,7 @@ class CompositionReconciler:
     def _silence(self, composition: Object) -> tuple[Problem, ...]:
         """Say that nobody hears of the claims; when they can be listed the Composition is looked at again."""
         kind = claim_kind(composition.get("spec") or {})
-        if not self.silent(kind):
+        if not self.is_unlistable(kind):
             return ()
         text = f"claims of {kind} cannot be listed: may the composer read them? (label {names.AGGREGATE_LABEL})"
         return (Problem("KindNotAllowed", text, "spec.compositeTypeRef"),)
@@ -144,23 +144,25 @@ class CompositionReconciler:
         past = self._condition(composition, "Synced", "True", "InSync", "a copy of the past")
         await self._revisions.retire(revision, [accepted, past])
         if rules is None:
-            await self._revisions.tell(revision.name, [accepted, past], None)
+            await self._revisions.report(revision.name, [accepted, past], None)
             return None, [], SETTLED
-        before, is_asked = revision.state, _is_asked(composition)
-        members: tuple[Member, ...] = ()
-        if before is not None and (before.phase == "Finished" or (before.phase == "Halted" and not is_asked)):
+        before, is_requested = revision.state, _is_requested(composition)
+        rollout_claims: tuple[RolloutClaim, ...] = ()
+        if before is not None and (before.phase == "Finished" or (before.phase == "Halted" and not is_requested)):
             state = before
         else:
-            found = await self._revisions.members(revision)
+            found = await self._revisions.rollout_claims(revision)
             if found is None:
-                told = self._conditions(composition, before) if before else []
-                return before, told, Result(requeue_after=_PACE)
-            members = found
-            state = advance(Course(revision.name, revision.number, rules, is_asked), before, members, self._now())
+                unchanged = self._conditions(composition, before) if before else []
+                return before, unchanged, Result(requeue_after=_PACE)
+            rollout_claims = found
+            state = advance(
+                Course(revision.name, revision.number, rules, is_requested), before, rollout_claims, self._now()
+            )
         conditions = self._conditions(composition, state)
-        await self._revisions.tell(revision.name, [accepted, *(conditions or [past])], state)
+        await self._revisions.report(revision.name, [accepted, *(conditions or [past])], state)
         self._tell_phase(composition, before, state)
-        return state, conditions, Result(requeue_after=_pace(state, len(members)))
+        return state, conditions, Result(requeue_after=_pace(state, len(rollout_claims)))
 
     def _tell_phase(self, composition: Object, before: RolloutStatus | None, state: RolloutStatus) -> None:
         if before is None or before.phase == state.phase:
@@ -203,8 +205,8 @@ class CompositionReconciler:
         now = self._now()
         waited = now - self._missing_since.setdefault(key, now)
         missing = class_of_claim(first.reason) is ReasonClass.MISSING
-        told = find(composition, "Stalled")
-        abnormal = "Reconciling" if missing and waited < MISSING_PATIENCE and told is None else "Stalled"
+        stalled = find(composition, "Stalled")
+        abnormal = "Reconciling" if missing and waited < MISSING_PATIENCE and stalled is None else "Stalled"
         conditions = [
             self._condition(composition, "Ready", "False", first.reason, text),
             self._condition(composition, "Synced", "False", first.reason, text),
@@ -216,7 +218,7 @@ class CompositionReconciler:
         await self._write(composition, conditions, str((composition.get("status") or {}).get("revision") or ""))
         if abnormal != "Stalled":
             return Result(requeue_after=min(MISSING_PATIENCE - waited, result.requeue_after or MISSING_PATIENCE))
-        if told is None or (told["reason"], told["message"]) != (first.reason, text):
+        if stalled is None or (stalled["reason"], stalled["message"]) != (first.reason, text):
             self._events.emit(composition, type_="Warning", reason=first.reason, message=text)
         return result
 
@@ -272,7 +274,7 @@ def _rules(revision: Revision) -> Rollout | None:
     return None if spec is None or isinstance(spec.rollout, UnsetType) else spec.rollout
 
 
-def _is_asked(composition: Object) -> bool:
+def _is_requested(composition: Object) -> bool:
     token = annotations_of(composition).get(names.RECONCILE_REQUESTED_AT, "")[:256]
     return bool(token) and token != (composition.get("status") or {}).get("lastHandledReconcileAt")
 
@@ -281,15 +283,15 @@ def _sooner(result: Result, pause: timedelta) -> Result:
     return Result(requeue_after=pause if result.requeue_after is None else min(pause, result.requeue_after))
 
 
-def _pace(state: RolloutStatus, members: int) -> timedelta | None:
+def _pace(state: RolloutStatus, rollout_claims: int) -> timedelta | None:
     """Return when to look at the claims again: the more there are, the later."""
     match state.phase:
         case "Progressing" if state.paused and not (state.through or state.everyone):
-            return max(_BACK_PACE, _PACE_OF_ONE * members)
+            return max(_BACK_PACE, _PACE_OF_ONE * rollout_claims)
         case "Progressing" | "Soaking":
-            return max(_PACE, _PACE_OF_ONE * members)
+            return max(_PACE, _PACE_OF_ONE * rollout_claims)
         case "Reverted" if state.updated:
-            return max(_BACK_PACE, _PACE_OF_ONE * members)
+            return max(_BACK_PACE, _PACE_OF_ONE * rollout_claims)
         case _:
             return None
 

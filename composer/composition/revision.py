@@ -104,10 +104,10 @@ def candidates(compositions: Iterable[Object], api_version: str, kind: str) -> t
 
 
 def _refusal(composition: Object) -> Cause | None:
-    told = find(composition, "Ready")
-    if told is None or told["status"] == "True" or not current(composition, "Ready"):
+    ready = find(composition, "Ready")
+    if ready is None or ready["status"] == "True" or not current(composition, "Ready"):
         return None
-    return cause(told["reason"], told["message"])
+    return cause(ready["reason"], ready["message"])
 
 
 def readable(raw: Mapping[str, Any]) -> CompositionSpec | None:

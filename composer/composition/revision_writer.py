@@ -15,7 +15,7 @@ import msgspec
 from apis import names
 from composer.composition.revision import Revision
 from composer.composition.rollout import superseded
-from composer.composition.rollout_claims import Member, member_of
+from composer.composition.rollout_claims import RolloutClaim, rollout_claim_of
 from composer.composition.store import Library, claim_kind
 from composer.hashes import content_hash
 from composer.kinds.catalog import KindFacts
@@ -94,7 +94,7 @@ class Revisions:
         self._library.revision_informer.store.remember(made)
         return revision
 
-    async def tell(self, name: str, conditions: list[Condition], state: RolloutStatus | None) -> None:
+    async def report(self, name: str, conditions: list[Condition], state: RolloutStatus | None) -> None:
         """Write the status of a revision when it differs. `conditions` are of the Composition's generation."""
         revision = self._library.revision_informer.store.get(Key("", name))
         if revision is None:
@@ -120,7 +120,7 @@ class Revisions:
         """Say of all revisions before the newest that nothing moves to them any more."""
         for each in self._library.revisions(newest.composition_name):
             if each.number < newest.number:
-                await self.tell(each.name, conditions, superseded(each.rollout, self._clock.now()))
+                await self.report(each.name, conditions, superseded(each.rollout, self._clock.now()))
 
     async def hold(self, composition: str) -> None:
         """Add the finalizer that holds the deletion of a revision in use where an earlier version left it out."""
@@ -206,15 +206,15 @@ class Revisions:
             except NotFound:
                 continue
 
-    async def members(self, revision: Revision) -> tuple[Member, ...] | None:
+    async def rollout_claims(self, revision: Revision) -> tuple[RolloutClaim, ...] | None:
         """Read the claims that a rollout is about; None while not all are known."""
         if not self.knows_claims(revision.composition):
             return None
-        now, found = self._clock.now(), list[Member]()
+        now, found = self._clock.now(), list[RolloutClaim]()
         async for claim in self._claims(revision.composition_name, with_undecided=False):
-            member = member_of(claim, revision.name, now)
-            if member is not None:
-                found.append(member)
+            rollout_claim = rollout_claim_of(claim, revision.name, now)
+            if rollout_claim is not None:
+                found.append(rollout_claim)
         return tuple(found)
 
     def knows_claims(self, composition: Mapping[str, Any]) -> bool:
@@ -248,8 +248,8 @@ def _held_by(claim: Object, finished: AbstractSet[str]) -> set[str]:
     """Return the revisions whose deletion a claim holds: where it is, is pinned, or may still go back to."""
     in_use = (claim.get("status") or {}).get("composition") or {}
     pin = (claim.get("spec") or {}).get("compositionRevisionRef") or {}
-    way_back = None if in_use.get("revision") in finished else in_use.get("previous")
-    return {str(each) for each in (in_use.get("revision"), way_back, pin.get("name")) if each}
+    rollback_target = None if in_use.get("revision") in finished else in_use.get("previous")
+    return {str(each) for each in (in_use.get("revision"), rollback_target, pin.get("name")) if each}
 
 
 def _revisions_of(claim: Object) -> set[str]:

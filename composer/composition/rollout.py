@@ -1,7 +1,7 @@
 """How a new revision reaches the claims: wave after wave, and no further once too many of them fail. Pure.
 
 The state is in the revision's status and has one writer. A claim needs no list of names to know whether it is in a
-wave: its place in the order is a hash, and the state says up to which place the revision has come.
+wave: its rank is a hash, and the state says up to which rank the revision has come.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from typing import Any, assert_never
 import msgspec
 
 from apis.reasons import SHARED
-from composer.composition.rollout_claims import EVER, NOT_YET, Member, input_of, was_well
+from composer.composition.rollout_claims import EVER, NOT_YET, RolloutClaim, input_of, was_well
 from composer.models import CompositionChoice, Rollout, RolloutFailure, RolloutStatus
 from runtime.conditions import Condition, instant, timestamp
 from runtime.objects import Object
 
 DEFAULT_WAVES = ("100%",)
 _LAST_PLACE = "f" * 16
-_TOLD_FAILURES = 10
+_MOST_FAILURES = 10
 _MESSAGE_LIMIT = 300
 
 
@@ -51,17 +51,19 @@ def superseded(state: RolloutStatus | None, now: datetime) -> RolloutStatus | No
     return _in_phase(state, "Superseded", now) if state is not None and is_under_way(state) else state
 
 
-def is_included(state: RolloutStatus, place: str, *, well: bool, since: datetime = EVER) -> bool:
-    """Tell whether the open wave is also for the claim at this place that stands as it does `since` then.
+def is_included(state: RolloutStatus, rank: str, *, well: bool, since: datetime = EVER) -> bool:
+    """Tell whether the open wave is also for the claim of this rank that stands as it does `since` then.
 
     One that is not well goes with the last wave alone, which is for everyone who stood so when it was opened.
     """
     if not is_under_way(state) or since > (instant(state.opened) or NOT_YET):
         return False
-    return state.everyone or (well and place <= state.through)
+    return state.everyone or (well and rank <= state.through)
 
 
-def advance(course: Course, before: RolloutStatus | None, members: Sequence[Member], now: datetime) -> RolloutStatus:
+def advance(
+    course: Course, before: RolloutStatus | None, claims: Sequence[RolloutClaim], now: datetime
+) -> RolloutStatus:
     """Return the next state of a rollout; equal to `before` when there is nothing to say.
 
     A state of another number is of an earlier time at which the revision was the newest: the rollout begins anew.
@@ -71,29 +73,29 @@ def advance(course: Course, before: RolloutStatus | None, members: Sequence[Memb
         case ("Finished" | "Superseded", _) | ("Halted", False):
             return state
         case "Reverted", False:
-            return _counted(state, course, members)
+            return _counted(state, course, claims)
         case "Halted", True:
             state = msgspec.structs.replace(_in_phase(state, "Progressing", now), failed=0, failures=())
         case "Reverted", True:
             state = _begun(course, now)
         case _:
             pass
-    return _stepped(_counted(state, course, members), course, members, now)
+    return _stepped(_counted(state, course, claims), course, claims, now)
 
 
-def _stepped(state: RolloutStatus, course: Course, members: Sequence[Member], now: datetime) -> RolloutStatus:
+def _stepped(state: RolloutStatus, course: Course, claims: Sequence[RolloutClaim], now: datetime) -> RolloutStatus:
     """Look at the open wave: stop, wait for it, watch it, or open the next."""
-    failing = _failing(course, members, now)
+    failing = _failing(course, claims, now)
     state = msgspec.structs.replace(state, failed=len(failing))
     if len(failing) > course.rules.max_failed:
         return _stopped(state, course, failing, now)
-    if any(_is_awaited(each, course, state) and each not in failing for each in members):
+    if any(_is_awaited(each, course, state) and each not in failing for each in claims):
         return state if state.phase == "Progressing" else _in_phase(state, "Progressing", now)
     if state.phase == "Progressing" and _is_open(state):
         state = _in_phase(state, "Soaking", now)
     if _is_open(state) and not _has_soaked(state, course.rules, now):
         return state
-    return _next_wave(state, course, members, now)
+    return _next_wave(state, course, claims, now)
 
 
 def choice_after(before: Mapping[str, Any], after: CompositionChoice, claim: Object) -> Object:
@@ -159,25 +161,25 @@ def _in_phase(state: RolloutStatus, phase: Any, now: datetime) -> RolloutStatus:
     return msgspec.structs.replace(state, phase=phase, since=timestamp(now))
 
 
-def _counted(state: RolloutStatus, course: Course, members: Sequence[Member]) -> RolloutStatus:
-    updated = sum(1 for each in members if each.revision == course.revision)
-    paused = sum(1 for each in members if each.revision != course.revision and each.is_paused)
-    return msgspec.structs.replace(state, total=len(members), updated=updated, paused=paused)
+def _counted(state: RolloutStatus, course: Course, claims: Sequence[RolloutClaim]) -> RolloutStatus:
+    updated = sum(1 for each in claims if each.revision == course.revision)
+    paused = sum(1 for each in claims if each.revision != course.revision and each.is_paused)
+    return msgspec.structs.replace(state, total=len(claims), updated=updated, paused=paused)
 
 
-def _failing(course: Course, members: Sequence[Member], now: datetime) -> list[Member]:
+def _failing(course: Course, claims: Sequence[RolloutClaim], now: datetime) -> list[RolloutClaim]:
     """Return the claims that speak against the revision.
 
     A reason that a tenant can bring about counts once claims of two namespaces give it: one alone stops nobody else.
     """
-    failing = [each for each in members if _fails(each, course, now)]
+    failing = [each for each in claims if _fails(each, course, now)]
     namespaces: dict[str, set[str]] = {}
     for each in failing:
         namespaces.setdefault(each.hindrance, set()).add(each.namespace)
     return [each for each in failing if each.hindrance not in SHARED or len(namespaces[each.hindrance]) > 1]
 
 
-def _fails(each: Member, course: Course, now: datetime) -> bool:
+def _fails(each: RolloutClaim, course: Course, now: datetime) -> bool:
     if each.revision != course.revision or not each.was_ready or each.has_changed or each.is_paused:
         return False
     if each.trouble is not None:
@@ -186,30 +188,30 @@ def _fails(each: Member, course: Course, now: datetime) -> bool:
     return not each.is_settled and each.since is not None and now - each.since > deadline
 
 
-def _is_reached(state: RolloutStatus, each: Member) -> bool:
-    return not each.is_paused and is_included(state, each.place, well=each.is_well, since=each.stands_since)
+def _is_reached(state: RolloutStatus, each: RolloutClaim) -> bool:
+    return not each.is_paused and is_included(state, each.rank, well=each.is_well, since=each.stands_since)
 
 
-def _is_awaited(each: Member, course: Course, state: RolloutStatus) -> bool:
+def _is_awaited(each: RolloutClaim, course: Course, state: RolloutStatus) -> bool:
     """Tell whether the wave waits for a claim; one that was not well before counts for nothing once it has moved."""
     if each.revision != course.revision:
         return _is_reached(state, each)
     return each.was_ready and not each.is_settled and not each.is_paused and not _says_nothing(each)
 
 
-def _says_nothing(each: Member) -> bool:
+def _says_nothing(each: RolloutClaim) -> bool:
     """Tell whether the trouble of a claim says nothing of its revision: its owner edited it, or may have done it."""
     is_in_trouble = each.trouble is not None or not each.is_settled
     return is_in_trouble and (each.has_changed or each.hindrance in SHARED)
 
 
-def _stopped(state: RolloutStatus, course: Course, failing: Sequence[Member], now: datetime) -> RolloutStatus:
-    told = tuple(_failure(each) for each in sorted(failing, key=lambda each: each.name)[:_TOLD_FAILURES])
+def _stopped(state: RolloutStatus, course: Course, failing: Sequence[RolloutClaim], now: datetime) -> RolloutStatus:
+    failures = tuple(_failure(each) for each in sorted(failing, key=lambda each: each.name)[:_MOST_FAILURES])
     phase = "Reverted" if course.rules.on_failure == "Rollback" else "Halted"
-    return msgspec.structs.replace(_in_phase(state, phase, now), failures=told)
+    return msgspec.structs.replace(_in_phase(state, phase, now), failures=failures)
 
 
-def _failure(each: Member) -> RolloutFailure:
+def _failure(each: RolloutClaim) -> RolloutFailure:
     reason, message = each.trouble or ("ChildNotReady", "it was ready before and is not ready after the deadline")
     return RolloutFailure(each.name, reason, message[:_MESSAGE_LIMIT])
 
@@ -223,21 +225,21 @@ def _is_open(state: RolloutStatus) -> bool:
     return bool(state.through) or state.everyone
 
 
-def _next_wave(state: RolloutStatus, course: Course, members: Sequence[Member], now: datetime) -> RolloutStatus:
+def _next_wave(state: RolloutStatus, course: Course, claims: Sequence[RolloutClaim], now: datetime) -> RolloutStatus:
     """Open the next wave that has anybody in it; finished is what all have who take part.
 
     Until a wave has as many claims as it is for it is opened again, so that who was paused goes by waves, too.
     """
-    there = _size_of_opened(state, course, members)
+    there = _size_of_opened(state, course, claims)
     sizes = [
-        _size(written, there if number <= state.wave else len(members))
+        _size(written, there if number <= state.wave else len(claims))
         for number, written in enumerate(course.waves, start=1)
     ]
-    judging = sum(1 for each in members if each.revision == course.revision and not _says_nothing(each))
+    judging = sum(1 for each in claims if each.revision == course.revision and not _says_nothing(each))
     unfilled = next((number for number, size in enumerate(sizes, start=1) if size > judging), len(sizes))
     for number in range(min(state.wave + 1, unfilled), len(sizes) + 1):
-        is_whole = number == len(sizes) or sizes[number - 1] >= len(members)
-        through = _LAST_PLACE if is_whole else _through(course, members, sizes[number - 1], judging, now)
+        is_whole = number == len(sizes) or sizes[number - 1] >= len(claims)
+        through = _LAST_PLACE if is_whole else _through(course, claims, sizes[number - 1], judging, now)
         opened = msgspec.structs.replace(
             _in_phase(state, "Progressing", now),
             wave=number,
@@ -245,27 +247,27 @@ def _next_wave(state: RolloutStatus, course: Course, members: Sequence[Member], 
             through=through,
             everyone=is_whole,
         )
-        if any(each.revision != course.revision and _is_reached(opened, each) for each in members):
+        if any(each.revision != course.revision and _is_reached(opened, each) for each in claims):
             return opened
-    if any(each.revision != course.revision for each in members):
+    if any(each.revision != course.revision for each in claims):
         return _closed(state, now)
     return msgspec.structs.replace(_in_phase(state, "Finished", now), wave=len(sizes))
 
 
-def _size_of_opened(state: RolloutStatus, course: Course, members: Sequence[Member]) -> int:
+def _size_of_opened(state: RolloutStatus, course: Course, claims: Sequence[RolloutClaim]) -> int:
     """Count the claims that were there when the open wave was opened: those that came later do not enlarge it."""
     opened = instant(state.opened) or NOT_YET
-    return sum(1 for each in members if each.revision == course.revision or (each.since or EVER) <= opened)
+    return sum(1 for each in claims if each.revision == course.revision or (each.since or EVER) <= opened)
 
 
-def _through(course: Course, members: Sequence[Member], size: int, judging: int, now: datetime) -> str:
-    """Return the place up to which a wave of that size goes."""
-    able = [each for each in members if each.is_well and each.stands_since <= now and not each.is_paused]
+def _through(course: Course, claims: Sequence[RolloutClaim], size: int, judging: int, now: datetime) -> str:
+    """Return the rank up to which a wave of that size goes."""
+    able = [each for each in claims if each.is_well and each.stands_since <= now and not each.is_paused]
     if size > judging:
-        waiting = sorted(each.place for each in able if each.revision != course.revision)[: size - judging]
+        waiting = sorted(each.rank for each in able if each.revision != course.revision)[: size - judging]
         return waiting[-1] if waiting else ""
     # Content that came back: so many have it already that only the order says who is first.
-    order = sorted({each.place for each in members if each.revision == course.revision} | {each.place for each in able})
+    order = sorted({each.rank for each in claims if each.revision == course.revision} | {each.rank for each in able})
     return order[size - 1]
 
 

@@ -1,4 +1,4 @@
-"""Claims as a rollout sees them: their place in the order, how they fare, and since when. Pure."""
+"""Claims as a rollout sees them: their rank, how they fare, and since when. Pure."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ _NO_INPUT = (names.PREFIX, "kubectl.kubernetes.io/")
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class RolloutClaim:
     """One claim as a rollout sees it.
 
-    `place` is its position in the order, `revision` the one it uses, empty when that is not known; `trouble` why it is
+    `rank` is its position in the order, `revision` the one it uses, empty when that is not known; `trouble` why it is
     stalled, `hindrance` the reason why it is not usable or not in sync; `since`: when it took its present revision or,
     if that is later, when it was last at rest; `was_ready`: how it was just before it took the revision; `stands_since`
     as `stands_since()` says. `has_changed`: its owner asks for something else than when it took the revision.
     """
 
     name: str
-    place: str
+    rank: str
     revision: str
     is_ready: bool = True
     is_working: bool = False
@@ -60,8 +60,8 @@ class Member:
         return self.is_ready and not self.is_working
 
 
-def place_of(identity: str, revision: str) -> str:
-    """Return a claim's place in the order of one revision: 16 hexadecimal digits, another order for each revision."""
+def rank_of(identity: str, revision: str) -> str:
+    """Return a claim's rank of one revision: 16 hexadecimal digits, another order for each revision."""
     return hashlib.sha256(f"{identity}\0{revision}".encode()).hexdigest()[:16]
 
 
@@ -90,7 +90,7 @@ def input_of(claim: Object) -> str:
     return f"{generation_of(claim)}/{digest([dict(labels_of(claim)), annotations])[:10]}"
 
 
-def member_of(claim: Object, revision: str, now: datetime) -> Member | None:
+def rollout_claim_of(claim: Object, revision: str, now: datetime) -> RolloutClaim | None:
     """Read a claim; None for one that a rollout passes over: nothing is composed for it yet, it is pinned, or goes."""
     found = (claim.get("status") or {}).get("composition") or {}
     choice = msgspec.convert(found, CompositionChoice, strict=False)
@@ -100,9 +100,9 @@ def member_of(claim: Object, revision: str, now: datetime) -> Member | None:
     lacks = lacks_revision(claim)
     stalled = find(claim, "Stalled")
     is_stalled = stalled is not None and stalled.get("status") == "True" and not lacks
-    return Member(
+    return RolloutClaim(
         name=str(key_of(claim)),
-        place=place_of(str(identity_of(claim)), revision),
+        rank=rank_of(str(identity_of(claim)), revision),
         revision=choice.revision,
         is_ready=lacks or is_true(claim, "Ready"),
         is_working=is_true(claim, "Reconciling") and not lacks,
@@ -119,9 +119,9 @@ def member_of(claim: Object, revision: str, now: datetime) -> Member | None:
 
 def _hindrance(claim: Object) -> str:
     for type_, unrest in (("Stalled", "True"), ("Reconciling", "True"), ("Ready", "False")):
-        told = find(claim, type_)
-        if told is not None and told.get("status") == unrest:
-            return str(told.get("reason", ""))
+        condition = find(claim, type_)
+        if condition is not None and condition.get("status") == unrest:
+            return str(condition.get("reason", ""))
     return ""
 
 
@@ -134,9 +134,9 @@ def stands_since(claim: Object) -> datetime:
     if synced.get("reason") == "Paused":
         return NOT_YET
     taken = str(((claim.get("status") or {}).get("composition") or {}).get("since") or "")
-    told = (each for each in (find(claim, "Ready"), synced) if each and each.get("status") == "True")
+    fulfilled = (each for each in (find(claim, "Ready"), synced) if each and each.get("status") == "True")
     texts = [taken or str(metadata(claim).get("creationTimestamp") or "")]
-    texts += [str(each.get("lastTransitionTime") or "") for each in told]
+    texts += [str(each.get("lastTransitionTime") or "") for each in fulfilled]
     return max((found for text in texts if (found := instant(text)) is not None), default=EVER)
 
 

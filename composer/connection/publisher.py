@@ -50,17 +50,19 @@ class Publisher:
         self._readers: dict[Key, set[Key]] = {}
         self._by_claim: dict[Key, Key] = {}
 
-    async def publish(self, want: Wanted, *, known_hash: str, asked: bool, told: bool = False) -> Publication:
+    async def publish(
+        self, want: Wanted, *, known_hash: str, is_requested: bool, was_not_owned: bool = False
+    ) -> Publication:
         """Make the Secret as wanted. `known_hash` is that of the last publication, empty before the first.
 
-        With nothing changed and a recent look at it, no request is made; `asked` looks in any case. From one look to
-        the next it is one resync at most. `told`: a stranger had its name at the last pass, so that it is looked for
-        before it is written.
+        With nothing changed and a recent look at it, no request is made; `is_requested` looks in any case. From one
+        look to the next it is one resync at most. `was_not_owned`: a stranger had its name at the last pass, so that it
+        is looked for before it is written.
         """
         verified = self._verified.get(want.key)
         since = self._monotonic() - verified[1] if verified else 0.0
         recent = since < min(VERIFY_EVERY.total_seconds(), self._resync)
-        if recent and verified is not None and verified[0] == want.hash == known_hash and not asked:
+        if recent and verified is not None and verified[0] == want.hash == known_hash and not is_requested:
             return Publication(again=timedelta(seconds=self._resync - since))
         self._note(want)
         values = await self._values(want)
@@ -68,7 +70,7 @@ class Publisher:
             return Publication(problem=values, again=self._look_again(want.key))
         self._incomplete.pop(want.key, None)
         fresh = connection.secret_object(want, connection.entries(want, values))
-        publication = await self._store(want, fresh, is_first=not known_hash and not told)
+        publication = await self._store(want, fresh, is_first=not known_hash and not was_not_owned)
         if publication.problem is None:
             self._verified[want.key] = (want.hash, self._monotonic())
         return publication
@@ -78,14 +80,14 @@ class Publisher:
         waited = self._monotonic() - self._incomplete.setdefault(key, self._monotonic())
         return timedelta(seconds=min(max(_SOONEST_S, waited), self._resync))
 
-    async def look(self, key: Key, identity: str, *, asked: bool) -> Cause | None:
+    async def look(self, key: Key, identity: str, *, is_requested: bool) -> Cause | None:
         """Return why a Secret that was published cannot be used, None where it is there; one request a resync at most.
 
         Raises Forbidden.
         """
         now, verified = self._monotonic(), self._verified.get(key)
         seen_at = max(verified[1] if verified else -math.inf, self._looked.get(key, -math.inf))
-        if now - seen_at < min(VERIFY_EVERY.total_seconds(), self._resync) and not asked:
+        if now - seen_at < min(VERIFY_EVERY.total_seconds(), self._resync) and not is_requested:
             return None
         self._verified.pop(key, None)
         self._looked.pop(key, None)

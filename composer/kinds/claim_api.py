@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from composer.inventory import Entry, Resting
+from composer.inventory import Entry, YieldedField
 from composer.models import Binding, ClaimSpec, ClaimStatus, CompositionChoice
 from composer.render.schema import Schema, step
 
@@ -63,9 +63,9 @@ def _gaps(scope: str, version: Mapping[str, Any]) -> Iterator[str]:
         floors = step(entries, "floors") or {}
         if (step(floors, "") or {}).get("type") == "integer":
             yield "status.inventory[].floors with values of x-kubernetes-int-or-string"
-        resting = _items(entries, "resting")
-        if resting is not None:
-            yield from _lacking(resting, Resting, "status.inventory[].resting[]")
+        yielded = _items(entries, "resting")
+        if yielded is not None:
+            yield from _lacking(yielded, YieldedField, "status.inventory[].resting[]")
 
 
 def _lacking(

@@ -62,17 +62,17 @@ class Watches:
     def __iter__(self) -> Iterator[Informer]:
         return iter(tuple(watch.informer for watch in self._watches.values()))
 
-    def tell(self, begun: Callable[[str], None]) -> None:
+    def on_begin(self, begun: Callable[[str], None]) -> None:
         """Name who is told the kind (`Kind.group`) of each watch that begins."""
         self._begun = begun
 
-    def wake(self, controller: Controller) -> None:
+    def subscribe(self, controller: Controller) -> None:
         """Let changes of children wake a controller of claims."""
         self._controllers.append(controller)
         for watch in self._watches.values():
             controller.source(Source(watch.informer, keys=claim_keys))
 
-    def let_sleep(self, controller: Controller) -> None:
+    def unsubscribe(self, controller: Controller) -> None:
         """Wake a controller no longer."""
         self._controllers.remove(controller)
 

@@ -49,10 +49,12 @@ class Rights:
         self._monotonic = monotonic
         self._answers: dict[Resource, _Answer] = {}
 
-    async def problems(self, resources: Iterable[Object], catalog: Catalog, *, is_asked: bool) -> tuple[Problem, ...]:
+    async def problems(
+        self, resources: Iterable[Object], catalog: Catalog, *, is_requested: bool
+    ) -> tuple[Problem, ...]:
         """Say which composed kinds the composer lacks a right on, and how to grant it. Raises ApiError.
 
-        `resources` are those of a Composition's spec; `is_asked`: a person wants to know anew.
+        `resources` are those of a Composition's spec; `is_requested`: a person wants to know anew.
         """
         found: list[Problem] = []
         known: dict[str, tuple[str, ...]] = {}
@@ -63,7 +65,7 @@ class Rights:
             if facts is None:
                 continue
             if kind not in known:
-                known[kind] = await self._missing(facts.resource, is_asked=is_asked)
+                known[kind] = await self._missing(facts.resource, is_requested=is_requested)
             if known[kind]:
                 what = (
                     f"the composer may not {', '.join(known[kind])} {facts.resource.plural} ({kind}) in all namespaces"
@@ -73,16 +75,16 @@ class Rights:
                 found.append(Problem("KindNotAllowed", f"{what}; {how}", path, resource=str(each.get("name"))))
         return tuple(found)
 
-    async def _missing(self, resource: Resource, *, is_asked: bool) -> tuple[str, ...]:
+    async def _missing(self, resource: Resource, *, is_requested: bool) -> tuple[str, ...]:
         now, before = self._monotonic(), self._answers.get(resource)
-        if before is not None and not is_asked and now < before.until:
+        if before is not None and not is_requested and now < before.until:
             return before.missing
         answers = await asyncio.gather(*(self._may(resource, verb) for verb in VERBS))
         missing = tuple(verb for verb, may in zip(VERBS, answers, strict=True) if not may)
         seconds = _GRANTED_FOR.total_seconds()
         if missing:
             seconds = DENIED_PACE.total_seconds()
-            if before is not None and before.missing and not is_asked:
+            if before is not None and before.missing and not is_requested:
                 seconds = min(2 * before.seconds, _DENIED_FOR_MOST.total_seconds())
         self._answers[resource] = _Answer(missing, now + seconds, seconds)
         return missing

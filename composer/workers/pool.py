@@ -61,7 +61,7 @@ _LOOK_SECONDS = 0.01
 _ANSWER_LIMIT_BYTES = 2 << 20
 
 
-class WorkshopError(Exception):
+class ConfinementError(Exception):
     """Workers cannot be confined here; the sentence says why and what to do."""
 
 
@@ -74,7 +74,7 @@ class _Worker:
     watch: asyncio.TimerHandle | None = None
 
 
-class _Idle(asyncio.Queue[_Worker]):
+class _IdleWorkers(asyncio.Queue[_Worker]):
     """Workers at rest, the one that served most comes first: it holds what others' renders were compiled to."""
 
     # `_init` and `_get` are what asyncio has subclasses change.
@@ -86,10 +86,10 @@ class _Idle(asyncio.Queue[_Worker]):
         self._queue.remove(found)
         return found
 
-    async def one(self, *, is_suspect: bool) -> _Worker:
-        """Wait for a worker; a suspect, which may cost it, gets the one that served least."""
+    async def take(self, *, is_throttled: bool) -> _Worker:
+        """Wait for a worker; one whose namespace is throttled gets the one that served least."""
         found = await self.get()
-        if is_suspect:
+        if is_throttled:
             found, *rest = sorted([found, *self._queue], key=lambda each: each.served)
             self._queue[:] = rest
         return found
@@ -102,7 +102,7 @@ class _About(NamedTuple):
     tenant: str
 
 
-class Workshop:
+class RenderPool:
     """A pool of workers. Make it before there is any connection, credential or thread: it forks."""
 
     def __init__(self, *, is_confined: bool = True, workers: int = 2) -> None:
@@ -118,22 +118,22 @@ class Workshop:
                 # Whatever happens there must not run the code of the process that it was forked from.
                 os._exit(1)
         theirs.close()
-        self._idle: _Idle | None = None
+        self._idle: _IdleWorkers | None = None
         self._spawning = asyncio.Lock()
         self._kills: OrderedDict[str, tuple[int, float]] = OrderedDict()
-        self._suspects: OrderedDict[str, float] = OrderedDict()
-        self._has_suspect = False
+        self._throttled: OrderedDict[str, float] = OrderedDict()
+        self._has_throttled = False
         self._checked = CheckedObjects()
 
     def prove(self) -> None:
-        """Start one worker and end it. Raises WorkshopError when it cannot be confined."""
+        """Start one worker and end it. Raises ConfinementError when it cannot be confined."""
         _, pipe = self._spawn()
         with pipe:
             pipe.settimeout(_START_SECONDS)
             said = pipe.recv(4096)[4:]
         if said != worker.READY:
             why = said.decode(errors="replace") or "the worker died"
-            raise WorkshopError(
+            raise ConfinementError(
                 f"templates cannot be rendered safely here: {why}; allow seccomp for this process, "
                 "or start with --unsafe-render to render without it"
             )
@@ -185,18 +185,18 @@ class Workshop:
     @contextmanager
     def _lane(self, tenant: str) -> Iterator[None]:
         """Pass a namespace whose renders killed a worker lately through one at a time. Raises Transient when taken."""
-        since = self._suspects.get(tenant)
+        since = self._throttled.get(tenant)
         if since is None or time.monotonic() - since >= REFUSED_FOR.total_seconds():
-            self._suspects.pop(tenant, None)
+            self._throttled.pop(tenant, None)
             yield
             return
-        if self._has_suspect:
+        if self._has_throttled:
             raise Transient(f"renders of namespace {tenant} used up their limits lately and take turns")
-        self._has_suspect = True
+        self._has_throttled = True
         try:
             yield
         finally:
-            self._has_suspect = False
+            self._has_throttled = False
 
     async def _ask(
         self, operation: Literal["render", "check"], body: bytes, about: _About, read: Callable[[bytes], _Found]
@@ -220,7 +220,7 @@ class Workshop:
         self, operation: Literal["render", "check"], frame: bytes, about: _About, read: Callable[[bytes], _Found]
     ) -> _Found:
         idle = await self._pool()
-        one = await idle.one(is_suspect=about.tenant in self._suspects)
+        one = await idle.take(is_throttled=about.tenant in self._throttled)
         replacement: _Worker | None = None
         try:
             found = read(await self._exchange(one, frame, about, _LONG_CHECK if operation == "check" else LONG))
@@ -272,12 +272,12 @@ class Workshop:
                 return
             one.is_slowed = True
             self._control.send(worker.SLOW + f" {one.pid}".encode())
-            self._suspect(about.tenant)
+            self._throttle(about.tenant)
 
-    async def _pool(self) -> _Idle:
+    async def _pool(self) -> _IdleWorkers:
         async with self._spawning:
             if self._idle is None:
-                idle = _Idle()
+                idle = _IdleWorkers()
                 for _ in range(self._size):
                     idle.put_nowait(await self._new())
                 self._idle = idle
@@ -318,15 +318,15 @@ class Workshop:
     def _count_kill(self, about: _About) -> None:
         kills, _ = self._kills.pop(about.content, (0, 0.0))
         self._kills[about.content] = (kills + 1, time.monotonic())
-        self._suspect(about.tenant)
+        self._throttle(about.tenant)
         if len(self._kills) > _SERVES:
             self._kills.popitem(last=False)
 
-    def _suspect(self, tenant: str) -> None:
+    def _throttle(self, tenant: str) -> None:
         if tenant:
-            self._suspects[tenant] = time.monotonic()
-        if len(self._suspects) > _SERVES:
-            self._suspects.popitem(last=False)
+            self._throttled[tenant] = time.monotonic()
+        if len(self._throttled) > _SERVES:
+            self._throttled.popitem(last=False)
 
 
 def _content(body: bytes) -> str:

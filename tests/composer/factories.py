@@ -7,7 +7,7 @@ from typing import Any
 
 from apis import names
 from apis.identity import Identity, child_name
-from composer.claim.snapshot import Known, View
+from composer.claim.snapshot import ObservedChild, Snapshot
 from composer.inventory import Entry
 from composer.kinds.catalog import Catalog, KindFacts
 from composer.render.render import Child, Rendered
@@ -99,9 +99,11 @@ def entry(resource: str = "database", facts: KindFacts = DATABASE, **fields: Any
     return Entry(**known)
 
 
-def view(*known: Known, of: Object | None = None, namespace: Object | None = None, kind_deleting: bool = False) -> View:
-    """Return a view of a claim and what it composed."""
-    return View(
+def snapshot(
+    *known: ObservedChild, of: Object | None = None, namespace: Object | None = None, kind_deleting: bool = False
+) -> Snapshot:
+    """Return a snapshot of a claim and what it composed."""
+    return Snapshot(
         claim=of or claim(),
         resource=CLAIMS,
         namespace=namespace or {"metadata": {"name": "shop", "labels": {}}},

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from composer.composition.rollout import Course, is_included
-from composer.composition.rollout_claims import Member
+from composer.composition.rollout_claims import RolloutClaim
 from composer.models import Rollout, RolloutStatus
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -25,19 +25,19 @@ def course(rules: Rollout, *, resumed: bool = False) -> Course:
     return Course(NEW, 2, rules, resumed)
 
 
-def members(count: int, **fields: Any) -> list[Member]:
-    return [Member(f"shop/{number}", f"{number:016x}", OLD, **fields) for number in range(count)]
+def claims(count: int, **fields: Any) -> list[RolloutClaim]:
+    return [RolloutClaim(f"shop/{number}", f"{number:016x}", OLD, **fields) for number in range(count)]
 
 
-def moved(members: list[Member], state: RolloutStatus, **fields: Any) -> list[Member]:
+def moved(claims: list[RolloutClaim], state: RolloutStatus, **fields: Any) -> list[RolloutClaim]:
     """Let every claim follow as a claim does."""
     return [
         replace(each, revision=NEW, since=NOW, was_ready=each.is_well, **fields)
-        if each.revision != NEW and is_included(state, each.place, well=each.is_well, since=each.stands_since)
+        if each.revision != NEW and is_included(state, each.rank, well=each.is_well, since=each.stands_since)
         else each
-        for each in members
+        for each in claims
     ]
 
 
-def on_new(members: list[Member]) -> list[str]:
-    return [each.name for each in members if each.revision == NEW]
+def on_new(claims: list[RolloutClaim]) -> list[str]:
+    return [each.name for each in claims if each.revision == NEW]

@@ -12,8 +12,8 @@ import pytest
 from apis import names
 from composer.claim.act import Actor
 from composer.claim.decide import Apply, Create
-from composer.claim.field_conflicts import WINDOW, at_rest, without
-from composer.claim.snapshot import Known, View, stored_hash
+from composer.claim.field_conflicts import WINDOW, still_yielded, without
+from composer.claim.snapshot import ObservedChild, Snapshot, stored_hash
 from composer.hashes import sent_hash
 from runtime.conditions import timestamp
 from runtime.errors import ApiError, ApplyConflict, Cause, Invalid, NotFound, WriteConflict
@@ -34,9 +34,11 @@ class _Refusing:
         return factories.live(factories.desired(), uid="another-uid")
 
 
-def _asked() -> View:
+def _asked() -> Snapshot:
     claim = factories.claim(annotations={names.RECONCILE_REQUESTED_AT: "now"})
-    return factories.view(Known(factories.entry(), factories.live(factories.desired()), factories.DATABASE), of=claim)
+    return factories.snapshot(
+        ObservedChild(factories.entry(), factories.live(factories.desired()), factories.DATABASE), of=claim
+    )
 
 
 def _actor(refusal: Callable[[str], ApiError]) -> Actor:
@@ -46,20 +48,20 @@ def _actor(refusal: Callable[[str], ApiError]) -> Actor:
 
 async def test_a_request_is_not_answered_while_a_child_that_changed_meanwhile_has_not_got_it() -> None:
     with pytest.raises(WriteConflict):
-        await _actor(WriteConflict).pass_on(_asked())
+        await _actor(WriteConflict).propagate_request(_asked())
 
 
 async def test_a_request_passes_over_a_child_that_is_gone() -> None:
-    view = _asked()
+    snapshot = _asked()
 
-    assert await _actor(NotFound).pass_on(view) is view
+    assert await _actor(NotFound).propagate_request(snapshot) is snapshot
 
 
 async def test_a_first_apply_means_the_child_that_was_seen_and_not_another_of_its_name() -> None:
     wanted = factories.desired()
     step = Apply(factories.entry(), factories.DATABASE, wanted, factories.live(wanted))
 
-    (outcome,) = await _actor(NotFound).act(factories.view(), (step,))
+    (outcome,) = await _actor(NotFound).act(factories.snapshot(), (step,))
 
     assert isinstance(outcome.error, WriteConflict)
 
@@ -105,44 +107,44 @@ def _edit(*, applied: bool = False) -> Apply:
 
 async def test_what_the_birth_of_a_child_left_to_ourselves_is_taken_without_a_word() -> None:
     """A POST stands in managedFields as an Update by us, with which our first apply conflicts."""
-    view = factories.view()
-    kube: Any = _Contested(view.manager)
+    snapshot = factories.snapshot()
+    kube: Any = _Contested(snapshot.manager)
     actor = Actor(kube, now=lambda: NOON, remember=lambda _kind, _obj: None)
     for _ in range(20):
-        (outcome,) = await actor.act(view, (_edit(),))
+        (outcome,) = await actor.act(snapshot, (_edit(),))
 
         assert outcome.notes == ()
         assert outcome.entry is not None
-        assert outcome.entry.resting == ()
+        assert outcome.entry.yielded == ()
     assert [force for force, _ in kube.applied] == [False, True] * 20
-    assert actor.memory.offences("child-uid") == {}
+    assert actor.memory.conflicts_before("child-uid") == {}
 
 
 async def test_a_rival_is_told_beside_what_we_left_to_ourselves() -> None:
-    view = factories.view()
+    snapshot = factories.snapshot()
     kube: Any = _Contested("gadget-operator")
     actor = Actor(kube, now=lambda: NOON, remember=lambda _kind, _obj: None)
 
-    (outcome,) = await actor.act(view, (_edit(),))
+    (outcome,) = await actor.act(snapshot, (_edit(),))
 
     assert [each.reason for each in outcome.notes] == ["FieldTakenBack"]
 
 
 @pytest.mark.parametrize(("using", "taken"), [(" using v1", 10), ("", 3)], ids=["by Update", "by Apply"])
 async def test_a_field_is_left_to_a_rival_that_goes_on_taking_it(using: str, taken: int) -> None:
-    view = factories.view()
+    snapshot = factories.snapshot()
     kube: Any = _Contested("gadget-operator", using)
     actor = Actor(kube, now=lambda: NOON, remember=lambda _kind, _obj: None)
     step, warned = _edit(applied=True), 0
     for _ in range(30):
-        (outcome,) = await actor.act(view, (step,))
+        (outcome,) = await actor.act(snapshot, (step,))
         assert outcome.entry is not None
         warned += len(outcome.notes)
-        sent = without(EDITED, at_rest(outcome.entry.resting, timestamp(NOON)))
+        sent = without(EDITED, still_yielded(outcome.entry.yielded, timestamp(NOON)))
         step = replace(step, entry=outcome.entry, object=sent)
 
     assert warned == taken
-    assert [each.manager for each in step.entry.resting] == ["gadget-operator"]
+    assert [each.manager for each in step.entry.yielded] == ["gadget-operator"]
     forced = [obj for force, obj in kube.applied if force]
     assert sum("limit" in obj["spec"] for obj in forced) == taken
 
@@ -181,23 +183,23 @@ async def test_a_child_that_was_deleted_after_its_apply_was_refused_is_made_anew
     (kube, actor), wanted = _policed(), factories.desired()
     before = factories.entry(applied=True)
     for _ in range(2):
-        await actor.act(factories.view(), (Apply(before, factories.DATABASE, wanted, factories.live(wanted)),))
+        await actor.act(factories.snapshot(), (Apply(before, factories.DATABASE, wanted, factories.live(wanted)),))
     assert kube.sent == ["apply"]
 
-    await actor.act(factories.view(), (Create(factories.entry(uid=""), factories.DATABASE, wanted),))
+    await actor.act(factories.snapshot(), (Create(factories.entry(uid=""), factories.DATABASE, wanted),))
 
     assert kube.sent == ["apply", "create"]
 
 
 async def test_a_refused_child_is_made_some_time_after_the_policy_that_refused_it_was_mended() -> None:
     (kube, actor), step = _policed(), Create(factories.entry(uid=""), factories.DATABASE, factories.desired())
-    await actor.act(factories.view(), (step,))
+    await actor.act(factories.snapshot(), (step,))
     kube.is_policed = False
-    (outcome,) = await actor.act(factories.view(), (step,))
+    (outcome,) = await actor.act(factories.snapshot(), (step,))
     assert (kube.sent, outcome.written) == (["create"], None)
 
     kube.now += timedelta(minutes=10)
-    (outcome,) = await actor.act(factories.view(), (step,))
+    (outcome,) = await actor.act(factories.snapshot(), (step,))
 
     assert kube.sent == ["create", "create"]
     assert outcome.written is not None
@@ -205,7 +207,7 @@ async def test_a_refused_child_is_made_some_time_after_the_policy_that_refused_i
 
 async def test_a_rival_that_removes_a_field_without_a_conflict_is_not_fought_for_ever() -> None:
     """What an update removes belongs to nobody, so that our apply meets no conflict and no manager is named."""
-    view, now = factories.view(), [NOON]
+    snapshot, now = factories.snapshot(), [NOON]
     kube: Any = _Taking([])
     actor = Actor(kube, now=lambda: now[0], remember=lambda _kind, _obj: None)
     entry = factories.entry(desired=sent_hash(EDITED), applied=True)
@@ -213,42 +215,42 @@ async def test_a_rival_that_removes_a_field_without_a_conflict_is_not_fought_for
 
     reasons = []
     for _ in range(30):
-        (outcome,) = await actor.act(view, (step,))
+        (outcome,) = await actor.act(snapshot, (step,))
         assert outcome.entry == entry or outcome.cause is None
         reasons.append(outcome.cause.reason if outcome.cause else "")
 
     assert reasons == [""] * 10 + ["FieldConflict"] * 20
     assert len(kube.applied) == 10
     now[0] += WINDOW
-    (outcome,) = await actor.act(view, (step,))
+    (outcome,) = await actor.act(snapshot, (step,))
     assert outcome.cause is None
 
 
 async def test_who_changes_another_field_than_ours_is_no_rival() -> None:
-    view = factories.view()
+    snapshot = factories.snapshot()
     kube: Any = _Taking([])
     actor = Actor(kube, now=lambda: NOON, remember=lambda _kind, _obj: None)
     stored = factories.live(EDITED)
     entry = factories.entry(desired=sent_hash(EDITED), live=stored_hash(stored, EDITED, None), applied=True)
     step = Apply(entry, factories.DATABASE, EDITED, factories.live(EDITED, generation=2))
     for _ in range(30):
-        (outcome,) = await actor.act(view, (step,))
+        (outcome,) = await actor.act(snapshot, (step,))
         assert outcome.cause is None
 
     assert len(kube.applied) == 30
 
 
 async def test_an_edit_of_the_claim_is_sent_also_while_somebody_removes_its_fields() -> None:
-    view = factories.view()
+    snapshot = factories.snapshot()
     kube: Any = _Taking([])
     actor = Actor(kube, now=lambda: NOON, remember=lambda _kind, _obj: None)
     entry = factories.entry(desired=sent_hash(EDITED), applied=True)
     step = Apply(entry, factories.DATABASE, EDITED, factories.live(factories.desired()))
     for _ in range(12):
-        await actor.act(view, (step,))
+        await actor.act(snapshot, (step,))
 
     newer = replace(step, object=factories.desired(spec={"limit": 31}))
-    (outcome,) = await actor.act(view, (newer,))
+    (outcome,) = await actor.act(snapshot, (newer,))
 
     assert outcome.cause is None
     assert len(kube.applied) == 11

@@ -20,7 +20,7 @@ from composer.render.render import Rendered, Request, render
 from composer.validation.validate import CheckRequest
 from composer.workers import worker
 from composer.workers.answer_check import AnswerError, refuse_excess, refuse_foreign
-from composer.workers.pool import ANSWERS_REFUSED, Workshop
+from composer.workers.pool import ANSWERS_REFUSED, RenderPool
 from tests.composer.forged_answers import COMPOSITION, FORGED, IDENTITY, Plain, forged, of_metadata, request_of_all
 
 
@@ -63,9 +63,9 @@ def test_what_is_larger_than_any_render_is_refused() -> None:
 # What the pool does with such an answer. The workers are forked from here, and answer by what stands here then.
 
 
-def _answering(answer: Callable[[Request], Rendered], monkeypatch: pytest.MonkeyPatch) -> Workshop:
+def _answering(answer: Callable[[Request], Rendered], monkeypatch: pytest.MonkeyPatch) -> RenderPool:
     monkeypatch.setattr("composer.workers.worker.render", answer)
-    made = Workshop(workers=1)
+    made = RenderPool(workers=1)
     monkeypatch.undo()
     return made
 
@@ -82,17 +82,17 @@ def _refused() -> float:
 
 
 async def test_a_forged_answer_ends_its_worker_and_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    workshop = _answering(_taken_over, monkeypatch)
+    pool = _answering(_taken_over, monkeypatch)
     before = _refused()
     try:
         with structlog.testing.capture_logs() as logs, pytest.raises(CompositionError) as caught:
-            await workshop.render(request_of_all())
-        assert workshop._idle is not None
-        left = workshop._idle._queue[0].pid
+            await pool.render(request_of_all())
+        assert pool._idle is not None
+        left = pool._idle._queue[0].pid
         neighbour = msgspec.structs.replace(request_of_all(), identity="other-uid@library/books", observed=())
-        await workshop.render(neighbour)
+        await pool.render(neighbour)
     finally:
-        await workshop.close()
+        await pool.close()
 
     (problem,) = caught.value.problems
     audit = [each for each in logs if each["event"] == "audit"]
@@ -113,12 +113,12 @@ async def test_a_claim_whose_worker_another_took_over_is_rendered_by_the_next(mo
             serves.append(request.identity)
         return forged(request, FORGED["another namespace"]) if len(serves) == 2 else render(request)
 
-    workshop = _answering(second_is_forged, monkeypatch)
+    pool = _answering(second_is_forged, monkeypatch)
     before = _refused()
     try:
-        found = [await workshop.render(request_of_all()) for _ in range(2)]
+        found = [await pool.render(request_of_all()) for _ in range(2)]
     finally:
-        await workshop.close()
+        await pool.close()
 
     assert found == [render(request_of_all())] * 2
     assert _refused() - before == 1
@@ -128,12 +128,12 @@ async def test_a_worker_with_neither_result_nor_fault_is_ended(monkeypatch: pyte
     def nothing(_: Request) -> Rendered:
         raise CompositionError
 
-    workshop = _answering(nothing, monkeypatch)
+    pool = _answering(nothing, monkeypatch)
     try:
         with pytest.raises(CompositionError, match="neither a result nor a fault"):
-            await workshop.render(request_of_all())
+            await pool.render(request_of_all())
     finally:
-        await workshop.close()
+        await pool.close()
 
 
 @pytest.mark.parametrize("problem", [Problem("Ready or not", "x"), Problem("RenderFailed", "x", resource="other")])
@@ -148,13 +148,13 @@ async def test_a_fault_that_is_none_of_the_composition_ends_its_worker(
         return faulty(request) if len(request.composition["resources"]) > 1 else ()
 
     monkeypatch.setattr("composer.workers.worker.check", no_check)
-    workshop = _answering(faulty, monkeypatch)
+    pool = _answering(faulty, monkeypatch)
     try:
         with pytest.raises(CompositionError, match="no fault of this Composition"):
-            await workshop.render(request_of_all())
-        (told,) = await workshop.check(CheckRequest(COMPOSITION, {}))
+            await pool.render(request_of_all())
+        (told,) = await pool.check(CheckRequest(COMPOSITION, {}))
     finally:
-        await workshop.close()
+        await pool.close()
 
     assert told.reason == "RenderRefused"
 
@@ -167,26 +167,26 @@ async def test_a_worker_that_says_more_than_its_answer_is_ended(monkeypatch: pyt
         os.write(pipe, struct.pack("!I", len(payload)) + payload + more)
 
     monkeypatch.setattr("composer.workers.worker._send", talkative)
-    workshop = _answering(render, monkeypatch)
+    pool = _answering(render, monkeypatch)
     try:
         with pytest.raises(CompositionError, match="something follows it"):
-            await workshop.render(request_of_all())
+            await pool.render(request_of_all())
     finally:
-        await workshop.close()
+        await pool.close()
 
 
 async def test_what_a_worker_says_unasked_is_not_taken_for_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    workshop = _answering(render, monkeypatch)
+    pool = _answering(render, monkeypatch)
     before = _refused()
     try:
-        await workshop.render(request_of_all())
-        assert workshop._idle is not None
-        one = workshop._idle._queue[0]
+        await pool.render(request_of_all())
+        assert pool._idle is not None
+        one = pool._idle._queue[0]
         one.pipe.data_received(b"\0\0\0\2{}")
         await asyncio.sleep(0)
-        found = await workshop.render(request_of_all())
+        found = await pool.render(request_of_all())
     finally:
-        await workshop.close()
+        await pool.close()
 
     assert found == render(request_of_all())
     assert _refused() - before == 1

@@ -15,8 +15,8 @@ from ruamel.yaml import YAML
 from apis import names
 from apis.identity import Identity, child_name
 from composer.claim.compose import Prepared, Preparer
-from composer.claim.decide import Apply, Create, Keep, Plan, Remove, decide
-from composer.claim.snapshot import Known, View, entry_of, live_hash
+from composer.claim.decide import Apply, Create, Delete, Keep, Plan, decide
+from composer.claim.snapshot import ObservedChild, Snapshot, entry_of, live_hash
 from composer.composition.revision import Candidate, Revision
 from composer.hashes import sent_hash
 from composer.inventory import Entry
@@ -65,7 +65,7 @@ def _entry(obj: Object, *, is_remembered: bool) -> Entry:
     return msgspec.structs.replace(entry, applied=True, **hashes)
 
 
-def _view(name: str, *, is_remembered: bool = True, version: str = "") -> View:
+def _view(name: str, *, is_remembered: bool = True, version: str = "") -> Snapshot:
     schema = (golden.CATALOG[CLAIMS.group_kind].schema or {})["properties"]["spec"]
     written = {**golden.CLAIMS[name], **({"version": version} if version else {})}
     claim: Object = {
@@ -82,10 +82,12 @@ def _view(name: str, *, is_remembered: bool = True, version: str = "") -> View:
         "status": {"observedGeneration": 1, "identity": golden.IDENTITY},
     }
     known = tuple(
-        Known(entry := _entry(obj, is_remembered=is_remembered), obj, golden.CATALOG[entry.group_kind])
+        ObservedChild(entry := _entry(obj, is_remembered=is_remembered), obj, golden.CATALOG[entry.group_kind])
         for obj in _live(name)
     )
-    return View(claim, CLAIMS, {"metadata": {"name": "shop"}}, kind_deleting=False, catalog=golden.CATALOG, known=known)
+    return Snapshot(
+        claim, CLAIMS, {"metadata": {"name": "shop"}}, kind_deleting=False, catalog=golden.CATALOG, known=known
+    )
 
 
 class _World:
@@ -107,19 +109,19 @@ class _World:
         return rendered
 
 
-async def _plan(view: View) -> tuple[Prepared, Plan]:
-    prepared = await Preparer(_World(), _World()).prepare(view)
+async def _plan(snapshot: Snapshot) -> tuple[Prepared, Plan]:
+    prepared = await Preparer(_World(), _World()).prepare(snapshot)
     assert isinstance(prepared, Prepared), prepared
-    return prepared, decide(prepared.view, prepared.rendered, now=NOW)
+    return prepared, decide(prepared.snapshot, prepared.rendered, now=NOW)
 
 
 @pytest.mark.parametrize("is_remembered", [True, False], ids=["by its status", "by its children alone"])
 @pytest.mark.parametrize("name", _CLAIMS)
 async def test_every_object_of_a_claim_from_before_is_kept(name: str, *, is_remembered: bool) -> None:
-    view = _view(name, is_remembered=is_remembered)
-    before = {each.entry.name: each for each in view.known}
+    snapshot = _view(name, is_remembered=is_remembered)
+    before = {each.entry.name: each for each in snapshot.known}
 
-    prepared, plan = await _plan(view)
+    prepared, plan = await _plan(snapshot)
 
     assert plan.causes == ()
     assert {type(step) for step in plan.steps} <= {Keep, Apply}
@@ -149,14 +151,14 @@ async def test_only_the_instance_is_written_for_the_names_of_what_goes_after_it(
 
 @pytest.mark.parametrize("is_remembered", [True, False], ids=["by its status", "by its children alone"])
 async def test_an_upgrade_makes_one_group_and_then_takes_the_former_one_away(*, is_remembered: bool) -> None:
-    view = _view("small", is_remembered=is_remembered, version="17")
-    former = next(each.entry for each in view.known if each.entry.kind == "DBParameterGroup")
+    snapshot = _view("small", is_remembered=is_remembered, version="17")
+    former = next(each.entry for each in snapshot.known if each.entry.kind == "DBParameterGroup")
 
-    prepared, plan = await _plan(view)
+    prepared, plan = await _plan(snapshot)
 
     (made,) = (step for step in plan.steps if isinstance(step, Create))
     assert (made.entry.slot, made.entry.origin) == (("parameters", "17"), "")
-    (gone,) = (step for step in plan.steps if isinstance(step, Remove))
+    (gone,) = (step for step in plan.steps if isinstance(step, Delete))
     assert (gone.entry.name, gone.entry.slot) == (former.name, ("parameters", "16"))
     instance = next(each for each in prepared.rendered.children if each.resource == "instance")
     reference = instance.object["spec"]["forProvider"]["dbParameterGroupNameRef"]

@@ -12,17 +12,17 @@ from composer.claim.decide import (
     Annotate,
     Apply,
     Create,
+    Delete,
     Keep,
-    LetGo,
-    Remove,
+    Orphan,
     Step,
     decide,
     mirrored_pause,
     token_steps,
 )
-from composer.claim.snapshot import Known, View, live_hash
+from composer.claim.snapshot import ObservedChild, Snapshot, live_hash
 from composer.hashes import sent_hash
-from composer.inventory import Entry, Resting, marks_of
+from composer.inventory import Entry, YieldedField, marks_of
 from composer.render.render import Rendered, Waiting
 from runtime.objects import Object
 from tests.composer.factories import (
@@ -37,7 +37,7 @@ from tests.composer.factories import (
     entry,
     live,
     rendered,
-    view,
+    snapshot,
 )
 
 WANTED = desired()
@@ -50,24 +50,24 @@ def _sent(obj: Object, stored: Object, **fields: Any) -> Entry:
     return entry(desired=sent_hash(obj), live=live_hash(stored, obj, None), applied=True, **fields)
 
 
-def _one(known: View, what: Rendered) -> Step:
+def _one(known: Snapshot, what: Rendered) -> Step:
     (step,) = decide(known, what, now=NOW).steps
     return step
 
 
-def _reasons(known: View, what: Rendered) -> list[str]:
+def _reasons(known: Snapshot, what: Rendered) -> list[str]:
     return [each.reason for each in decide(known, what, now=NOW).causes]
 
 
 def test_what_is_not_there_is_created() -> None:
-    step = _one(view(), rendered(child(WANTED, ready=False)))
+    step = _one(snapshot(), rendered(child(WANTED, ready=False)))
 
     assert isinstance(step, Create)
     assert step.object == WANTED
 
 
 def test_what_is_as_sent_is_left_alone() -> None:
-    step = _one(view(Known(_sent(WANTED, LIVE), LIVE, DATABASE)), rendered(child(WANTED)))
+    step = _one(snapshot(ObservedChild(_sent(WANTED, LIVE), LIVE, DATABASE)), rendered(child(WANTED)))
 
     assert isinstance(step, Keep)
 
@@ -75,13 +75,15 @@ def test_what_is_as_sent_is_left_alone() -> None:
 def test_what_others_add_is_left_alone() -> None:
     more = {**LIVE, "spec": {**LIVE["spec"], "theirs": 1}, "status": {"observedGeneration": 1}}
 
-    assert isinstance(_one(view(Known(_sent(WANTED, LIVE), more, DATABASE)), rendered(child(WANTED))), Keep)
+    assert isinstance(_one(snapshot(ObservedChild(_sent(WANTED, LIVE), more, DATABASE)), rendered(child(WANTED))), Keep)
 
 
 def test_a_value_that_was_normalised_is_not_sent_again() -> None:
     normalised = {**LIVE, "spec": {"limit": "1"}}
 
-    assert isinstance(_one(view(Known(_sent(WANTED, normalised), normalised, DATABASE)), rendered(child(WANTED))), Keep)
+    assert isinstance(
+        _one(snapshot(ObservedChild(_sent(WANTED, normalised), normalised, DATABASE)), rendered(child(WANTED))), Keep
+    )
 
 
 @pytest.mark.parametrize(
@@ -95,7 +97,7 @@ def test_a_value_that_was_normalised_is_not_sent_again() -> None:
     ids=["a new value is wanted", "somebody changed a field", "somebody removed our label", "a field is dropped"],
 )
 def test_what_differs_is_applied(wanted: Object, stored: Object) -> None:
-    step = _one(view(Known(_sent(WANTED, LIVE), stored, DATABASE)), rendered(child(wanted)))
+    step = _one(snapshot(ObservedChild(_sent(WANTED, LIVE), stored, DATABASE)), rendered(child(wanted)))
 
     assert isinstance(step, Apply)
     assert step.object == wanted
@@ -103,7 +105,7 @@ def test_what_differs_is_applied(wanted: Object, stored: Object) -> None:
 
 def test_a_stranger_of_our_name_is_not_touched() -> None:
     stranger = live({**WANTED, "metadata": {**WANTED["metadata"], "labels": {}}}, uid="strangers")
-    known = view(Known(entry(uid=""), stranger, DATABASE))
+    known = snapshot(ObservedChild(entry(uid=""), stranger, DATABASE))
     what = rendered(child(WANTED))
 
     assert isinstance(_one(known, what), Keep)
@@ -111,7 +113,7 @@ def test_a_stranger_of_our_name_is_not_touched() -> None:
 
 
 def test_a_gone_child_is_made_anew_with_its_marks_and_finalizer() -> None:
-    step = _one(view(Known(entry(marks=MARKS), None, DATABASE)), rendered(child(WANTED, ready=False)))
+    step = _one(snapshot(ObservedChild(entry(marks=MARKS), None, DATABASE)), rendered(child(WANTED, ready=False)))
 
     assert isinstance(step, Create)
     assert step.object["metadata"]["finalizers"] == [names.TEARDOWN_FINALIZER]
@@ -139,7 +141,9 @@ def test_a_wanted_child_that_somebody_deleted(case: Dying) -> None:
     if case.spoken:
         dying = annotated(dying, teardown=case.spoken)
 
-    step = _one(view(Known(entry(marks=case.recorded), dying, DATABASE)), rendered(child(WANTED, ready=False)))
+    step = _one(
+        snapshot(ObservedChild(entry(marks=case.recorded), dying, DATABASE)), rendered(child(WANTED, ready=False))
+    )
 
     if case.expected is None:
         assert isinstance(step, Keep)
@@ -152,7 +156,7 @@ def test_a_wanted_child_that_somebody_deleted(case: Dying) -> None:
 def test_a_word_on_a_living_child_is_taken_back() -> None:
     spoken = annotated(LIVE, teardown="child-uid/Delete")
 
-    step = _one(view(Known(_sent(WANTED, LIVE), spoken, DATABASE)), rendered(child(WANTED)))
+    step = _one(snapshot(ObservedChild(_sent(WANTED, LIVE), spoken, DATABASE)), rendered(child(WANTED)))
 
     assert isinstance(step, Annotate)
     assert step.annotations == {names.TEARDOWN: None}
@@ -161,30 +165,30 @@ def test_a_word_on_a_living_child_is_taken_back() -> None:
 def test_a_kind_that_is_gone_is_named() -> None:
     gadget = {**WANTED, "kind": "Gadget"}
 
-    assert _reasons(view(), rendered(child(gadget))) == ["KindNotInstalled"]
+    assert _reasons(snapshot(), rendered(child(gadget))) == ["KindNotInstalled"]
 
 
 # Prune
 
 OTHER = live(desired("settings", SETTINGS), uid="settings-uid")
-SETTINGS_KNOWN = Known(entry("settings", SETTINGS, uid="settings-uid"), OTHER, SETTINGS)
-DATABASE_KNOWN = Known(_sent(WANTED, LIVE), LIVE, DATABASE)
+SETTINGS_KNOWN = ObservedChild(entry("settings", SETTINGS, uid="settings-uid"), OTHER, SETTINGS)
+DATABASE_KNOWN = ObservedChild(_sent(WANTED, LIVE), LIVE, DATABASE)
 
 
 def test_what_holds_no_data_goes() -> None:
-    plan = decide(view(DATABASE_KNOWN, SETTINGS_KNOWN), rendered(child(WANTED)), now=NOW)
+    plan = decide(snapshot(DATABASE_KNOWN, SETTINGS_KNOWN), rendered(child(WANTED)), now=NOW)
 
-    (removed,) = [step for step in plan.steps if isinstance(step, Remove)]
-    assert (removed.entry.resource, removed.word) == ("settings", "")
+    (removed,) = [step for step in plan.steps if isinstance(step, Delete)]
+    assert (removed.entry.resource, removed.instruction) == ("settings", "")
     assert plan.causes == ()
 
 
 def test_what_holds_data_is_held_and_the_consent_named() -> None:
-    known = view(DATABASE_KNOWN, SETTINGS_KNOWN)
+    known = snapshot(DATABASE_KNOWN, SETTINGS_KNOWN)
     what = rendered(child(desired("settings", SETTINGS), "settings"))
     plan = decide(known, what, now=NOW)
 
-    assert not [step for step in plan.steps if isinstance(step, Remove)]
+    assert not [step for step in plan.steps if isinstance(step, Delete)]
     (held,) = plan.causes
     assert held.reason == "HeldDeletion"
     assert "fairlead.dev/consent=database=child-uid`" in held.message
@@ -203,8 +207,8 @@ def test_what_holds_data_is_held_and_the_consent_named() -> None:
 def test_consent_is_for_one_uid(consent: str, goes: bool) -> None:  # noqa: FBT001 - a column of the table
     owner = claim(annotations={names.CONSENT: consent}, deletionPolicy="Snapshot")
     what = rendered(child(desired("settings", SETTINGS), "settings"))
-    plan = decide(view(DATABASE_KNOWN, SETTINGS_KNOWN, of=owner), what, now=NOW)
-    removed = [(step.word, step.policy) for step in plan.steps if isinstance(step, Remove)]
+    plan = decide(snapshot(DATABASE_KNOWN, SETTINGS_KNOWN, of=owner), what, now=NOW)
+    removed = [(step.instruction, step.policy) for step in plan.steps if isinstance(step, Delete)]
 
     assert removed == ([("child-uid/Snapshot", "Snapshot")] if goes else [])
 
@@ -220,13 +224,13 @@ def test_consent_is_for_one_uid(consent: str, goes: bool) -> None:  # noqa: FBT0
 def test_the_consent_is_a_command_to_be_typed(before: str, command: str, entries: str) -> None:
     owner = claim(annotations={names.CONSENT: before} if before else {})
     what = rendered(child(desired("settings", SETTINGS), "settings"))
-    (held,) = decide(view(DATABASE_KNOWN, SETTINGS_KNOWN, of=owner), what, now=NOW).causes
+    (held,) = decide(snapshot(DATABASE_KNOWN, SETTINGS_KNOWN, of=owner), what, now=NOW).causes
 
     assert f"`{command} postgresqlinstance/orders -n shop fairlead.dev/consent={entries}`" in held.message
 
 
 def test_a_child_of_another_kind_in_the_same_place_is_held_and_not_doubled() -> None:
-    plan = decide(view(DATABASE_KNOWN), rendered(child(desired("database", SETTINGS))), now=NOW)
+    plan = decide(snapshot(DATABASE_KNOWN), rendered(child(desired("database", SETTINGS))), now=NOW)
 
     assert [type(step) for step in plan.steps] == [Keep]
     assert [each.reason for each in plan.causes] == ["HeldDeletion"]
@@ -235,11 +239,11 @@ def test_a_child_of_another_kind_in_the_same_place_is_held_and_not_doubled() -> 
 def test_foreign_data_is_left_alone_with_consent_under_orphan() -> None:
     stored = live(desired("data", VOLUME), uid="data-uid")
     owner = claim(annotations={names.CONSENT: "data=data-uid"})
-    known = view(DATABASE_KNOWN, Known(entry("data", VOLUME, uid="data-uid"), stored, VOLUME), of=owner)
+    known = snapshot(DATABASE_KNOWN, ObservedChild(entry("data", VOLUME, uid="data-uid"), stored, VOLUME), of=owner)
 
     plan = decide(known, rendered(child(WANTED)), now=NOW)
 
-    assert [type(step) for step in plan.steps] == [Keep, LetGo]
+    assert [type(step) for step in plan.steps] == [Keep, Orphan]
 
 
 def test_an_old_and_a_new_kind_in_one_place_are_told_apart() -> None:
@@ -248,34 +252,39 @@ def test_an_old_and_a_new_kind_in_one_place_are_told_apart() -> None:
     stored = live(wanted, uid="new-uid")
     new = entry("database", SETTINGS, uid="new-uid", desired=sent_hash(wanted), live=live_hash(stored, wanted, None))
     owner = claim(annotations={names.CONSENT: "database=child-uid"}, deletionPolicy="Delete")
-    for known in ((DATABASE_KNOWN, Known(new, stored, SETTINGS)), (Known(new, stored, SETTINGS), DATABASE_KNOWN)):
-        plan = decide(view(*known, of=owner), rendered(child(wanted)), now=NOW)
+    for known in (
+        (DATABASE_KNOWN, ObservedChild(new, stored, SETTINGS)),
+        (ObservedChild(new, stored, SETTINGS), DATABASE_KNOWN),
+    ):
+        plan = decide(snapshot(*known, of=owner), rendered(child(wanted)), now=NOW)
 
-        assert [type(step) for step in plan.steps] == [Keep, Remove]
+        assert [type(step) for step in plan.steps] == [Keep, Delete]
 
 
 def test_nothing_is_told_to_a_child_whose_namespace_goes() -> None:
     going = {"metadata": {"name": "shop", "labels": {}, "deletionTimestamp": NOW}}
     dying = live(MARKED, deleted=True)
-    plan = decide(view(Known(entry(marks=MARKS), dying, DATABASE), namespace=going), rendered(child(WANTED)), now=NOW)
+    plan = decide(
+        snapshot(ObservedChild(entry(marks=MARKS), dying, DATABASE), namespace=going), rendered(child(WANTED)), now=NOW
+    )
 
     assert [type(step) for step in plan.steps] == [Keep]
 
 
 def test_most_of_the_children_do_not_go_at_once() -> None:
     known = [
-        Known(entry(name, SETTINGS, uid=name), live(desired(name, SETTINGS), uid=name), SETTINGS)
+        ObservedChild(entry(name, SETTINGS, uid=name), live(desired(name, SETTINGS), uid=name), SETTINGS)
         for name in ("a", "b", "c")
     ]
     kept = rendered(child(desired("a", SETTINGS), "a"))
 
-    assert _reasons(view(*known), kept) == ["HeldDeletion", "HeldDeletion"]
+    assert _reasons(snapshot(*known), kept) == ["HeldDeletion", "HeldDeletion"]
 
 
 def test_data_under_another_object_name_is_held_and_nothing_takes_its_place() -> None:
-    known = Known(entry(name="orders-database-former"), live(desired()), DATABASE)
+    known = ObservedChild(entry(name="orders-database-former"), live(desired()), DATABASE)
 
-    plan = decide(view(known), rendered(child(desired())), now=NOW)
+    plan = decide(snapshot(known), rendered(child(desired())), now=NOW)
 
     assert [each.reason for each in plan.causes] == ["HeldDeletion"]
     assert [type(step) for step in plan.steps] == [Keep]
@@ -283,42 +292,45 @@ def test_data_under_another_object_name_is_held_and_nothing_takes_its_place() ->
 
 def test_nothing_goes_while_something_else_fails() -> None:
     settings = desired("settings", SETTINGS)
-    known = Known(entry("settings", SETTINGS), live(settings), SETTINGS)
+    known = ObservedChild(entry("settings", SETTINGS), live(settings), SETTINGS)
     mine = desired()
     stranger = live(mine, uid="other", labels={})
-    others = [Known(entry(uid="child-uid"), stranger, DATABASE), Known(entry("a", SETTINGS), live(settings), SETTINGS)]
+    others = [
+        ObservedChild(entry(uid="child-uid"), stranger, DATABASE),
+        ObservedChild(entry("a", SETTINGS), live(settings), SETTINGS),
+    ]
 
-    plan = decide(view(known, *others), rendered(child(mine), child(desired("a", SETTINGS), "a")), now=NOW)
+    plan = decide(snapshot(known, *others), rendered(child(mine), child(desired("a", SETTINGS), "a")), now=NOW)
 
     assert [each.reason for each in plan.causes] == ["NotOwned", "ResourcePending"]
-    assert not any(isinstance(step, Remove) for step in plan.steps)
+    assert not any(isinstance(step, Delete) for step in plan.steps)
 
 
 def test_nothing_goes_while_something_is_unresolved() -> None:
     what = rendered(child(WANTED), waiting=(Waiting("net", "database", "resources.database.status.x"),))
-    plan = decide(view(DATABASE_KNOWN, SETTINGS_KNOWN), what, now=NOW)
+    plan = decide(snapshot(DATABASE_KNOWN, SETTINGS_KNOWN), what, now=NOW)
 
-    assert not [step for step in plan.steps if isinstance(step, Remove)]
+    assert not [step for step in plan.steps if isinstance(step, Delete)]
     assert {each.reason for each in plan.causes} == {"ResourcePending"}
 
 
 def test_what_waits_again_is_left_as_it_is() -> None:
     what = rendered(waiting=(Waiting("database", "net", "resources.net.status.x"),))
 
-    assert [type(step) for step in decide(view(DATABASE_KNOWN), what, now=NOW).steps] == [Keep]
+    assert [type(step) for step in decide(snapshot(DATABASE_KNOWN), what, now=NOW).steps] == [Keep]
 
 
 def test_what_goes_goes_after_what_depends_on_it() -> None:
-    user = Known(
+    user = ObservedChild(
         entry("user", SETTINGS, uid="user-uid", depends_on=("settings",)),
         live(desired("user", SETTINGS), uid="user-uid"),
         SETTINGS,
     )
-    more = Known(entry("more", SETTINGS, uid="m"), live(desired("more", SETTINGS), uid="m"), SETTINGS)
+    more = ObservedChild(entry("more", SETTINGS, uid="m"), live(desired("more", SETTINGS), uid="m"), SETTINGS)
     what = rendered(child(WANTED), child(desired("more", SETTINGS), "more"))
-    plan = decide(view(DATABASE_KNOWN, more, SETTINGS_KNOWN, user), what, now=NOW)
+    plan = decide(snapshot(DATABASE_KNOWN, more, SETTINGS_KNOWN, user), what, now=NOW)
 
-    assert [step.entry.resource for step in plan.steps if isinstance(step, Remove)] == ["user"]
+    assert [step.entry.resource for step in plan.steps if isinstance(step, Delete)] == ["user"]
 
 
 # Pause and rest
@@ -337,7 +349,9 @@ def test_a_pause_is_the_childrens_too(
     on_claim: dict[str, str], on_child: dict[str, str], expected: dict[str, str | None]
 ) -> None:
     annotations = {names.PREFIX + name.replace("_", "-"): text for name, text in on_claim.items()}
-    known = view(Known(_sent(WANTED, LIVE), annotated(LIVE, **on_child), DATABASE), of=claim(annotations=annotations))
+    known = snapshot(
+        ObservedChild(_sent(WANTED, LIVE), annotated(LIVE, **on_child), DATABASE), of=claim(annotations=annotations)
+    )
 
     (step,) = mirrored_pause(known)
 
@@ -363,7 +377,7 @@ def test_a_request_for_a_pass_is_passed_on(token: str, answered: str, on_child: 
     )
     stored = annotated(LIVE, reconcile_requested_at=on_child) if on_child else LIVE
 
-    steps = token_steps(view(Known(_sent(WANTED, LIVE), stored, DATABASE), SETTINGS_KNOWN, of=asks))
+    steps = token_steps(snapshot(ObservedChild(_sent(WANTED, LIVE), stored, DATABASE), SETTINGS_KNOWN, of=asks))
 
     assert [(each.entry.resource, each.annotations) for each in steps] == (
         [("database", {names.RECONCILE_REQUESTED_AT: token})] if told else []
@@ -376,10 +390,12 @@ def test_a_request_for_a_pass_is_passed_on(token: str, answered: str, on_child: 
     ids=["rests until its time", "is tried again after it"],
 )
 def test_a_field_that_rests(until: str, left_out: bool) -> None:  # noqa: FBT001 - a column
-    resting = (Resting(".spec.limit", "rival", until),)
+    yielded = (YieldedField(".spec.limit", "rival", until),)
     stored = {**LIVE, "spec": {"limit": 3, "other": 1}}
     wanted = desired(spec={"limit": 20, "other": 2})
-    step = _one(view(Known(entry(resting=resting, applied=True), stored, DATABASE)), rendered(child(wanted)))
+    step = _one(
+        snapshot(ObservedChild(entry(yielded=yielded, applied=True), stored, DATABASE)), rendered(child(wanted))
+    )
 
     assert isinstance(step, Apply)
     assert ("limit" not in step.object["spec"]) == left_out
@@ -390,8 +406,8 @@ def test_no_step_lets_a_living_claims_database_go_unasked() -> None:
     """Whatever a render says of other things, no word but Detach is ever planned for a database without consent."""
     for what in (rendered(child(WANTED)), rendered(), rendered(child(desired("x", SETTINGS), "x"))):
         for stored in (LIVE, live(WANTED, deleted=True), annotated(LIVE, teardown="child-uid/Delete")):
-            plan = decide(view(Known(_sent(WANTED, LIVE), stored, DATABASE)), what, now=NOW)
+            plan = decide(snapshot(ObservedChild(_sent(WANTED, LIVE), stored, DATABASE)), what, now=NOW)
 
-            assert not [step for step in plan.steps if isinstance(step, Remove | LetGo)]
+            assert not [step for step in plan.steps if isinstance(step, Delete | Orphan)]
             words = [step.annotations.get(names.TEARDOWN) for step in plan.steps if isinstance(step, Annotate)]
             assert set(words) <= {None, "child-uid/Detach"}

@@ -11,14 +11,14 @@ import pytest
 from apis import names
 from apis.reasons import ReasonClass
 from composer.causes import Cause, cause
-from composer.claim.decide import Annotate, LetGo, Release
+from composer.claim.decide import Annotate, Orphan, RemoveFinalizer
 from composer.claim.deletion import blocker
-from composer.claim.outcomes import Note, gathered, release_note, word_note
-from composer.claim.pause import NOBODY, Pauser, paused_status, pauser
-from composer.claim.report import Findings, report, teardown_status
-from composer.claim.snapshot import Known, View
+from composer.claim.outcomes import Note, finalizer_note, gathered, instruction_note
+from composer.claim.pause import NOBODY, Pauser, pauser
+from composer.claim.report import Findings, paused_status, report, teardown_status
+from composer.claim.snapshot import ObservedChild, Snapshot
 from runtime.objects import Object
-from tests.composer.factories import DATABASE, NOW, VOLUME, annotated, claim, desired, entry, live, view
+from tests.composer.factories import DATABASE, NOW, VOLUME, annotated, claim, desired, entry, live, snapshot
 
 AT = datetime(2026, 11, 21, 12, tzinfo=UTC)
 SINCE = "2026-11-21T09:30:00Z"
@@ -64,19 +64,19 @@ BLOCKED = {
 
 @pytest.mark.parametrize("case", BLOCKED.values(), ids=BLOCKED)
 def test_a_deletion_is_held_up_by(case: Blocked) -> None:
-    found = blocker(Known(entry(), case.stored, case.facts))
+    found = blocker(ObservedChild(entry(), case.stored, case.facts))
 
     assert (found and (found.reason, found.reason_class)) == case.gives
 
 
 def test_a_blocker_is_named_with_its_error_since_when_and_the_next_try() -> None:
-    found = blocker(Known(entry(), _going(("Stalled", "True", "DeleteBlocked")), DATABASE))
+    found = blocker(ObservedChild(entry(), _going(("Stalled", "True", "DeleteBlocked")), DATABASE))
 
     assert found is not None
     for part in (f"PostgresDatabase {entry().name}", "the cloud's words", f"since {SINCE}", "tried again within 5 min"):
         assert part in found.message
     held = live(desired("data", VOLUME), deleted=True, finalizers=["example.dev/hold"])
-    foreign = blocker(Known(entry("data", VOLUME), held, VOLUME))
+    foreign = blocker(ObservedChild(entry("data", VOLUME), held, VOLUME))
     assert foreign is not None
     assert "held by finalizer example.dev/hold since " + NOW in foreign.message
 
@@ -111,7 +111,7 @@ ENDS = {
 @pytest.mark.parametrize("case", ENDS.values(), ids=ENDS)
 def test_a_claim_that_goes(case: Ends) -> None:
     before = _reconciling(AT - timedelta(minutes=case.minutes))
-    status = teardown_status(view(of=claim(deleted=True, status=before)), case.causes, AT)
+    status = teardown_status(snapshot(of=claim(deleted=True, status=before)), case.causes, AT)
 
     assert _conditions(status) == {
         "Ready": f"False {case.reason}",
@@ -123,8 +123,8 @@ def test_a_claim_that_goes(case: Ends) -> None:
 # The token that asks for a pass
 
 
-def _asked(**more: Any) -> View:
-    return view(of=annotated(claim(**more), reconcile_requested_at="monday"))
+def _asked(**more: Any) -> Snapshot:
+    return snapshot(of=annotated(claim(**more), reconcile_requested_at="monday"))
 
 
 def test_every_kind_of_pass_repeats_the_token() -> None:
@@ -138,10 +138,10 @@ def test_every_kind_of_pass_repeats_the_token() -> None:
 
 
 def test_a_token_asks_until_it_is_repeated() -> None:
-    assert _asked().is_asked
-    assert not _asked(status={"lastHandledReconcileAt": "monday"}).is_asked
-    assert _asked(status={"lastHandledReconcileAt": "sunday"}).is_asked
-    assert not view().is_asked
+    assert _asked().is_requested
+    assert not _asked(status={"lastHandledReconcileAt": "monday"}).is_requested
+    assert _asked(status={"lastHandledReconcileAt": "sunday"}).is_requested
+    assert not snapshot().is_requested
 
 
 # A pause
@@ -167,7 +167,7 @@ def test_who_paused_is_who_set_the_annotation_last() -> None:
 def test_a_pause_says_who_when_why_and_until() -> None:
     end = "2026-11-30T00:00:00Z"
     owner = annotated(claim(deleted=True), paused=end, paused_reason="audit week")
-    status = paused_status(view(of=owner), Pauser("kubectl-annotate", SINCE), AT)
+    status = paused_status(snapshot(of=owner), Pauser("kubectl-annotate", SINCE), AT)
 
     (text,) = {each["message"] for each in status["conditions"]}
     for part in (f"by kubectl-annotate at {SINCE}", f"until {end}", "audit week", "its deletion waits", names.PAUSED):
@@ -201,29 +201,29 @@ SPOKEN = {
 @pytest.mark.parametrize("case", SPOKEN.values(), ids=SPOKEN)
 def test_a_word_to_a_child_that_somebody_deleted_is_told(case: Spoken) -> None:
     step = Annotate(entry(), DATABASE, live(desired(), deleted=True), {names.TEARDOWN: case.word})
-    note = word_note(view(of=claim(deleted=case.going)), step)
+    note = instruction_note(snapshot(of=claim(deleted=case.going)), step)
 
     assert (note and note.reason) == case.says
 
 
 def test_a_foreign_child_that_is_let_go_of_is_told_once() -> None:
     stored = live(desired("data", VOLUME), deleted=True)
-    going, living = view(of=claim(deleted=True)), view()
-    kept = release_note(going, LetGo(entry("data", VOLUME), VOLUME, live(desired("data", VOLUME))))
-    reborn = release_note(living, Release(entry("data", VOLUME), VOLUME, stored))
+    going, living = snapshot(of=claim(deleted=True)), snapshot()
+    kept = finalizer_note(going, Orphan(entry("data", VOLUME), VOLUME, live(desired("data", VOLUME))))
+    recreated = finalizer_note(living, RemoveFinalizer(entry("data", VOLUME), VOLUME, stored))
 
     assert kept is not None
     assert kept.reason == "LetGo"
-    assert reborn is not None
-    assert "made again" in reborn.message
+    assert recreated is not None
+    assert "made again" in recreated.message
     # Its deletion was told when it was asked for.
-    assert release_note(going, Release(entry("data", VOLUME), VOLUME, stored)) is None
+    assert finalizer_note(going, RemoveFinalizer(entry("data", VOLUME), VOLUME, stored)) is None
 
 
 def test_a_child_that_gives_no_reason_blocks_a_deletion_in_words() -> None:
     bare = {**live(desired(), deleted=True), "status": {"conditions": [{"type": "Stalled", "status": "True"}]}}
 
-    why = blocker(Known(entry(), bare, DATABASE))
+    why = blocker(ObservedChild(entry(), bare, DATABASE))
 
     assert why is not None
     assert why.reason == "Unknown"

@@ -17,7 +17,7 @@ from composer.render.sandbox import Sandbox, evaluate
 from composer.render.scope import Composed, Elements, Variables
 from composer.render.values import ExpressionError
 from composer.workers import worker
-from composer.workers.pool import Workshop
+from composer.workers.pool import RenderPool
 from tests.composer.escapes import ESCAPES, PUBLISHED
 from tests.composer.factories import claim
 
@@ -58,21 +58,21 @@ def test_nothing_compiled_is_kept_in_files_and_no_template_has_a_name() -> None:
 
 async def test_every_escape_is_refused_by_a_real_worker() -> None:
     """All go to one worker: none may kill it, and none may leave something behind for the next."""
-    workshop = Workshop(workers=1)
+    pool = RenderPool(workers=1)
     escaped: dict[str, Any] = {}
     try:
         for name, text in ESCAPES.items():
             try:
-                rendered = await workshop.render(_request(text))
+                rendered = await pool.render(_request(text))
             except CompositionError as error:
                 reasons = {each.reason for each in error.problems}
                 if not reasons <= _REFUSALS:
                     escaped[name] = reasons
             else:
                 escaped[name] = rendered.children
-        healthy = await workshop.render(_request("{{ claim.spec.size }}"))
+        healthy = await pool.render(_request("{{ claim.spec.size }}"))
     finally:
-        await workshop.close()
+        await pool.close()
 
     assert escaped == {}
     assert healthy.children[0].object["spec"] == {"x": "small", "deletionPolicy": "Orphan"}
@@ -144,7 +144,7 @@ async def _with_the_sandbox_off(
     monkeypatch.setattr(template, "_refuse_strangers", lambda *_: None)
     # What the workers warm up with is as unsafe as the rest.
     monkeypatch.setattr(worker, "_WARMING", ("{{ 'a' | upper }}",))
-    workshop = Workshop(workers=1, is_confined=is_confined)
+    pool = RenderPool(workers=1, is_confined=is_confined)
     found: dict[str, Any] = {}
     annotations = {"token": str(outside / "token"), "folder": str(outside), "port": str(port)}
     try:
@@ -152,12 +152,12 @@ async def _with_the_sandbox_off(
             request = _request(text)
             request.claim["metadata"]["annotations"] = annotations
             try:
-                rendered = await asyncio.wait_for(workshop.render(request), _IN_TIME_S)
+                rendered = await asyncio.wait_for(pool.render(request), _IN_TIME_S)
                 found[name] = rendered.children[0].object["spec"]["x"]
             except CompositionError as error:
                 found[name] = error
     finally:
-        await workshop.close()
+        await pool.close()
     return found
 
 

@@ -15,14 +15,14 @@ from composer.claim import reconciler as claims
 from composer.claim.act import Actor
 from composer.claim.compose import Prepared
 from composer.claim.reconciler import ClaimReconciler, Tools
-from composer.claim.snapshot import Known, View
+from composer.claim.snapshot import ObservedChild, Snapshot
 from composer.composition.revision import Revision
 from composer.models import CompositionSpec
 from runtime.cache import Cache, Informer
 from runtime.errors import ApiError, Failure, NotLeading, Transient, Unavailable
 from runtime.events import EventRecorder
 from runtime.objects import Key, Object, Resource
-from tests.composer.factories import CLAIMS, DATABASE, IDENTITY, child, claim, desired, entry, live, rendered, view
+from tests.composer.factories import CLAIMS, DATABASE, IDENTITY, child, claim, desired, entry, live, rendered, snapshot
 from tests.support.fake_kube import FakeKube
 
 AT = datetime(2026, 11, 22, 12, tzinfo=UTC)
@@ -34,9 +34,9 @@ def _condition(type_: str, status: str, reason: str) -> Object:
     return {**said, "lastTransitionTime": "2026-11-01T00:00:00Z"}
 
 
-def _child(*conditions: Object) -> Known:
+def _child(*conditions: Object) -> ObservedChild:
     status = {"observedGeneration": 1, "conditions": list(conditions)}
-    return Known(entry(applied=True), {**live(WANTED), "status": status}, DATABASE)
+    return ObservedChild(entry(applied=True), {**live(WANTED), "status": status}, DATABASE)
 
 
 WORKS = _child(_condition("Ready", "True", "Available"))
@@ -71,7 +71,7 @@ class _Kube(FakeKube):
 class _World:
     """One claim; `broken` is what preparing it raises, `unread` what reading it raises."""
 
-    known: Known
+    known: ObservedChild
     of: Object
     broken: Exception | None = None
     unread: Exception | None = None
@@ -82,40 +82,40 @@ class _World:
         self.claims: Informer = Cache(self.kube).informer(CLAIMS)
         self.claims.store.remember(self.of)
 
-    async def gather(self, key: Key, *, more_kinds: Any) -> View:
+    async def gather(self, key: Key, *, more_kinds: Any) -> Snapshot:
         del key, more_kinds
         if self.hangs == "gather":
             await asyncio.Event().wait()
         if self.unread:
             raise self.unread
-        return view(self.known, of=self.now)
+        return snapshot(self.known, of=self.now)
 
     @property
     def now(self) -> Object:
         """The claim with the status that was written last."""
         return {**self.of, "status": self.kube.statuses[-1]} if self.kube.statuses else self.of
 
-    async def abandoned(self, _key: Key) -> tuple[Known, ...]:
+    async def abandoned(self, _key: Key) -> tuple[ObservedChild, ...]:
         return ()
 
-    async def with_predecessors(self, seen: View) -> View:
+    async def with_predecessors(self, seen: Snapshot) -> Snapshot:
         return seen
 
-    async def gather_live(self, seen: View) -> View:
+    async def gather_live(self, seen: Snapshot) -> Snapshot:
         return seen
 
-    async def unseen(self, _view: View) -> tuple[str, ...]:
+    async def unseen(self, _view: Snapshot) -> tuple[str, ...]:
         return ()
 
     def kinds(self, _claim: Object) -> frozenset[str]:
         return frozenset()
 
-    def supported_policies(self, _view: View) -> tuple[str, ...]:
+    def supported_policies(self, _view: Snapshot) -> tuple[str, ...]:
         if self.broken:
             raise self.broken
         return ("Orphan",)
 
-    async def prepare(self, seen: View) -> Prepared:
+    async def prepare(self, seen: Snapshot) -> Prepared:
         if self.hangs == "prepare":
             await asyncio.Event().wait()
         if self.broken:
@@ -164,7 +164,7 @@ async def _fail(reconciler: ClaimReconciler, error: type[Exception]) -> None:
     [(WORKS, "True Available", "True InternalError"), (LOST, "False DatabaseLost", "True DatabaseLost")],
     ids=["it works", "it is lost"],
 )
-async def test_a_defect_is_told_once_and_hides_no_lost_database(known: Known, ready: str, first: str) -> None:
+async def test_a_defect_is_told_once_and_hides_no_lost_database(known: ObservedChild, ready: str, first: str) -> None:
     world = _World(known, _claim(), broken=TypeError("a secret"))
     reconciler = world.reconciler()
 

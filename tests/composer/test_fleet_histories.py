@@ -13,10 +13,17 @@ from hypothesis import strategies as st
 
 from apis.identity import identity_of
 from apis.pause import is_paused
-from composer.claim.selection import Standing, choose_revision
+from composer.claim.selection import ClaimState, choose_revision
 from composer.composition.revision import Revision
 from composer.composition.rollout import Course, advance, choice_after, superseded
-from composer.composition.rollout_claims import NOT_YET, Member, is_well, lacks_revision, member_of, stands_since
+from composer.composition.rollout_claims import (
+    NOT_YET,
+    RolloutClaim,
+    is_well,
+    lacks_revision,
+    rollout_claim_of,
+    stands_since,
+)
 from composer.models import CompositionChoice, Rollout, RolloutStatus
 from runtime.conditions import Condition, merge, timestamp
 from runtime.objects import Object
@@ -89,10 +96,10 @@ class Fleet:
             if each.number < newest.number:
                 self.revisions[name] = _told(each, superseded(each.rollout, self.now))
         course = Course(newest.name, newest.number, msgspec.convert(newest.composition["rollout"], Rollout))
-        self.revisions[newest.name] = _told(newest, advance(course, newest.state, self.members(), self.now))
+        self.revisions[newest.name] = _told(newest, advance(course, newest.state, self.rollout_claims(), self.now))
 
-    def members(self) -> list[Member]:
-        found = (member_of(claim, self.newest.name, self.now) for claim in self.claims.values())
+    def rollout_claims(self) -> list[RolloutClaim]:
+        found = (rollout_claim_of(claim, self.newest.name, self.now) for claim in self.claims.values())
         return [each for each in found if each is not None]
 
     def follow(self, name: str) -> Revision | None:
@@ -103,7 +110,7 @@ class Fleet:
             return None
         before = dict((claim["status"].get("composition")) or {})
         is_known = bool(before.get("revision")) or lacks_revision(claim)
-        standing = Standing(
+        state = ClaimState(
             str(identity_of(claim)),
             before.get("revision", ""),
             before.get("previous", ""),
@@ -111,7 +118,7 @@ class Fleet:
             stands_since(claim) if is_known else NOT_YET,
             has_children=name in self.composed,
         )
-        chosen = choose_revision("c", "", self.revisions.values(), standing=standing)
+        chosen = choose_revision("c", "", self.revisions.values(), state=state)
         if not isinstance(chosen, Revision):
             self._say(claim, ("Synced", "False", chosen.reason), ("Stalled", "True", chosen.reason))
             return None

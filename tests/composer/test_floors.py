@@ -11,7 +11,7 @@ import pytest
 
 from composer.claim.decide import Apply, Create, Keep, decide
 from composer.claim.outcomes import larger_of
-from composer.claim.snapshot import Known, live_hash
+from composer.claim.snapshot import ObservedChild, live_hash
 from composer.hashes import sent_hash
 from composer.models import CompositionSpec
 from composer.quantities import Amount, measured
@@ -19,7 +19,7 @@ from composer.render.errors import CompositionError
 from composer.render.floors import Floor, Kept, faults, floors_of, raised, reached
 from composer.render.render import Request, render
 from runtime.objects import Object
-from tests.composer.factories import DATABASE, IDENTITY, NOW, child, claim, desired, entry, live, rendered, view
+from tests.composer.factories import DATABASE, IDENTITY, NOW, child, claim, desired, entry, live, rendered, snapshot
 
 PATH = "spec.forProvider.storageGiB"
 KIND = DATABASE.resource.group_kind
@@ -74,24 +74,28 @@ def _spec(*floors: str) -> CompositionSpec:
 
 
 STORED = live(_sized(50))
-SOURCES: dict[str, tuple[Known, tuple[str, ...], list[Amount]]] = {
-    "the inventory remembers it": (Known(entry(floors={PATH: 100}), STORED, DATABASE), (PATH,), [100]),
+SOURCES: dict[str, tuple[ObservedChild, tuple[str, ...], list[Amount]]] = {
+    "the inventory remembers it": (ObservedChild(entry(floors={PATH: 100}), STORED, DATABASE), (PATH,), [100]),
     "the inventory remembers it of an object that is gone": (
-        Known(entry(floors={PATH: 100}), None, DATABASE),
+        ObservedChild(entry(floors={PATH: 100}), None, DATABASE),
         (PATH,),
         [100],
     ),
-    "without a memory the object tells": (Known(entry(), STORED, DATABASE), (PATH,), [50]),
-    "without either there is none": (Known(entry(), None, DATABASE), (PATH,), []),
-    "a quantity is remembered": (Known(entry(floors={PATH: "1Gi"}), STORED, DATABASE), (PATH,), ["1Gi"]),
-    "a quantity of the object": (Known(entry(), live(_sized("2Gi")), DATABASE), (PATH,), ["2Gi"]),
-    "a memory that is no amount is none": (Known(entry(floors={PATH: "much"}), STORED, DATABASE), (PATH,), [50]),
-    "what the composition does not name has none": (Known(entry(floors={PATH: 100}), STORED, DATABASE), (), []),
+    "without a memory the object tells": (ObservedChild(entry(), STORED, DATABASE), (PATH,), [50]),
+    "without either there is none": (ObservedChild(entry(), None, DATABASE), (PATH,), []),
+    "a quantity is remembered": (ObservedChild(entry(floors={PATH: "1Gi"}), STORED, DATABASE), (PATH,), ["1Gi"]),
+    "a quantity of the object": (ObservedChild(entry(), live(_sized("2Gi")), DATABASE), (PATH,), ["2Gi"]),
+    "a memory that is no amount is none": (
+        ObservedChild(entry(floors={PATH: "much"}), STORED, DATABASE),
+        (PATH,),
+        [50],
+    ),
+    "what the composition does not name has none": (ObservedChild(entry(floors={PATH: 100}), STORED, DATABASE), (), []),
 }
 
 
 @pytest.mark.parametrize(("known", "named", "values"), SOURCES.values(), ids=SOURCES)
-def test_where_a_floor_comes_from(known: Known, named: tuple[str, ...], values: list[Amount]) -> None:
+def test_where_a_floor_comes_from(known: ObservedChild, named: tuple[str, ...], values: list[Amount]) -> None:
     assert [each.value for each in floors_of([(known.entry, known.live)], _spec(*named))] == values
 
 
@@ -111,7 +115,7 @@ def test_a_floor_is_no_larger_than_what_was_carried_out(
     memory: Amount | None, status: Object, values: list[Amount]
 ) -> None:
     stored = {**STORED, "status": status}
-    known = Known(entry(floors={} if memory is None else {PATH: memory}), stored, DATABASE)
+    known = ObservedChild(entry(floors={} if memory is None else {PATH: memory}), stored, DATABASE)
     spec = _spec(PATH)
     resource = msgspec.structs.replace(spec.resources[0], carried_out={PATH: DONE})
     spec = msgspec.structs.replace(spec, resources=(resource,))
@@ -173,10 +177,12 @@ def _rendered(size: int) -> Any:
 
 
 def test_a_floor_holds_once_it_is_applied() -> None:
-    (born,) = decide(view(), _rendered(100), now=NOW).steps
-    (changed,) = decide(view(Known(entry(floors={PATH: 50}), STORED, DATABASE)), _rendered(100), now=NOW).steps
-    at_rest = entry(desired=sent_hash(_sized(50)), live=live_hash(STORED, _sized(50), None), applied=True)
-    (kept,) = decide(view(Known(at_rest, STORED, DATABASE)), _rendered(50), now=NOW).steps
+    (born,) = decide(snapshot(), _rendered(100), now=NOW).steps
+    (changed,) = decide(
+        snapshot(ObservedChild(entry(floors={PATH: 50}), STORED, DATABASE)), _rendered(100), now=NOW
+    ).steps
+    still_yielded = entry(desired=sent_hash(_sized(50)), live=live_hash(STORED, _sized(50), None), applied=True)
+    (kept,) = decide(snapshot(ObservedChild(still_yielded, STORED, DATABASE)), _rendered(50), now=NOW).steps
 
     assert isinstance(born, Create)
     assert (born.entry.floors, born.floors) == ({}, {PATH: 100})

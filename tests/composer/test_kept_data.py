@@ -9,8 +9,8 @@ import pytest
 
 from apis import names
 from apis.reasons import ReasonClass
-from composer.claim.decide import Create, Keep, Release, Remove, decide
-from composer.claim.snapshot import Known, View, live_hash
+from composer.claim.decide import Create, Delete, Keep, RemoveFinalizer, decide
+from composer.claim.snapshot import ObservedChild, Snapshot, live_hash
 from composer.hashes import sent_hash
 from composer.kinds.catalog import KindFacts
 from composer.render.render import Child, Rendered, Waiting
@@ -26,24 +26,24 @@ from tests.composer.factories import (
     entry,
     live,
     rendered,
-    view,
+    snapshot,
 )
 
 WANTED = desired()
 LIVE = live(WANTED)
 SENT = entry(desired=sent_hash(WANTED), live=live_hash(LIVE, WANTED, None), applied=True)
 OTHER = live(desired("settings", SETTINGS), uid="settings-uid")
-SETTINGS_KNOWN = Known(entry("settings", SETTINGS, uid="settings-uid"), OTHER, SETTINGS)
+SETTINGS_KNOWN = ObservedChild(entry("settings", SETTINGS, uid="settings-uid"), OTHER, SETTINGS)
 
 
-def _reasons(known: View, what: Rendered) -> list[str]:
+def _reasons(known: Snapshot, what: Rendered) -> list[str]:
     return [each.reason for each in decide(known, what, now=NOW).causes]
 
 
 def test_what_once_held_data_is_held_although_its_kind_says_otherwise_by_now() -> None:
     """The label of a CRD was lost, or the Composition says it no more."""
     harmless = msgspec.structs.replace(DATABASE, stateful=False)
-    recorded = Known(SENT, LIVE, harmless)
+    recorded = ObservedChild(SENT, LIVE, harmless)
     (kept,) = decide(_in(harmless, recorded), rendered(child(WANTED)), now=NOW).steps
 
     assert kept.entry.stateful
@@ -52,8 +52,8 @@ def test_what_once_held_data_is_held_although_its_kind_says_otherwise_by_now() -
     ) == ["HeldDeletion"]
 
 
-def _in(facts: KindFacts, *known: Known) -> View:
-    found = view(*known)
+def _in(facts: KindFacts, *known: ObservedChild) -> Snapshot:
+    found = snapshot(*known)
     return replace(found, catalog={**found.catalog, facts.resource.group_kind: facts})
 
 
@@ -71,7 +71,7 @@ TAKEN: dict[str, tuple[Object | None, str, str]] = {
 @pytest.mark.parametrize(("stored", "consent", "reason"), TAKEN.values(), ids=TAKEN)
 def test_foreign_data_that_somebody_deleted_is_not_replaced(stored: Object | None, consent: str, reason: str) -> None:
     owner = claim(annotations={names.CONSENT: consent})
-    plan = decide(view(Known(entry("data", VOLUME), stored, VOLUME), of=owner), _with_volume(), now=NOW)
+    plan = decide(snapshot(ObservedChild(entry("data", VOLUME), stored, VOLUME), of=owner), _with_volume(), now=NOW)
 
     assert [type(step) for step in plan.steps] == [Keep]
     assert plan.steps[0].entry.uid == "child-uid"
@@ -83,7 +83,7 @@ def test_foreign_data_that_somebody_deleted_is_not_replaced(stored: Object | Non
 @pytest.mark.parametrize(
     ("stored", "does"),
     [
-        (live(VOLUME_WANTED, deleted=True, finalizers=[names.TEARDOWN_FINALIZER]), Release),
+        (live(VOLUME_WANTED, deleted=True, finalizers=[names.TEARDOWN_FINALIZER]), RemoveFinalizer),
         (live(VOLUME_WANTED, deleted=True, finalizers=["theirs"]), Keep),
         (None, Create),
     ],
@@ -91,7 +91,7 @@ def test_foreign_data_that_somebody_deleted_is_not_replaced(stored: Object | Non
 )
 def test_foreign_data_that_somebody_deleted_with_consent(stored: Object | None, does: type) -> None:
     owner = claim(annotations={names.CONSENT: "data=child-uid"})
-    plan = decide(view(Known(entry("data", VOLUME), stored, VOLUME), of=owner), _with_volume(), now=NOW)
+    plan = decide(snapshot(ObservedChild(entry("data", VOLUME), stored, VOLUME), of=owner), _with_volume(), now=NOW)
 
     assert [type(step) for step in plan.steps] == [does]
     assert plan.causes == ()
@@ -99,7 +99,7 @@ def test_foreign_data_that_somebody_deleted_with_consent(stored: Object | None, 
 
 def test_a_foreign_child_without_data_is_made_anew() -> None:
     wanted = rendered(child(desired("settings", SETTINGS), "settings", ready=False))
-    plan = decide(view(Known(entry("settings", SETTINGS), None, SETTINGS)), wanted, now=NOW)
+    plan = decide(snapshot(ObservedChild(entry("settings", SETTINGS), None, SETTINGS)), wanted, now=NOW)
 
     assert [type(step) for step in plan.steps] == [Create]
 
@@ -110,8 +110,8 @@ def _with_volume() -> Rendered:
 
 def test_foreign_data_does_not_leave_the_composition_under_snapshot() -> None:
     owner = claim(annotations={names.CONSENT: "data=child-uid"}, deletionPolicy="Snapshot")
-    volume = Known(entry("data", VOLUME), live(VOLUME_WANTED), VOLUME)
-    plan = decide(view(Known(SENT, LIVE, DATABASE), volume, of=owner), rendered(child(WANTED)), now=NOW)
+    volume = ObservedChild(entry("data", VOLUME), live(VOLUME_WANTED), VOLUME)
+    plan = decide(snapshot(ObservedChild(SENT, LIVE, DATABASE), volume, of=owner), rendered(child(WANTED)), now=NOW)
 
     assert [type(step) for step in plan.steps] == [Keep, Keep]
     assert [each.reason for each in plan.causes] == ["BackupImpossible"]
@@ -121,8 +121,8 @@ def test_foreign_data_does_not_leave_the_composition_under_snapshot() -> None:
 
 
 def test_what_nobody_can_see_stays_in_the_inventory() -> None:
-    gone = Known(entry("other"), None, None, unseen=True)
-    plan = decide(view(gone, Known(SENT, LIVE, DATABASE)), rendered(child(WANTED)), now=NOW)
+    gone = ObservedChild(entry("other"), None, None, unseen=True)
+    plan = decide(snapshot(gone, ObservedChild(SENT, LIVE, DATABASE)), rendered(child(WANTED)), now=NOW)
 
     assert sorted(step.entry.resource for step in plan.steps) == ["database", "other"]
     assert {type(step) for step in plan.steps} == {Keep}
@@ -135,21 +135,27 @@ def test_what_nobody_can_see_stays_in_the_inventory() -> None:
 def test_an_object_that_another_resource_has_does_not_go_with_its_former_name() -> None:
     """Consented to or not: the object of the name is wanted under the other one."""
     owner = claim(annotations={names.CONSENT: "first=child-uid"}, deletionPolicy="Delete")
-    both = (Known(SENT, LIVE, DATABASE), Known(msgspec.structs.replace(SENT, resource="first"), LIVE, DATABASE))
+    both = (
+        ObservedChild(SENT, LIVE, DATABASE),
+        ObservedChild(msgspec.structs.replace(SENT, resource="first"), LIVE, DATABASE),
+    )
     for known in (both, both[::-1]):
-        plan = decide(view(*known, SETTINGS_KNOWN, of=owner), _with_settings(child(WANTED)), now=NOW)
+        plan = decide(snapshot(*known, SETTINGS_KNOWN, of=owner), _with_settings(child(WANTED)), now=NOW)
 
-        assert not [step for step in plan.steps if isinstance(step, Remove)]
+        assert not [step for step in plan.steps if isinstance(step, Delete)]
         assert [step.entry.resource for step in plan.steps] == ["database", "settings"]
 
 
 def test_an_object_of_a_resource_that_waits_does_not_go_with_its_former_name() -> None:
     owner = claim(annotations={names.CONSENT: "first=child-uid"}, deletionPolicy="Delete")
-    both = (Known(SENT, LIVE, DATABASE), Known(msgspec.structs.replace(SENT, resource="first"), LIVE, DATABASE))
+    both = (
+        ObservedChild(SENT, LIVE, DATABASE),
+        ObservedChild(msgspec.structs.replace(SENT, resource="first"), LIVE, DATABASE),
+    )
     what = _with_settings(waiting=(Waiting("database", "settings", "resources.settings.status.x"),))
-    plan = decide(view(*both, SETTINGS_KNOWN, of=owner), what, now=NOW)
+    plan = decide(snapshot(*both, SETTINGS_KNOWN, of=owner), what, now=NOW)
 
-    assert not [step for step in plan.steps if isinstance(step, Remove)]
+    assert not [step for step in plan.steps if isinstance(step, Delete)]
 
 
 def _with_settings(*children: Child, **fields: object) -> Rendered:

@@ -6,10 +6,10 @@ import pytest
 
 from apis import names
 from composer.claim.decide import Annotate, decide
-from composer.claim.snapshot import Known
+from composer.claim.snapshot import ObservedChild
 from composer.kinds.catalog import KindFacts
 from runtime.objects import Resource
-from tests.composer.factories import DATABASE, NOW, annotated, child, desired, entry, live, rendered, view
+from tests.composer.factories import DATABASE, NOW, annotated, child, desired, entry, live, rendered, snapshot
 
 WANTED = desired()
 MARKS = {"external-name": "orders_x", "incarnation": "16400", "account": "77"}
@@ -21,7 +21,7 @@ def test_a_pause_that_has_ended_ends_for_a_child_that_somebody_deleted_meanwhile
     spoken: str, word: dict[str, str]
 ) -> None:
     dying = annotated(live(MARKED, deleted=True), paused="true", **({"teardown": spoken} if spoken else {}))
-    seen = view(Known(entry(marks=MARKS), dying, DATABASE))
+    seen = snapshot(ObservedChild(entry(marks=MARKS), dying, DATABASE))
 
     (step,) = decide(seen, rendered(child(WANTED, ready=False)), now=NOW).steps
 
@@ -32,8 +32,10 @@ def test_a_pause_that_has_ended_ends_for_a_child_that_somebody_deleted_meanwhile
 def test_a_pause_that_has_ended_ends_for_a_child_that_is_not_wanted_any_more() -> None:
     groups = KindFacts(Resource("aws.fairlead.dev", "v1", "DBParameterGroup", "dbparametergroups"), stateful=False)
     dying = annotated(live(desired("group", groups), deleted=True), paused="true", teardown="child-uid/Delete")
-    known = Known(entry("group", groups), dying, groups)
+    known = ObservedChild(entry("group", groups), dying, groups)
 
-    steps = decide(view(Known(entry(), live(WANTED), DATABASE), known), rendered(child(WANTED)), now=NOW).steps
+    steps = decide(
+        snapshot(ObservedChild(entry(), live(WANTED), DATABASE), known), rendered(child(WANTED)), now=NOW
+    ).steps
 
     assert [step.annotations for step in steps if isinstance(step, Annotate)] == [{names.PAUSED: None}]

@@ -5,17 +5,17 @@ from __future__ import annotations
 import pytest
 
 from composer.claim.decide import Apply, Keep, Step, decide
-from composer.claim.snapshot import Known, View, stored_hash
+from composer.claim.snapshot import ObservedChild, Snapshot, stored_hash
 from composer.hashes import sent_hash
 from composer.kinds.catalog import KindFacts
 from composer.render.render import Rendered
 from runtime.objects import Object
-from tests.composer.factories import DATABASE, NOW, SETTINGS, child, desired, entry, live, rendered, view
+from tests.composer.factories import DATABASE, NOW, SETTINGS, child, desired, entry, live, rendered, snapshot
 
 WANTED = desired()
 
 
-def _step(known: View, wanted: Rendered) -> Step:
+def _step(known: Snapshot, wanted: Rendered) -> Step:
     (step,) = decide(known, wanted, now=NOW).steps
     return step
 
@@ -42,6 +42,6 @@ def test_a_child_whose_content_is_another_than_was_stored_is_applied_again(
     name = "database" if facts is DATABASE else "settings"
     wanted = WANTED if facts is DATABASE else desired("settings", SETTINGS)
     recorded = entry(name, facts, desired=sent_hash(wanted), live=stored_hash(stored, wanted, None), applied=True)
-    step = _step(view(Known(recorded, now_live, facts)), rendered(child(wanted, name)))
+    step = _step(snapshot(ObservedChild(recorded, now_live, facts)), rendered(child(wanted, name)))
 
     assert isinstance(step, Apply if again else Keep)

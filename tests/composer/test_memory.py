@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from composer.claim.act import Memory
-from composer.claim.field_conflicts import WINDOW, Conflict
+from composer.claim.field_conflicts import WINDOW, Conflict, Memory
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 TAKEN = Conflict("spec.size", "kubectl-edit", by_hand=False)
@@ -19,17 +18,17 @@ def test_offences_are_counted_per_object_field_and_manager() -> None:
     memory.took_back("one", (TAKEN, rival), NOON + timedelta(minutes=1))
     memory.took_back("other", (TAKEN,), NOON + timedelta(minutes=2))
 
-    assert memory.offences("one") == {
+    assert memory.conflicts_before("one") == {
         PLACE: [NOON, NOON + timedelta(minutes=1)],
         (rival.field, rival.manager): [NOON + timedelta(minutes=1)],
     }
-    assert memory.offences("other") == {PLACE: [NOON + timedelta(minutes=2)]}
-    assert memory.offences("nobody") == {}
+    assert memory.conflicts_before("other") == {PLACE: [NOON + timedelta(minutes=2)]}
+    assert memory.conflicts_before("nobody") == {}
 
-    memory.forget_fights({"one", "nobody"})
+    memory.forget_conflicts({"one", "nobody"})
 
-    assert memory.offences("one") == {}
-    assert memory.offences("other") != {}
+    assert memory.conflicts_before("one") == {}
+    assert memory.conflicts_before("other") != {}
 
 
 def test_an_object_without_a_recent_offence_is_forgotten() -> None:
@@ -38,9 +37,9 @@ def test_an_object_without_a_recent_offence_is_forgotten() -> None:
     memory.took_back("late", (TAKEN,), NOON + WINDOW / 2)
     memory.took_back("none", (), NOON + WINDOW)
 
-    assert memory.offences("early") == {}
-    assert memory.offences("late") != {}
+    assert memory.conflicts_before("early") == {}
+    assert memory.conflicts_before("late") != {}
 
     memory.took_back("late", (TAKEN,), NOON + 2 * WINDOW)
 
-    assert memory.offences("late") == {PLACE: [NOON + 2 * WINDOW]}
+    assert memory.conflicts_before("late") == {PLACE: [NOON + 2 * WINDOW]}

@@ -1,4 +1,4 @@
-"""Resources under a new name keep what they have; a way back that would cost data is held."""
+"""Resources under a new name keep what they have; a rollback that would cost data is held."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 from apis import names
 from apis.identity import child_name
 from composer.claim import renames
-from composer.claim.rollback import held_on_way_back
-from composer.claim.snapshot import Known
+from composer.claim.rollback import held_on_rollback
+from composer.claim.snapshot import ObservedChild
 from composer.inventory import Entry
 from composer.models import CompositionSpec
 from composer.render.errors import CompositionError
@@ -28,7 +28,7 @@ from tests.composer.factories import (
     entry,
     live,
     rendered,
-    view,
+    snapshot,
 )
 
 _TEMPLATE = {"apiVersion": "v1", "kind": "ConfigMap", "data": {"a": "b"}}
@@ -152,7 +152,7 @@ ELEMENT_MOVES = {
 
 @pytest.mark.parametrize("case", ELEMENT_MOVES.values(), ids=ELEMENT_MOVES)
 def test_a_move_to_an_element(case: ElementMove) -> None:
-    before = view(*(Known(each, None, SETTINGS) for each in case.recorded))
+    before = snapshot(*(ObservedChild(each, None, SETTINGS) for each in case.recorded))
     spec = _read(*case.resources)
 
     after = renames.moved(before, spec)
@@ -165,7 +165,7 @@ def test_a_move_to_an_element(case: ElementMove) -> None:
 
 
 def test_a_move_to_an_element_and_back_restores_the_entries() -> None:
-    before = view(*(Known(_entry(each), None, SETTINGS) for each in ("group16", "group17", "other")))
+    before = snapshot(*(ObservedChild(_entry(each), None, SETTINGS) for each in ("group16", "group17", "other")))
     there = renames.moved(before, _read(_MANY, {"name": "other"}))
 
     assert renames.moved(there, _read({"name": "group16"}, {"name": "group17"}, {"name": "other"})) == before
@@ -190,7 +190,7 @@ def test_an_element_that_was_moved_renders_as_it_was_made() -> None:
 
 @pytest.mark.parametrize("case", MOVES.values(), ids=MOVES)
 def test_a_move(case: Move) -> None:
-    before = view(*(Known(each, None, SETTINGS) for each in case.recorded))
+    before = snapshot(*(ObservedChild(each, None, SETTINGS) for each in case.recorded))
 
     after = renames.moved(before, _read(*case.resources))
 
@@ -199,8 +199,8 @@ def test_a_move(case: Move) -> None:
 
 
 def test_a_move_is_known_to_what_goes_before_the_moved_resource() -> None:
-    user = Known(_entry("user", depends_on=("old", "net")), None, SETTINGS)
-    before = view(Known(_entry("old"), None, SETTINGS), user)
+    user = ObservedChild(_entry("user", depends_on=("old", "net")), None, SETTINGS)
+    before = snapshot(ObservedChild(_entry("old"), None, SETTINGS), user)
 
     after = renames.moved(before, _read({"name": "fresh", "movedFrom": ["old"]}, {"name": "user"}, {"name": "net"}))
 
@@ -286,28 +286,28 @@ def test_two_resources_with_one_object_are_refused() -> None:
 
 
 _DATABASE = live(desired())
-_HELD = Known(entry(), _DATABASE, DATABASE)
+_HELD = ObservedChild(entry(), _DATABASE, DATABASE)
 
 
 def test_the_way_back_in_place_is_free() -> None:
-    assert held_on_way_back(view(_HELD), rendered(child(desired())), "c-old") == ()
+    assert held_on_rollback(snapshot(_HELD), rendered(child(desired())), "c-old") == ()
 
 
 def test_a_way_back_that_takes_data_away_is_held_until_consent() -> None:
     back = rendered(child(desired("settings", SETTINGS), "settings"))
 
-    (why,) = held_on_way_back(view(_HELD), back, "c-old")
+    (why,) = held_on_rollback(snapshot(_HELD), back, "c-old")
 
     assert why.reason == "HeldDeletion"
     assert "fairlead.dev/consent=database=child-uid`" in why.message
     consented = claim(annotations={names.CONSENT: "database=child-uid"})
-    assert held_on_way_back(view(_HELD, of=consented), back, "c-old") == ()
+    assert held_on_rollback(snapshot(_HELD, of=consented), back, "c-old") == ()
 
 
 def test_a_way_back_that_makes_an_empty_database_is_held() -> None:
     assert DATABASE.resource.group_kind in CATALOG
 
-    (why,) = held_on_way_back(view(), rendered(child(desired())), "c-old")
+    (why,) = held_on_rollback(snapshot(), rendered(child(desired())), "c-old")
 
     assert why.reason == "RolloutHalted"
     assert "compositionRevisionRef" in why.message

@@ -11,14 +11,14 @@ import pytest
 from composer.render.errors import CompositionError
 from composer.render.render import Observed, Rendered, Request
 from composer.validation.validate import CheckRequest
-from composer.workers.pool import Workshop
-from tests.composer.test_workshop import IDENTITY, _pids, _reason, _request
+from composer.workers.pool import RenderPool
+from tests.composer.test_pool import IDENTITY, _pids, _reason, _request
 from tests.runtime.test_conditions import ODD_STATUSES
 
 
 @pytest.fixture
-async def workshop() -> AsyncIterator[Workshop]:
-    made = Workshop(workers=1)
+async def pool() -> AsyncIterator[RenderPool]:
+    made = RenderPool(workers=1)
     await asyncio.to_thread(made.prove)
     yield made
     await made.close()
@@ -33,27 +33,27 @@ ODD_TEXTS: dict[str, tuple[str, str]] = {
 
 
 @pytest.mark.parametrize(("text", "reason"), ODD_TEXTS.values(), ids=ODD_TEXTS)
-async def test_an_odd_text_is_a_fault_in_words_and_costs_no_worker(workshop: Workshop, text: str, reason: str) -> None:
-    await workshop.render(_request("fine"))
-    assert workshop._idle is not None
-    before = _pids(workshop._idle)
+async def test_an_odd_text_is_a_fault_in_words_and_costs_no_worker(pool: RenderPool, text: str, reason: str) -> None:
+    await pool.render(_request("fine"))
+    assert pool._idle is not None
+    before = _pids(pool._idle)
 
-    assert await _reason(workshop, _request(text)) == reason
-    (problem, *_) = await workshop.check(CheckRequest(_request(text).composition, {}))
+    assert await _reason(pool, _request(text)) == reason
+    (problem, *_) = await pool.check(CheckRequest(_request(text).composition, {}))
 
     assert problem.reason in (reason, "KindNotInstalled")
-    assert _pids(workshop._idle) == before
+    assert _pids(pool._idle) == before
 
 
-async def test_an_odd_status_of_a_child_is_no_fault_and_costs_no_worker(workshop: Workshop) -> None:
+async def test_an_odd_status_of_a_child_is_no_fault_and_costs_no_worker(pool: RenderPool) -> None:
     request = _request("x")
     template = request.composition["resources"][0]["template"]
     for status in (*ODD_STATUSES.values(), {"conditions": [{"type": "Ready", "status": "False"}]}):
         live = {**template, "metadata": {"name": "x", "generation": 1}, "status": status}
-        await workshop.render(msgspec.structs.replace(request, observed=(Observed("database", "", live),)))
+        await pool.render(msgspec.structs.replace(request, observed=(Observed("database", "", live),)))
 
-    assert workshop._idle is not None
-    assert [each.served for each in workshop._idle._queue] == [len(ODD_STATUSES) + 1]
+    assert pool._idle is not None
+    assert [each.served for each in pool._idle._queue] == [len(ODD_STATUSES) + 1]
 
 
 async def test_an_error_that_nobody_foresaw_is_named_by_its_type(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -61,14 +61,14 @@ async def test_an_error_that_nobody_foresaw_is_named_by_its_type(monkeypatch: py
         raise AttributeError("no \x1b[2J such \ud800 thing") if request.identity == IDENTITY else CompositionError()
 
     monkeypatch.setattr("composer.workers.worker.render", broken)
-    workshop = Workshop(workers=1)
+    pool = RenderPool(workers=1)
     try:
         with pytest.raises(CompositionError) as caught:
-            await workshop.render(_request("x"))
-        assert workshop._idle is not None
-        assert [each.served for each in workshop._idle._queue] == [1]
+            await pool.render(_request("x"))
+        assert pool._idle is not None
+        assert [each.served for each in pool._idle._queue] == [1]
     finally:
-        await workshop.close()
+        await pool.close()
 
     (problem,) = caught.value.problems
     assert (problem.reason, problem.message) == (

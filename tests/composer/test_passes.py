@@ -1,4 +1,4 @@
-"""Whole passes over a claim: on which reads its words rest, and in which order it writes."""
+"""Whole passes over a claim: on which reads its instructions rest, and in which order it writes."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import pytest
 from apis import names
 from composer.claim.act import Actor
 from composer.claim.compose import Prepared
-from composer.claim.decide import Create, Remove, Step
+from composer.claim.decide import Create, Delete, Step
 from composer.claim.gather import Gatherer
 from composer.claim.outcomes import Outcome, after
 from composer.claim.reconciler import ClaimReconciler, Tools
-from composer.claim.snapshot import Known, View, live_hash
+from composer.claim.snapshot import ObservedChild, Snapshot, live_hash
 from composer.composition.revision import Revision
 from composer.hashes import sent_hash
 from composer.inventory import dump
@@ -41,7 +41,7 @@ from tests.composer.factories import (
     entry,
     live,
     rendered,
-    view,
+    snapshot,
 )
 from tests.support.fake_kube import FakeKube
 
@@ -114,7 +114,7 @@ class _Kube(FakeKube):
         return self.objects.get((resource, key))
 
     def words(self) -> list[str]:
-        """Return the teardown words that were written."""
+        """Return the teardown instructions that were written."""
         path = "/metadata/annotations/fairlead.dev~1teardown"
         patches = (operations for verb, _, operations in self.written if verb == "patch")
         return [each["value"] for operations in patches for each in operations if each["path"] == path]
@@ -128,22 +128,22 @@ class _Reads:
     """What the caches have, and what the API server says."""
 
     claims: Any
-    cached: View
-    asked: View | None
+    cached: Snapshot
+    is_requested: Snapshot | None
 
-    async def gather(self, _key: Key, *, more_kinds: Any) -> View:  # noqa: ARG002 - the port has it
+    async def gather(self, _key: Key, *, more_kinds: Any) -> Snapshot:  # noqa: ARG002 - the port has it
         return self.cached
 
-    async def gather_live(self, _view: View) -> View | None:
-        return self.asked
+    async def gather_live(self, _view: Snapshot) -> Snapshot | None:
+        return self.is_requested
 
-    async def abandoned(self, _key: Key) -> tuple[Known, ...]:
+    async def abandoned(self, _key: Key) -> tuple[ObservedChild, ...]:
         return ()
 
-    async def with_predecessors(self, seen: View) -> View:
+    async def with_predecessors(self, seen: Snapshot) -> Snapshot:
         return seen
 
-    async def unseen(self, _view: View) -> tuple[str, ...]:
+    async def unseen(self, _view: Snapshot) -> tuple[str, ...]:
         return ()
 
 
@@ -156,10 +156,10 @@ class _Prepares:
     def kinds(self, _claim: Object) -> frozenset[str]:
         return frozenset()
 
-    def supported_policies(self, _view: View) -> tuple[str, ...]:
+    def supported_policies(self, _view: Snapshot) -> tuple[str, ...]:
         return ("Orphan", "Snapshot", "Delete")
 
-    async def prepare(self, seen: View) -> Prepared:
+    async def prepare(self, seen: Snapshot) -> Prepared:
         spec: dict[str, Any] = {
             "compositeTypeRef": {"apiVersion": CLAIMS.api_version, "kind": CLAIMS.kind},
             "deletionPolicies": ["Orphan", "Snapshot", "Delete"],
@@ -169,7 +169,7 @@ class _Prepares:
         return Prepared("c", Revision("c-1", 1, "c", spec, None), read, self.what, seen)
 
 
-async def _pass(cached: View, asked: View | None, what: Rendered, kube: _Kube) -> None:
+async def _pass(cached: Snapshot, is_requested: Snapshot | None, what: Rendered, kube: _Kube) -> None:
     claims = Cache(kube).informer(CLAIMS)
     kube.objects[CLAIMS, cached.key] = cached.claim
 
@@ -178,7 +178,7 @@ async def _pass(cached: View, asked: View | None, what: Rendered, kube: _Kube) -
 
     tools: dict[str, Any] = {
         "kube": kube,
-        "gatherer": _Reads(claims, cached, asked),
+        "gatherer": _Reads(claims, cached, is_requested),
         "preparer": _Prepares(what),
         "actor": Actor(kube, now=now, remember=lambda _facts, _obj: None),
         "publisher": None,
@@ -193,25 +193,27 @@ async def _pass(cached: View, asked: View | None, what: Rendered, kube: _Kube) -
 
 
 async def test_the_word_of_a_teardown_rests_on_what_the_api_server_says_of_the_namespace() -> None:
-    known, owner, kube = Known(SENT, LIVE, DATABASE), claim(deleted=True, deletionPolicy="Delete"), _Kube()
+    known, owner, kube = ObservedChild(SENT, LIVE, DATABASE), claim(deleted=True, deletionPolicy="Delete"), _Kube()
     kube.there(LIVE)
 
-    await _pass(view(known, of=owner, namespace=LIVING), view(known, of=owner, namespace=GOING), rendered(), kube)
+    await _pass(
+        snapshot(known, of=owner, namespace=LIVING), snapshot(known, of=owner, namespace=GOING), rendered(), kube
+    )
 
     assert kube.words() == ["child-uid/Detach"]
 
 
 async def test_the_word_for_what_leaves_the_composition_rests_on_what_the_api_server_says_of_the_namespace() -> None:
     owner = claim(annotations={names.CONSENT: "database=child-uid"}, deletionPolicy="Delete")
-    known = (Known(SENT, LIVE, DATABASE), Known(SETTLED_SENT, SETTLED, SETTINGS))
+    known = (ObservedChild(SENT, LIVE, DATABASE), ObservedChild(SETTLED_SENT, SETTLED, SETTINGS))
     what, kube = rendered(child(desired("settings", SETTINGS), "settings")), _Kube()
     kube.there(LIVE, SETTLED)
 
-    await _pass(view(*known, of=owner, namespace=LIVING), view(*known, of=owner, namespace=GOING), what, kube)
+    await _pass(snapshot(*known, of=owner, namespace=LIVING), snapshot(*known, of=owner, namespace=GOING), what, kube)
     assert kube.words() == []
     assert "delete PostgresDatabase" not in kube.verbs()
 
-    await _pass(view(*known, of=owner, namespace=LIVING), view(*known, of=owner, namespace=LIVING), what, kube)
+    await _pass(snapshot(*known, of=owner, namespace=LIVING), snapshot(*known, of=owner, namespace=LIVING), what, kube)
     assert kube.words() == ["child-uid/Delete"]
 
 
@@ -223,15 +225,15 @@ async def test_a_claim_that_is_another_by_now_decides_nothing_about_the_children
     successor["metadata"]["uid"] = "successor-uid"
     kube.objects[CLAIMS, key_of(successor)] = successor
 
-    assert await gatherer.gather_live(view(of=claim(deleted=True))) is None
+    assert await gatherer.gather_live(snapshot(of=claim(deleted=True))) is None
 
 
 async def test_no_word_is_written_on_another_object_of_the_name() -> None:
-    known, owner, kube = Known(SENT, LIVE, DATABASE), claim(deleted=True, deletionPolicy="Delete"), _Kube()
+    known, owner, kube = ObservedChild(SENT, LIVE, DATABASE), claim(deleted=True, deletionPolicy="Delete"), _Kube()
     kube.there(live(WANTED, uid="strangers-uid"))
 
     with pytest.raises(Conflict):
-        await _pass(view(known, of=owner), view(known, of=owner), rendered(), kube)
+        await _pass(snapshot(known, of=owner), snapshot(known, of=owner), rendered(), kube)
 
     assert kube.words() == []
     assert "delete PostgresDatabase" not in kube.verbs()
@@ -243,7 +245,7 @@ async def test_no_word_is_written_on_another_object_of_the_name() -> None:
 def _replaced() -> tuple[Step, ...]:
     """A replacement that is made, and what it replaces."""
     made = desired("fresh", SETTINGS)
-    goes = Remove(entry("settings", SETTINGS), SETTINGS, SETTLED, "", "not in the composition any more")
+    goes = Delete(entry("settings", SETTINGS), SETTINGS, SETTLED, "", "not in the composition any more")
     return Create(entry("fresh", SETTINGS, uid=""), SETTINGS, made), goes
 
 
@@ -255,25 +257,25 @@ async def test_nothing_is_removed_while_its_replacement_could_not_be_made(refusa
     kube.there(SETTLED)
     actor = Actor(kube, now=lambda: datetime(2026, 11, 21, 12, tzinfo=UTC), remember=lambda _facts, _obj: None)
 
-    outcomes = await actor.act(view(), _replaced())
+    outcomes = await actor.act(snapshot(), _replaced())
     assert kube.verbs() == ["create ConfigMap"]
     assert [each.entry.resource for each in outcomes if each.entry] == (
         ["fresh", "settings"] if isinstance(refusal, Unavailable) else ["settings"]
     )
 
     # What was refused is not sent again, and holds the other back all the same.
-    await actor.act(view(), _replaced())
+    await actor.act(snapshot(), _replaced())
     again = ["create ConfigMap"] if isinstance(refusal, Unavailable) else []
     assert kube.verbs() == ["create ConfigMap", *again]
 
     kube.refusal = None
-    await actor.act(replace(view(), claim=claim(annotations={names.RECONCILE_REQUESTED_AT: "now"})), _replaced())
+    await actor.act(replace(snapshot(), claim=claim(annotations={names.RECONCILE_REQUESTED_AT: "now"})), _replaced())
     assert kube.verbs()[-1] == "delete ConfigMap"
 
 
 async def test_the_status_is_written_before_an_error_fails_the_pass() -> None:
     kube = _Kube(refusal=Unavailable("later"))
-    before = view()
+    before = snapshot()
 
     with pytest.raises(Unavailable):
         await _pass(before, before, rendered(child(WANTED, ready=False)), kube)
@@ -286,7 +288,7 @@ async def test_the_status_is_written_before_an_error_fails_the_pass() -> None:
 def test_a_status_of_before_the_write_proves_nothing() -> None:
     seen = {**LIVE, "status": {"observedGeneration": 1}}
     written = {**seen, "metadata": {**LIVE["metadata"], "generation": 2}}
-    what, known = rendered(child(WANTED, ready=True)), view(Known(SENT, seen, DATABASE))
+    what, known = rendered(child(WANTED, ready=True)), snapshot(ObservedChild(SENT, seen, DATABASE))
 
     def ready(made: Object) -> bool:
         return after(known, what, (), (Outcome(SENT, written=made),))[1].children[0].ready

@@ -9,17 +9,17 @@ import pytest
 
 from apis import names
 from composer.claim.decide import Create, decide
-from composer.claim.snapshot import Known
-from tests.composer.factories import NOW, SETTINGS, VOLUME, child, claim, desired, entry, live, rendered, view
+from composer.claim.snapshot import ObservedChild
+from tests.composer.factories import NOW, SETTINGS, VOLUME, child, claim, desired, entry, live, rendered, snapshot
 
-LEFT = Known(entry("data", VOLUME, uid="former-uid"), live(desired("data", VOLUME), uid="former-uid"), VOLUME)
+LEFT = ObservedChild(entry("data", VOLUME, uid="former-uid"), live(desired("data", VOLUME), uid="former-uid"), VOLUME)
 WANTED = rendered(child(desired("data", VOLUME), "data"), child(desired("settings", SETTINGS), "settings"))
 
 
-def _decided(*left: Known, **annotations: str) -> tuple[list[str], list[str]]:
+def _decided(*left: ObservedChild, **annotations: str) -> tuple[list[str], list[str]]:
     """Return the resources that are made, and the reasons of what is not."""
     marked = {names.PREFIX + name: text for name, text in annotations.items()}
-    plan = decide(replace(view(of=claim(annotations=marked)), predecessors=left), WANTED, now=NOW)
+    plan = decide(replace(snapshot(of=claim(annotations=marked)), predecessors=left), WANTED, now=NOW)
     return [step.entry.resource for step in plan.steps if isinstance(step, Create)], [why.reason for why in plan.causes]
 
 
@@ -35,13 +35,13 @@ def _decided(*left: Known, **annotations: str) -> tuple[list[str], list[str]]:
     ids=["nothing is left", "data are left", "a new one is asked for", "it cannot be taken over", "another resource's"],
 )
 def test_nothing_empty_is_made_beside_what_an_earlier_claim_left(
-    left: tuple[Known, ...], annotations: dict[str, Any], made: list[str], reasons: list[str]
+    left: tuple[ObservedChild, ...], annotations: dict[str, Any], made: list[str], reasons: list[str]
 ) -> None:
     assert _decided(*left, **annotations) == (made, reasons)
 
 
 def test_the_sentence_names_the_object_and_the_way_out() -> None:
-    plan = decide(replace(view(), predecessors=(LEFT,)), WANTED, now=NOW)
+    plan = decide(replace(snapshot(), predecessors=(LEFT,)), WANTED, now=NOW)
 
     assert LEFT.entry.name in plan.causes[0].message
     assert "fairlead.dev/adopt=none`" in plan.causes[0].message

@@ -10,7 +10,7 @@ from composer.claim.report import Findings
 from composer.composition.revision import Candidate, Revision
 from composer.render.errors import CompositionError, Problem
 from composer.render.render import Rendered, Request
-from tests.composer.factories import CLAIMS, child, claim, desired, rendered, view
+from tests.composer.factories import CLAIMS, child, claim, desired, rendered, snapshot
 
 SPEC: dict[str, Any] = {
     "compositeTypeRef": {"apiVersion": CLAIMS.api_version, "kind": CLAIMS.kind},
@@ -49,7 +49,7 @@ class _World:
 
     async def prepare(self, **spec: Any) -> Prepared | Findings:
         asked = claim(annotations={names.COMPOSITION: "postgres"}, **spec)
-        return await Preparer(self, self).prepare(view(of=asked))
+        return await Preparer(self, self).prepare(snapshot(of=asked))
 
 
 def _said(prepared: Prepared | Findings) -> list[tuple[str, str]]:

@@ -11,14 +11,15 @@ import pytest
 from apis import names
 from composer.causes import cause
 from composer.claim.outcomes import with_broken
-from composer.claim.pause import NOBODY, paused_status
-from composer.claim.report import Findings, child_cause, report
-from composer.claim.snapshot import Known, View
+from composer.claim.pause import NOBODY
+from composer.claim.readiness import child_cause
+from composer.claim.report import Findings, paused_status, report
+from composer.claim.snapshot import ObservedChild, Snapshot
 from composer.inventory import Entry, load
 from composer.kinds.catalog import KindFacts
 from composer.render.render import Rendered, Waiting
 from runtime.objects import Object, Resource
-from tests.composer.factories import DATABASE, SETTINGS, child, claim, desired, entry, live, rendered, view
+from tests.composer.factories import DATABASE, SETTINGS, child, claim, desired, entry, live, rendered, snapshot
 
 AT = datetime(2026, 11, 22, 12, tzinfo=UTC)
 FOREIGN = KindFacts(Resource("acid.zalan.do", "v1", "postgresql", "postgresqls"), stateful=True, reports=True)
@@ -41,20 +42,22 @@ LOST = {
 }
 
 
-def _known(status: Object | None, facts: KindFacts = DATABASE, *, of: Entry | None = None, **meta: Any) -> Known:
+def _known(
+    status: Object | None, facts: KindFacts = DATABASE, *, of: Entry | None = None, **meta: Any
+) -> ObservedChild:
     """Return the child `database` with a status; None for one that is gone."""
     obj = live(desired(facts=facts), **meta) if status is not None else None
-    return Known(of or entry(facts=facts), {**obj, "status": status} if obj else None, facts)
+    return ObservedChild(of or entry(facts=facts), {**obj, "status": status} if obj else None, facts)
 
 
-def _ready(seen: View, found: Findings) -> str:
+def _ready(seen: Snapshot, found: Findings) -> str:
     status = report(seen, with_broken(seen, found), AT)
     return next(f"{each['status']} {each['reason']}" for each in status["conditions"] if each["type"] == "Ready")
 
 
 # Where nothing is rendered: a hold, a refusal, a broken template
 
-UNRENDERED: dict[str, tuple[Known, str]] = {
+UNRENDERED: dict[str, tuple[ObservedChild, str]] = {
     "the database works": (_known(READY), "True Available"),
     "the database is lost": (_known(LOST), "False DatabaseLost"),
     "the child was deleted, and its provider waits for a word": (_known(READY, deleted=True), "True Available"),
@@ -84,13 +87,13 @@ UNRENDERED: dict[str, tuple[Known, str]] = {
 
 @pytest.mark.parametrize(("known", "told"), UNRENDERED.values(), ids=UNRENDERED)
 @pytest.mark.parametrize("reason", ["UnsupportedPolicy", "HeldDeletion", "CompositionNotFound", "RenderLimit"])
-def test_ready_of_a_claim_that_stays_as_it_is(reason: str, known: Known, told: str) -> None:
-    assert _ready(view(known, of=WAS_READY), Findings((cause(reason, "why"),), (known.entry,))) == told
+def test_ready_of_a_claim_that_stays_as_it_is(reason: str, known: ObservedChild, told: str) -> None:
+    assert _ready(snapshot(known, of=WAS_READY), Findings((cause(reason, "why"),), (known.entry,))) == told
 
 
 def test_a_claim_that_cannot_be_rendered_says_first_what_its_lost_database_says() -> None:
     known = _known(LOST)
-    seen = view(known, of=WAS_READY)
+    seen = snapshot(known, of=WAS_READY)
 
     status = report(seen, with_broken(seen, Findings((cause("UnsupportedPolicy", "why"),), (known.entry,))), AT)
 
@@ -100,8 +103,8 @@ def test_a_claim_that_cannot_be_rendered_says_first_what_its_lost_database_says(
 
 
 @pytest.mark.parametrize(("known", "told"), UNRENDERED.values(), ids=UNRENDERED)
-def test_ready_of_a_paused_claim(known: Known, told: str) -> None:
-    status = paused_status(view(known, of=WAS_READY), NOBODY, AT)
+def test_ready_of_a_paused_claim(known: ObservedChild, told: str) -> None:
+    status = paused_status(snapshot(known, of=WAS_READY), NOBODY, AT)
 
     ready, synced = status["conditions"]
     assert f"{ready['status']} {ready['reason']}" == told
@@ -111,7 +114,7 @@ def test_ready_of_a_paused_claim(known: Known, told: str) -> None:
 # After an outage, where nothing is rendered
 
 AWAY = _condition("Ready", "False", "ServerUnreachable")
-AFTER_OUTAGE: dict[str, tuple[Known, bool, str]] = {
+AFTER_OUTAGE: dict[str, tuple[ObservedChild, bool, str]] = {
     "the database is back": (_known(READY), True, "True Available"),
     "the database is back, and the claim was never ready": (_known(READY), False, "False ServerUnreachable"),
     "the database is still away": (_known({**READY, "conditions": [AWAY]}), True, "False ServerUnreachable"),
@@ -132,15 +135,17 @@ def _after_outage(*, is_bound: bool) -> Object:
 
 
 @pytest.mark.parametrize(("known", "is_bound", "told"), AFTER_OUTAGE.values(), ids=AFTER_OUTAGE)
-def test_ready_is_given_back_to_a_paused_claim_after_an_outage(known: Known, *, is_bound: bool, told: str) -> None:
-    ready = paused_status(view(known, of=_after_outage(is_bound=is_bound)), NOBODY, AT)["conditions"][0]
+def test_ready_is_given_back_to_a_paused_claim_after_an_outage(
+    known: ObservedChild, *, is_bound: bool, told: str
+) -> None:
+    ready = paused_status(snapshot(known, of=_after_outage(is_bound=is_bound)), NOBODY, AT)["conditions"][0]
 
     assert f"{ready['status']} {ready['reason']}" == told
 
 
 @pytest.mark.parametrize("known", [_known(READY)])
-def test_ready_is_given_back_to_a_claim_that_stays_as_it_is(known: Known) -> None:
-    seen = view(known, of=_after_outage(is_bound=True))
+def test_ready_is_given_back_to_a_claim_that_stays_as_it_is(known: ObservedChild) -> None:
+    seen = snapshot(known, of=_after_outage(is_bound=True))
 
     assert _ready(seen, Findings((cause("UnsupportedPolicy", "why"),), (known.entry,))) == "True Available"
 
@@ -149,7 +154,7 @@ def test_ready_that_is_given_back_does_not_speak_of_a_later_edit() -> None:
     owner = {**_after_outage(is_bound=True)}
     owner["metadata"] = {**owner["metadata"], "generation": 3}
 
-    ready = paused_status(view(_known(READY), of=owner), NOBODY, AT)["conditions"][0]
+    ready = paused_status(snapshot(_known(READY), of=owner), NOBODY, AT)["conditions"][0]
 
     assert (ready["status"], ready["observedGeneration"]) == ("True", 2)
 
@@ -165,16 +170,16 @@ def test_a_claim_without_its_connection_secret_is_not_ready_paused_or_not(before
     known = _known(READY)
     found = Findings((cause("UnsupportedPolicy", "why"), GONE), (known.entry,), secret="orders-connection")
 
-    paused = paused_status(view(known, of=owner), NOBODY, AT, GONE)["conditions"][0]
+    paused = paused_status(snapshot(known, of=owner), NOBODY, AT, GONE)["conditions"][0]
 
     assert (paused["status"], paused["reason"], paused["message"]) == ("False", GONE.reason, GONE.message)
-    assert _ready(view(known, of=owner), replace(found, published=False)) == "False SecretNotFound"
+    assert _ready(snapshot(known, of=owner), replace(found, published=False)) == "False SecretNotFound"
 
 
 # Where it is rendered
 
 PHASE = {"PostgresClusterStatus": "CreateFailed"}
-RENDERED: dict[str, tuple[Known, bool, frozenset[str], str]] = {
+RENDERED: dict[str, tuple[ObservedChild, bool, frozenset[str], str]] = {
     "readyWhen became false": (_known(PHASE, FOREIGN), False, frozenset({"database"}), "False ChildNotReady"),
     "readyWhen became false of a kind that says Ready": (
         _known(READY, FOREIGN), False, frozenset({"database"}), "False ChildNotReady",
@@ -207,14 +212,14 @@ RENDERED: dict[str, tuple[Known, bool, frozenset[str], str]] = {
 }  # fmt: skip
 
 
-def _told_by(known: Known) -> str:
+def _told_by(known: ObservedChild) -> str:
     conditions = (known.live or {}).get("status", {}).get("conditions") or [{"reason": "ChildNotReady"}]
     return str(conditions[-1]["reason"])
 
 
 @pytest.mark.parametrize(("known", "ready", "judged", "told"), RENDERED.values(), ids=RENDERED)
 def test_ready_of_a_claim_whose_child_is_not_ready(
-    known: Known,
+    known: ObservedChild,
     ready: bool,  # noqa: FBT001 - a column of the table
     judged: frozenset[str],
     told: str,
@@ -225,7 +230,7 @@ def test_ready_of_a_claim_whose_child_is_not_ready(
     assert facts is not None
     what = rendered(child(desired(facts=facts), ready=ready))
 
-    assert _ready(view(known, of=WAS_READY), Findings((why,), (known.entry,), what, judged=judged)) == told
+    assert _ready(snapshot(known, of=WAS_READY), Findings((why,), (known.entry,), what, judged=judged)) == told
 
 
 def test_the_phase_of_a_zalando_cluster_is_told() -> None:
@@ -240,10 +245,10 @@ def test_the_phase_of_a_zalando_cluster_is_told() -> None:
 # An edit that composes something new beside a database that works
 
 
-def _beside(status: Object | None, outcome: str = NEVER_READY) -> Known:
+def _beside(status: Object | None, outcome: str = NEVER_READY) -> ObservedChild:
     made = live(desired("settings", SETTINGS), uid="settings-uid")
     obj = {**made, "status": status} if status is not None else None
-    return Known(entry("settings", SETTINGS, uid="settings-uid", outcome=outcome), obj, SETTINGS)
+    return ObservedChild(entry("settings", SETTINGS, uid="settings-uid", outcome=outcome), obj, SETTINGS)
 
 
 def _with_settings(*, waiting: bool = False) -> Rendered:
@@ -254,7 +259,7 @@ def _with_settings(*, waiting: bool = False) -> Rendered:
 
 
 HELD = cause("HeldChange", "a consent is needed", resource="database")
-EDITS: dict[str, tuple[tuple[Known, ...], Rendered, str]] = {
+EDITS: dict[str, tuple[tuple[ObservedChild, ...], Rendered, str]] = {
     "it is made in this pass": ((_known(READY),), _with_settings(), "True Available"),
     "it is not ready yet": (
         (_known(READY), _beside({"conditions": [_condition("Ready", "False", "CloudBusy")]})),
@@ -282,10 +287,12 @@ EDITS: dict[str, tuple[tuple[Known, ...], Rendered, str]] = {
 
 
 @pytest.mark.parametrize(("known", "what", "told"), EDITS.values(), ids=EDITS)
-def test_ready_of_a_claim_that_an_edit_is_under_way_of(known: tuple[Known, ...], what: Rendered, told: str) -> None:
+def test_ready_of_a_claim_that_an_edit_is_under_way_of(
+    known: tuple[ObservedChild, ...], what: Rendered, told: str
+) -> None:
     found = Findings((HELD,), tuple(each.entry for each in known), what)
 
-    assert _ready(view(*known, of=WAS_READY), found) == told
+    assert _ready(snapshot(*known, of=WAS_READY), found) == told
 
 
 GOING = _known(READY, deleted=True, annotations={names.TEARDOWN: "child-uid/Delete"})
@@ -312,7 +319,7 @@ SOURCE = {"from": "settings"}
     ],
 )
 def test_ready_while_a_database_goes_that_the_composition_left_out(
-    beside: Known | None,
+    beside: ObservedChild | None,
     ready: bool,  # noqa: FBT001 - a column of the table
     connection: dict[str, str],
     told: str,
@@ -324,7 +331,7 @@ def test_ready_while_a_database_goes_that_the_composition_left_out(
     what = rendered(child(obj, "settings", ready=ready), connection=connection)
     known = (GOING, *((beside,) if beside else ()))
 
-    assert _ready(view(*known, of=WAS_READY), Findings((), tuple(each.entry for each in known), what)) == told
+    assert _ready(snapshot(*known, of=WAS_READY), Findings((), tuple(each.entry for each in known), what)) == told
 
 
 @pytest.mark.parametrize("connection", [SOURCE, {}], ids=["its login is to be published", "without a connection"])
@@ -332,16 +339,16 @@ def test_ready_while_a_database_goes_and_what_takes_its_place_waits(connection: 
     waiting = (Waiting("settings", "net", "resources.net.status.id"),)
     what = rendered(waiting=waiting, connection=connection)
 
-    assert _ready(view(GOING, of=WAS_READY), Findings((), (GOING.entry,), what)) == "False Creating"
+    assert _ready(snapshot(GOING, of=WAS_READY), Findings((), (GOING.entry,), what)) == "False Creating"
 
 
 def test_a_child_counts_from_the_first_time_that_all_are_ready() -> None:
     new = entry(outcome=NEVER_READY)
-    known = Known(new, {**live(desired()), "status": READY}, DATABASE)
+    known = ObservedChild(new, {**live(desired()), "status": READY}, DATABASE)
 
     def outcomes(*, ready: bool) -> list[str]:
         found = Findings((), (new,), rendered(child(desired(), ready=ready)))
-        return [each.outcome for each in load(report(view(known), found, AT))]
+        return [each.outcome for each in load(report(snapshot(known), found, AT))]
 
     assert outcomes(ready=False) == [NEVER_READY]
     assert outcomes(ready=True) == [""]

@@ -11,9 +11,9 @@ import pytest
 
 from composer.causes import cause
 from composer.claim.report import Findings, report
-from composer.claim.snapshot import Known
+from composer.claim.snapshot import ObservedChild
 from runtime.objects import Object
-from tests.composer.factories import DATABASE, child, claim, desired, entry, live, rendered, view
+from tests.composer.factories import DATABASE, child, claim, desired, entry, live, rendered, snapshot
 
 AT = datetime(2026, 11, 21, 12, tzinfo=UTC)
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "names.md").read_text(encoding="utf-8")
@@ -78,7 +78,7 @@ def _told(reason: str, *, was_ready: bool, lasted: timedelta = timedelta()) -> d
     usable = was_ready and reason not in NO_DATABASE
     stored = live(desired())
     stored["status"] = {"conditions": [_condition("Ready", "True" if usable else "False", reason, AT)]}
-    known = view(Known(entry(), stored, DATABASE), of=claim(status={"conditions": before}))
+    known = snapshot(ObservedChild(entry(), stored, DATABASE), of=claim(status={"conditions": before}))
     found = Findings((cause(reason, "why"),), (), rendered(child(desired(), ready=False)), waited=lasted)
     return {each["type"]: (each["status"], each["reason"]) for each in report(known, found, AT)["conditions"]}
 

@@ -7,13 +7,13 @@ import pytest
 
 from apis import names
 from composer.claim.prune_guard import replacing_data
-from composer.claim.snapshot import Known
+from composer.claim.snapshot import ObservedChild
 from composer.kinds.catalog import KindFacts
 from composer.render.render import Child
-from tests.composer.factories import DATABASE, SETTINGS, child, claim, desired, entry, live, rendered, view
+from tests.composer.factories import DATABASE, SETTINGS, child, claim, desired, entry, live, rendered, snapshot
 
 OLD = desired("database", DATABASE)
-HELD = Known(entry("database", DATABASE), live(OLD), DATABASE)
+HELD = ObservedChild(entry("database", DATABASE), live(OLD), DATABASE)
 CONSENT = {names.CONSENT: "database=child-uid"}
 
 
@@ -39,6 +39,6 @@ CASES = {
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
 def test_what_takes_the_place_of_data_waits_for_consent(case: Case) -> None:
-    found = replacing_data(view(HELD, of=claim(annotations=case.annotations)), rendered(*case.wanted))
+    found = replacing_data(snapshot(HELD, of=claim(annotations=case.annotations)), rendered(*case.wanted))
 
     assert [each.reason for each in found] == (["HeldDeletion"] if case.holds else [])

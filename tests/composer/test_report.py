@@ -11,12 +11,13 @@ import pytest
 
 from apis.reasons import ReasonClass
 from composer.causes import Cause, cause
-from composer.claim.pause import NOBODY, paused_status
-from composer.claim.report import Findings, child_cause, only_words_differ, report, teardown_status
-from composer.claim.snapshot import Known
+from composer.claim.pause import NOBODY
+from composer.claim.readiness import child_cause
+from composer.claim.report import Findings, only_words_differ, paused_status, report, teardown_status
+from composer.claim.snapshot import ObservedChild
 from composer.render.render import Rendered
 from runtime.objects import Object
-from tests.composer.factories import DATABASE, annotated, child, claim, desired, entry, live, rendered, view
+from tests.composer.factories import DATABASE, annotated, child, claim, desired, entry, live, rendered, snapshot
 
 AT = datetime(2026, 11, 21, 12, tzinfo=UTC)
 READY_BEFORE = {
@@ -113,7 +114,7 @@ def _conditions(status: Object) -> dict[str, str]:
 @pytest.mark.parametrize("row", ROWS.values(), ids=ROWS)
 def test_the_conditions(row: Row) -> None:
     owner = claim(status={"conditions": [READY_BEFORE]} if row.before else {})
-    known = view(Known(entry(), row.stored, DATABASE), of=owner)
+    known = snapshot(ObservedChild(entry(), row.stored, DATABASE), of=owner)
     found = Findings(row.causes, (), row.what, published=row.published, waited=row.waited)
 
     told = _conditions(report(known, found, AT))
@@ -137,7 +138,7 @@ def test_what_takes_too_long_is_for_a_person(before: str, hours: float, told: st
     known = {**READY_BEFORE, "type": before, "reason": "Creating", "lastTransitionTime": since}
     owner = claim(status={"conditions": [known]})
 
-    status = report(view(Known(entry(), None, DATABASE), of=owner), Findings((CREATING,), (), UNREADY), AT)
+    status = report(snapshot(ObservedChild(entry(), None, DATABASE), of=owner), Findings((CREATING,), (), UNREADY), AT)
 
     assert _conditions(status)[told] == "True Creating"
     assert _conditions(status)["Synced"] == ("True InSync" if told == "Reconciling" else "False Creating")
@@ -149,7 +150,7 @@ def test_an_edit_that_is_under_way_is_not_ready_for_its_generation() -> None:
     stale = {**FINE, "metadata": {**FINE["metadata"], "generation": 2}}
     updating = cause("Updating", "on its way")
 
-    status = report(view(Known(entry(), stale, DATABASE), of=owner), Findings((updating,), (), UNREADY), AT)
+    status = report(snapshot(ObservedChild(entry(), stale, DATABASE), of=owner), Findings((updating,), (), UNREADY), AT)
 
     ready, synced, working = status["conditions"]
     assert (ready["status"], ready["observedGeneration"], ready["lastTransitionTime"]) == (
@@ -221,10 +222,12 @@ def test_a_closed_and_a_missing_provider_config_read_the_same() -> None:
 
 def test_nothing_said_anew_is_the_same_status() -> None:
     owner = claim()
-    known = view(Known(entry(), FINE, DATABASE), of=owner)
+    known = snapshot(ObservedChild(entry(), FINE, DATABASE), of=owner)
     found = Findings((), (entry(),), rendered(child(desired())), "c", "c-1", "Orphan")
     first = report(known, found, AT)
-    again = report(view(Known(entry(), FINE, DATABASE), of={**owner, "status": first}), found, AT + timedelta(hours=1))
+    again = report(
+        snapshot(ObservedChild(entry(), FINE, DATABASE), of={**owner, "status": first}), found, AT + timedelta(hours=1)
+    )
 
     assert again == first
 
@@ -242,14 +245,14 @@ def test_words_and_marks_may_wait() -> None:
 
 def test_a_pause_keeps_ready_as_it_was() -> None:
     owner = annotated(claim(status={"conditions": [READY_BEFORE]}), paused="true", paused_reason="audit")
-    status = paused_status(view(of=owner), NOBODY, AT)
+    status = paused_status(snapshot(of=owner), NOBODY, AT)
 
     assert _conditions(status) == {"Ready": "True Available", "Synced": "False Paused"}
     assert "audit" in status["conditions"][1]["message"]
 
 
 def test_a_deletion_says_what_it_waits_for() -> None:
-    status = teardown_status(view(of=claim(deleted=True)), (cause("Deleting", "waits for x"),), AT)
+    status = teardown_status(snapshot(of=claim(deleted=True)), (cause("Deleting", "waits for x"),), AT)
 
     assert _conditions(status) == {
         "Ready": "False Deleting",
@@ -291,7 +294,7 @@ def test_what_a_child_says_at_length_fits_the_status_of_its_claim() -> None:
     found = child_cause("database", loud, ready=False)
     assert found is not None
 
-    status = report(view(), Findings((found, cause("RenderFailed", "n" * 5_000)), ()), AT)
+    status = report(snapshot(), Findings((found, cause("RenderFailed", "n" * 5_000)), ()), AT)
 
     for each in status["conditions"]:
         assert len(each["message"]) <= 2_000

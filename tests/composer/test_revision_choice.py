@@ -9,9 +9,9 @@ import msgspec
 import pytest
 
 from composer.causes import Cause
-from composer.claim.selection import Standing, choose_revision, is_way_back
+from composer.claim.selection import ClaimState, choose_revision, is_rollback
 from composer.composition.revision import Revision
-from composer.composition.rollout_claims import place_of
+from composer.composition.rollout_claims import rank_of
 from composer.models import RolloutStatus
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -20,7 +20,7 @@ OLD, NEW = "c-old", "c-new"
 
 WITH_WAVES = {"rollout": {"waves": ["1", "100%"]}}
 _IDENTITY = "uid@shop/orders"
-_PLACE = place_of(_IDENTITY, NEW)
+_PLACE = rank_of(_IDENTITY, NEW)
 
 
 def _revision(name: str, number: int, phase: str = "", **fields: Any) -> Revision:
@@ -38,7 +38,7 @@ class Choice(msgspec.Struct, frozen=True):
 
     newest: Revision
     gives: str
-    standing: Standing = Standing(_IDENTITY, OLD, "", is_well=True)
+    state: ClaimState = ClaimState(_IDENTITY, OLD, "", is_well=True)
     known: tuple[Revision, ...] = (FINISHED,)
 
 
@@ -49,108 +49,108 @@ CHOICES = {
     "a claim that came after the wave was opened stays": Choice(
         _revision(NEW, 2, "Progressing", through="f" * 16, opened="2026-11-21T12:00:00Z"),
         OLD,
-        Standing(_IDENTITY, OLD, "", is_well=True, since=NOW + MINUTE),
+        ClaimState(_IDENTITY, OLD, "", is_well=True, since=NOW + MINUTE),
     ),
     "a claim before the wave stays": Choice(_revision(NEW, 2, "Progressing", through="0" * 16), OLD),
     "a claim that is ill stays until the last wave": Choice(
-        _revision(NEW, 2, "Progressing", through=_PLACE), OLD, Standing(_IDENTITY, OLD)
+        _revision(NEW, 2, "Progressing", through=_PLACE), OLD, ClaimState(_IDENTITY, OLD)
     ),
     "in the last wave it moves": Choice(
-        _revision(NEW, 2, "Progressing", through="f" * 16, everyone=True), NEW, Standing(_IDENTITY, OLD)
+        _revision(NEW, 2, "Progressing", through="f" * 16, everyone=True), NEW, ClaimState(_IDENTITY, OLD)
     ),
     "after a halt nobody moves": Choice(_revision(NEW, 2, "Halted", through="f" * 16, everyone=True), OLD),
     "after a halt who has it keeps it": Choice(
-        _revision(NEW, 2, "Halted", through=_PLACE), NEW, Standing(_IDENTITY, NEW, OLD)
+        _revision(NEW, 2, "Halted", through=_PLACE), NEW, ClaimState(_IDENTITY, NEW, OLD)
     ),
     "after a rollback who has it goes back to its own": Choice(
         _revision(NEW, 3, "Reverted"),
         "c-mid",
-        Standing(_IDENTITY, NEW, "c-mid"),
+        ClaimState(_IDENTITY, NEW, "c-mid"),
         (FINISHED, _revision("c-mid", 2, "Halted")),
     ),
     "after a rollback without a memory it takes the last that finished": Choice(
-        _revision(NEW, 2, "Reverted"), OLD, Standing(_IDENTITY, NEW)
+        _revision(NEW, 2, "Reverted"), OLD, ClaimState(_IDENTITY, NEW)
     ),
     "a new claim takes the last that finished": Choice(
-        _revision(NEW, 2, "Progressing", through="f" * 16, everyone=True), OLD, Standing(_IDENTITY)
+        _revision(NEW, 2, "Progressing", through="f" * 16, everyone=True), OLD, ClaimState(_IDENTITY)
     ),
     "a new claim takes the newest where none finished": Choice(
-        _revision(NEW, 2, "Progressing"), NEW, Standing(_IDENTITY), (_revision(OLD, 1, "Halted"),)
+        _revision(NEW, 2, "Progressing"), NEW, ClaimState(_IDENTITY), (_revision(OLD, 1, "Halted"),)
     ),
     "a state of an earlier number is none": Choice(
         Revision(NEW, 3, "c", WITH_WAVES, RolloutStatus(revision=1, phase="Finished")), OLD
     ),
     "without waves it is everybody's at once": Choice(Revision(NEW, 2, "c", {}), NEW),
     "a claim whose revision is gone takes the last that finished": Choice(
-        _revision(NEW, 2, "Halted"), OLD, Standing(_IDENTITY, "c-pruned")
+        _revision(NEW, 2, "Halted"), OLD, ClaimState(_IDENTITY, "c-pruned")
     ),
     "a claim whose revision is gone stays as it is with all that was composed": Choice(
-        _revision(NEW, 2, "Halted"), "RevisionNotFound", Standing(_IDENTITY, "c-gone", has_children=True), ()
+        _revision(NEW, 2, "Halted"), "RevisionNotFound", ClaimState(_IDENTITY, "c-gone", has_children=True), ()
     ),
     "it goes to no other one, though that has finished": Choice(
-        _revision(NEW, 3, "Halted"), "RevisionNotFound", Standing(_IDENTITY, "c-gone", has_children=True)
+        _revision(NEW, 3, "Halted"), "RevisionNotFound", ClaimState(_IDENTITY, "c-gone", has_children=True)
     ),
     "it does not follow a rollout that has not come to it": Choice(
         _revision(NEW, 2, "Progressing", through="0" * 16),
         "RevisionNotFound",
-        Standing(_IDENTITY, "c-gone", is_well=True, has_children=True),
+        ClaimState(_IDENTITY, "c-gone", is_well=True, has_children=True),
         (),
     ),
     "it goes with its wave": Choice(
         _revision(NEW, 2, "Progressing", through=_PLACE),
         NEW,
-        Standing(_IDENTITY, "c-gone", is_well=True, has_children=True),
+        ClaimState(_IDENTITY, "c-gone", is_well=True, has_children=True),
         (),
     ),
     "it follows a newer one that has finished": Choice(
-        _revision(NEW, 2, "Finished"), NEW, Standing(_IDENTITY, "c-gone", has_children=True), ()
+        _revision(NEW, 2, "Finished"), NEW, ClaimState(_IDENTITY, "c-gone", has_children=True), ()
     ),
     "a claim that lost its status stays where no revision is known to be good": Choice(
-        _revision(NEW, 2), "RevisionNotFound", Standing(_IDENTITY, has_children=True), (_revision(OLD, 1),)
+        _revision(NEW, 2), "RevisionNotFound", ClaimState(_IDENTITY, has_children=True), (_revision(OLD, 1),)
     ),
     "a claim that lost its status takes the only revision that there is": Choice(
-        _revision(NEW, 2), NEW, Standing(_IDENTITY, has_children=True), ()
+        _revision(NEW, 2), NEW, ClaimState(_IDENTITY, has_children=True), ()
     ),
     "a claim that lost its status takes the last that finished": Choice(
-        _revision(NEW, 2, "Halted"), OLD, Standing(_IDENTITY, has_children=True)
+        _revision(NEW, 2, "Halted"), OLD, ClaimState(_IDENTITY, has_children=True)
     ),
     "a new claim takes none that is stopped": Choice(
-        _revision(NEW, 2, "Halted"), "RevisionNotFound", Standing(_IDENTITY), ()
+        _revision(NEW, 2, "Halted"), "RevisionNotFound", ClaimState(_IDENTITY), ()
     ),
     "who had not gone back yet goes back, also when a newer one is under way": Choice(
         _revision(NEW, 3, "Progressing", through="0" * 16),
         OLD,
-        Standing(_IDENTITY, "c-bad", OLD, is_well=True),
+        ClaimState(_IDENTITY, "c-bad", OLD, is_well=True),
         (FINISHED, _revision("c-bad", 2, "Reverted")),
     ),
     "who had not gone back yet goes back, also when a newer one is halted": Choice(
         _revision(NEW, 3, "Halted", through="f" * 16, everyone=True),
         OLD,
-        Standing(_IDENTITY, "c-bad", OLD),
+        ClaimState(_IDENTITY, "c-bad", OLD),
         (FINISHED, _revision("c-bad", 2, "Reverted")),
     ),
     "who had not gone back yet goes with its wave of a newer one": Choice(
         _revision(NEW, 3, "Progressing", through=_PLACE),
         NEW,
-        Standing(_IDENTITY, "c-bad", OLD, is_well=True),
+        ClaimState(_IDENTITY, "c-bad", OLD, is_well=True),
         (FINISHED, _revision("c-bad", 2, "Reverted")),
     ),
     "nobody goes back to another one that was rolled back": Choice(
         _revision(NEW, 3, "Reverted"),
         OLD,
-        Standing(_IDENTITY, NEW, "c-bad"),
+        ClaimState(_IDENTITY, NEW, "c-bad"),
         (FINISHED, _revision("c-bad", 2, "Reverted")),
     ),
     "who has nothing to go back to stays": Choice(
         _revision(NEW, 3, "Progressing", through="0" * 16),
         "c-bad",
-        Standing(_IDENTITY, "c-bad", "c-gone"),
+        ClaimState(_IDENTITY, "c-bad", "c-gone"),
         (_revision("c-bad", 2, "Reverted"),),
     ),
     "who joins the last wave after it was opened stays": Choice(
         _revision(NEW, 2, "Progressing", through="f" * 16, everyone=True, opened="2026-11-21T12:00:00Z"),
         OLD,
-        Standing(_IDENTITY, OLD, "", is_well=True, since=NOW + MINUTE),
+        ClaimState(_IDENTITY, OLD, "", is_well=True, since=NOW + MINUTE),
     ),
 }
 
@@ -159,7 +159,7 @@ def test_when_a_claim_took_what_it_has_for_the_time_being_is_recorded() -> None:
     plain = Revision(OLD, 1, "c", {})
     wave = _revision(NEW, 2, "Progressing", through="f" * 16)
 
-    found = choose_revision("c", "", (plain, wave), standing=Standing(_IDENTITY))
+    found = choose_revision("c", "", (plain, wave), state=ClaimState(_IDENTITY))
 
     assert not isinstance(found, Cause)
     assert (found.name, found.has_rollout, plain.has_rollout) == (OLD, True, False)
@@ -167,7 +167,7 @@ def test_when_a_claim_took_what_it_has_for_the_time_being_is_recorded() -> None:
 
 @pytest.mark.parametrize("case", CHOICES.values(), ids=CHOICES)
 def test_the_revision_of_a_claim_during_a_rollout(case: Choice) -> None:
-    found = choose_revision("c", "", (*case.known, case.newest), standing=case.standing)
+    found = choose_revision("c", "", (*case.known, case.newest), state=case.state)
 
     assert (found.reason if isinstance(found, Cause) else found.name) == case.gives
 
@@ -175,7 +175,7 @@ def test_the_revision_of_a_claim_during_a_rollout(case: Choice) -> None:
 def test_a_claim_whose_revision_is_gone_says_which_and_names_the_ways_out() -> None:
     known = (_revision(OLD, 1, "Halted"), _revision(NEW, 2, "Halted"))
 
-    found = choose_revision("c", "", known, standing=Standing(_IDENTITY, "c-gone", has_children=True))
+    found = choose_revision("c", "", known, state=ClaimState(_IDENTITY, "c-gone", has_children=True))
 
     assert isinstance(found, Cause)
     assert found.message == (
@@ -187,12 +187,12 @@ def test_a_claim_whose_revision_is_gone_says_which_and_names_the_ways_out() -> N
 def test_the_way_back_to_content_that_was_published_again_is_known_as_one() -> None:
     again, bad = _revision(OLD, 3, "Progressing"), _revision("c-bad", 2, "Reverted")
 
-    assert is_way_back(again, (again, bad), Standing(_IDENTITY, "c-bad", OLD))
+    assert is_rollback(again, (again, bad), ClaimState(_IDENTITY, "c-bad", OLD))
 
 
 def test_the_way_back_is_known_as_one() -> None:
-    rolled, standing = _revision(NEW, 2, "Reverted"), Standing(_IDENTITY, NEW, OLD)
+    rolled, state = _revision(NEW, 2, "Reverted"), ClaimState(_IDENTITY, NEW, OLD)
 
-    assert is_way_back(FINISHED, (FINISHED, rolled), standing)
-    assert not is_way_back(FINISHED, (FINISHED, _revision(NEW, 2, "Halted")), standing)
-    assert not is_way_back(rolled, (FINISHED, rolled), Standing(_IDENTITY, OLD))
+    assert is_rollback(FINISHED, (FINISHED, rolled), state)
+    assert not is_rollback(FINISHED, (FINISHED, _revision(NEW, 2, "Halted")), state)
+    assert not is_rollback(rolled, (FINISHED, rolled), ClaimState(_IDENTITY, OLD))

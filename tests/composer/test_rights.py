@@ -18,7 +18,7 @@ def test_a_right_that_is_missing_is_named_with_the_way_to_grant_it() -> None:
     kube = FakeKube(denied={("configmaps", "watch"), ("configmaps", "delete")})
     rights = Rights(kube, monotonic=lambda: 0.0)
 
-    found = run(rights.problems([_resource("a"), _resource("b", "Unknown")], CATALOG, is_asked=False))
+    found = run(rights.problems([_resource("a"), _resource("b", "Unknown")], CATALOG, is_requested=False))
 
     text = (
         "the composer may not watch, delete configmaps (ConfigMap) in all namespaces; grant it by a ClusterRole with "
@@ -36,7 +36,7 @@ def test_a_granted_right_is_asked_for_again_after_minutes_or_by_a_person_and_a_m
 
     async def counts() -> list[int]:
         found: list[int] = []
-        for at, asked, denied in (
+        for at, is_requested, denied in (
             (0, False, ()),
             (299, False, ()),
             (299, True, ()),
@@ -51,7 +51,7 @@ def test_a_granted_right_is_asked_for_again_after_minutes_or_by_a_person_and_a_m
             now[0] = float(at)
             kube.denied = {("configmaps", verb) for verb in denied}
             before = len(kube.reviews)
-            await rights.problems([_resource("a"), _resource("b")], CATALOG, is_asked=asked)
+            await rights.problems([_resource("a"), _resource("b")], CATALOG, is_requested=is_requested)
             found.append(len(kube.reviews) - before)
         return found
 

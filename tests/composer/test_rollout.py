@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from composer.composition.rollout import advance, choice_after, conditions_of, is_included, sentence, superseded
-from composer.composition.rollout_claims import Member, member_of, place_of, stands_since
+from composer.composition.rollout_claims import RolloutClaim, rank_of, rollout_claim_of, stands_since
 from composer.models import CompositionChoice, RolloutStatus
 from composer.validation.rollout import faults
 from tests.composer import fleet
@@ -22,13 +22,13 @@ from tests.composer.fleet import MINUTE, NEW, NOW, OLD
 
 
 def test_a_rollout_goes_wave_by_wave_watches_each_and_ends() -> None:
-    course, members, state = fleet.course(fleet.rules("1", "25%", "100%")), fleet.members(10), None
+    course, claims, state = fleet.course(fleet.rules("1", "25%", "100%")), fleet.claims(10), None
     seen: list[tuple[str, int, int]] = []
     now = NOW
     for _ in range(20):
-        state = advance(course, state, members, now)
-        members = fleet.moved(members, state)
-        seen.append((state.phase, state.wave, len(fleet.on_new(members))))
+        state = advance(course, state, claims, now)
+        claims = fleet.moved(claims, state)
+        seen.append((state.phase, state.wave, len(fleet.on_new(claims))))
         now += MINUTE
         if state.phase == "Finished":
             break
@@ -75,41 +75,41 @@ STOPS = {
 
 @pytest.mark.parametrize("case", STOPS.values(), ids=STOPS)
 def test_what_stops_a_wave(case: Stop) -> None:
-    course, members = fleet.course(fleet.rules("1", "100%", **case.rules)), fleet.members(10)
-    state = advance(course, None, members, NOW)
-    members = fleet.moved(members, state)
-    members[0] = replace(members[0], **case.fields)
+    course, claims = fleet.course(fleet.rules("1", "100%", **case.rules)), fleet.claims(10)
+    state = advance(course, None, claims, NOW)
+    claims = fleet.moved(claims, state)
+    claims[0] = replace(claims[0], **case.fields)
 
-    after = advance(course, state, members, NOW)
+    after = advance(course, state, claims, NOW)
 
     assert after.phase == case.phase
-    assert fleet.on_new(fleet.moved(members, after)) == ["shop/0"]
+    assert fleet.on_new(fleet.moved(claims, after)) == ["shop/0"]
     if case.phase in ("Halted", "Reverted"):
         assert [each.claim for each in after.failures] == ["shop/0"]
         assert "shop/0" in sentence(after)
-        assert advance(course, after, members, NOW + 100 * MINUTE) == after
+        assert advance(course, after, claims, NOW + 100 * MINUTE) == after
 
 
 def test_a_failure_while_a_wave_is_watched_stops_it_too() -> None:
-    course, members = fleet.course(fleet.rules("50%", "100%")), fleet.members(4)
-    state = advance(course, None, members, NOW)
-    members = fleet.moved(members, state)
-    state = advance(course, state, members, NOW)
+    course, claims = fleet.course(fleet.rules("50%", "100%")), fleet.claims(4)
+    state = advance(course, None, claims, NOW)
+    claims = fleet.moved(claims, state)
+    state = advance(course, state, claims, NOW)
     assert state.phase == "Soaking"
-    members[1] = replace(members[1], trouble=("DatabaseLost", "gone"))
+    claims[1] = replace(claims[1], trouble=("DatabaseLost", "gone"))
 
-    assert advance(course, state, members, NOW).phase == "Halted"
+    assert advance(course, state, claims, NOW).phase == "Halted"
 
 
 def test_a_claim_that_was_ill_before_goes_last_and_is_not_waited_for() -> None:
-    course, members = fleet.course(fleet.rules("50%", "100%", soakSeconds=0)), fleet.members(4)
-    members[0] = replace(members[0], is_ready=False)
-    first = advance(course, None, members, NOW)
-    members = fleet.moved(members, first)
-    assert fleet.on_new(members) == ["shop/1", "shop/2"]
-    members = fleet.moved(members, advance(course, first, members, NOW))
-    assert fleet.on_new(members) == ["shop/0", "shop/1", "shop/2", "shop/3"]
-    last = advance(course, first, members, NOW)
+    course, claims = fleet.course(fleet.rules("50%", "100%", soakSeconds=0)), fleet.claims(4)
+    claims[0] = replace(claims[0], is_ready=False)
+    first = advance(course, None, claims, NOW)
+    claims = fleet.moved(claims, first)
+    assert fleet.on_new(claims) == ["shop/1", "shop/2"]
+    claims = fleet.moved(claims, advance(course, first, claims, NOW))
+    assert fleet.on_new(claims) == ["shop/0", "shop/1", "shop/2", "shop/3"]
+    last = advance(course, first, claims, NOW)
 
     assert (last.phase, last.failed) == ("Finished", 0)
 
@@ -130,21 +130,21 @@ LATE = {
 
 @pytest.mark.parametrize("case", LATE.values(), ids=LATE)
 def test_who_comes_while_a_wave_is_open_goes_with_the_next(case: Late) -> None:
-    course, members = fleet.course(fleet.rules("3", "100%", soakSeconds=0)), fleet.members(10)
-    first = Member("shop/late", "0" * 15, OLD, is_ready=case.came != "ill")
+    course, claims = fleet.course(fleet.rules("3", "100%", soakSeconds=0)), fleet.claims(10)
+    first = RolloutClaim("shop/late", "0" * 15, OLD, is_ready=case.came != "ill")
     if case.came:
-        members.append(first)
-    wave = advance(course, None, members, NOW)
+        claims.append(first)
+    wave = advance(course, None, claims, NOW)
     late = replace(first, **case.fields)
-    members = [late, *(each for each in fleet.moved(members, wave) if each.name != late.name)]
+    claims = [late, *(each for each in fleet.moved(claims, wave) if each.name != late.name)]
 
-    assert not is_included(wave, late.place, well=late.is_well, since=late.stands_since)
-    assert len(fleet.on_new(fleet.moved(members, wave))) == 3
+    assert not is_included(wave, late.rank, well=late.is_well, since=late.stands_since)
+    assert len(fleet.on_new(fleet.moved(claims, wave))) == 3
     # It holds up nobody, either, and says by its next pass since when it stands so.
-    members[0] = replace(late, stands_since=NOW + MINUTE)
-    last = advance(course, advance(course, wave, members, NOW + 2 * MINUTE), members, NOW + 2 * MINUTE)
+    claims[0] = replace(late, stands_since=NOW + MINUTE)
+    last = advance(course, advance(course, wave, claims, NOW + 2 * MINUTE), claims, NOW + 2 * MINUTE)
     assert (last.wave, last.everyone) == (2, True)
-    assert len(fleet.on_new(fleet.moved(members, last))) == len(members)
+    assert len(fleet.on_new(fleet.moved(claims, last))) == len(claims)
 
 
 def test_a_wave_that_an_earlier_version_opened_goes_on() -> None:
@@ -199,18 +199,18 @@ def test_since_when_a_claim_stands_as_it_does(case: Stand) -> None:
 
 
 def test_a_person_may_ask_to_go_on_after_a_halt() -> None:
-    course, members = fleet.course(fleet.rules("1", "100%", soakSeconds=0)), fleet.members(3)
-    members = fleet.moved(members, advance(course, None, members, NOW))
-    ill = [replace(members[0], trouble=("InvalidValue", "no")), *members[1:]]
-    halted = advance(course, advance(course, None, members, NOW), ill, NOW)
+    course, claims = fleet.course(fleet.rules("1", "100%", soakSeconds=0)), fleet.claims(3)
+    claims = fleet.moved(claims, advance(course, None, claims, NOW))
+    ill = [replace(claims[0], trouble=("InvalidValue", "no")), *claims[1:]]
+    halted = advance(course, advance(course, None, claims, NOW), ill, NOW)
     assert halted.phase == "Halted"
 
     assert advance(fleet.course(course.rules, resumed=True), halted, ill, NOW).phase == "Halted"
-    assert advance(fleet.course(course.rules, resumed=True), halted, members, NOW).wave == 2
+    assert advance(fleet.course(course.rules, resumed=True), halted, claims, NOW).wave == 2
 
 
 def test_a_newer_revision_ends_what_is_under_way_and_leaves_what_has_ended() -> None:
-    under_way = advance(fleet.course(fleet.rules("1", "100%")), None, fleet.members(3), NOW)
+    under_way = advance(fleet.course(fleet.rules("1", "100%")), None, fleet.claims(3), NOW)
     ended = [RolloutStatus(revision=1, phase=phase) for phase in ("Finished", "Halted", "Reverted")]
 
     found = superseded(under_way, NOW)
@@ -226,7 +226,7 @@ def test_a_newer_revision_ends_what_is_under_way_and_leaves_what_has_ended() -> 
 def test_content_that_comes_back_is_rolled_out_anew() -> None:
     done = RolloutStatus(revision=1, phase="Finished", wave=2, waves=2, through="f" * 16, everyone=True)
 
-    again = advance(fleet.course(fleet.rules("1", "100%")), done, fleet.members(5), NOW)
+    again = advance(fleet.course(fleet.rules("1", "100%")), done, fleet.claims(5), NOW)
 
     assert (again.revision, again.phase, again.wave, again.everyone) == (2, "Progressing", 1, False)
 
@@ -249,21 +249,21 @@ def test_no_more_than_its_wave_has_it_and_failure_moves_nobody(
     sizes = [
         math.ceil(total * int(each[:-1]) / 100) if each.endswith("%") else int(each) for each in waves or ("100%",)
     ]
-    members = fleet.members(total)
-    members = [replace(each, is_ready=index not in ill) for index, each in enumerate(members)]
+    claims = fleet.claims(total)
+    claims = [replace(each, is_ready=index not in ill) for index, each in enumerate(claims)]
     state: RolloutStatus | None = None
     for _ in range(4 * len(sizes) + 4):
-        before = len(fleet.on_new(members))
-        state = advance(fleet.course(rules), state, members, NOW)
-        members = fleet.moved(members, state)
+        before = len(fleet.on_new(claims))
+        state = advance(fleet.course(rules), state, claims, NOW)
+        claims = fleet.moved(claims, state)
         for index in failing & set(range(total)):
-            if members[index].revision == NEW:
-                members[index] = replace(members[index], trouble=("InvalidValue", "no"))
+            if claims[index].revision == NEW:
+                claims[index] = replace(claims[index], trouble=("InvalidValue", "no"))
         if state.phase == "Halted":
-            assert len(fleet.on_new(members)) == before
+            assert len(fleet.on_new(claims)) == before
         elif state.wave and state.wave < len(sizes) and sizes[state.wave - 1] < total:
-            assert len(fleet.on_new(members)) <= sizes[state.wave - 1]
-            assert not {f"shop/{each}" for each in ill} & set(fleet.on_new(members))
+            assert len(fleet.on_new(claims)) <= sizes[state.wave - 1]
+            assert not {f"shop/{each}" for each in ill} & set(fleet.on_new(claims))
     assert state is not None
     healthy_failures = {each for each in failing if each < total and each not in ill}
     assert state.phase == ("Halted" if healthy_failures else "Finished")
@@ -272,7 +272,7 @@ def test_no_more_than_its_wave_has_it_and_failure_moves_nobody(
 def test_the_order_is_another_for_each_revision() -> None:
     names = [f"uid-{number}@shop/{number}" for number in range(20)]
 
-    orders = {tuple(sorted(names, key=lambda each: place_of(each, revision))) for revision in (OLD, NEW)}
+    orders = {tuple(sorted(names, key=lambda each: rank_of(each, revision))) for revision in (OLD, NEW)}
 
     assert len(orders) == 2
 
@@ -311,7 +311,7 @@ READS = {
 
 @pytest.mark.parametrize("case", READS.values(), ids=READS)
 def test_who_takes_part(case: Read) -> None:
-    assert (member_of(claim(**case.claim), NEW, NOW) is not None) == case.is_member
+    assert (rollout_claim_of(claim(**case.claim), NEW, NOW) is not None) == case.is_member
 
 
 def test_a_claim_that_was_at_rest_since_is_given_the_deadline_anew() -> None:
@@ -320,10 +320,10 @@ def test_a_claim_that_was_at_rest_since_is_given_the_deadline_anew() -> None:
     working = {"type": "Reconciling", "status": "True", "lastTransitionTime": edited}
     status = {"composition": {**_STATUS["composition"], "since": taken}, "conditions": [working]}
 
-    member = member_of(claim(status=status), NEW, NOW)
+    claim_in_rollout = rollout_claim_of(claim(status=status), NEW, NOW)
 
-    assert member is not None
-    assert member.since == datetime.fromisoformat(edited)
+    assert claim_in_rollout is not None
+    assert claim_in_rollout.since == datetime.fromisoformat(edited)
 
 
 def test_a_claim_remembers_how_it_came_to_its_revision() -> None:
@@ -345,7 +345,7 @@ def test_a_claim_remembers_how_it_came_to_its_revision() -> None:
 
 
 def test_what_is_said_of_a_rollout() -> None:
-    state = advance(fleet.course(fleet.rules("1", "100%")), None, fleet.members(3), NOW)
+    state = advance(fleet.course(fleet.rules("1", "100%")), None, fleet.claims(3), NOW)
 
     assert [(each.type, each.reason) for each in conditions_of(state)] == [
         ("Synced", "RollingOut"),

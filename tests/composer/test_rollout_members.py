@@ -13,7 +13,7 @@ import pytest
 
 from apis.reasons import SHARED
 from composer.composition.rollout import Course, advance, choice_after, is_included, sentence
-from composer.composition.rollout_claims import Member, member_of
+from composer.composition.rollout_claims import RolloutClaim, rollout_claim_of
 from composer.models import CompositionChoice, RolloutStatus
 from tests.composer import fleet
 from tests.composer.factories import claim
@@ -21,64 +21,64 @@ from tests.composer.fleet import MINUTE, NEW, NOW, OLD
 
 
 def _lives(
-    course: Course, members: list[Member], state: RolloutStatus | None, now: datetime
-) -> tuple[RolloutStatus, list[Member], list[int]]:
+    course: Course, claims: list[RolloutClaim], state: RolloutStatus | None, now: datetime
+) -> tuple[RolloutStatus, list[RolloutClaim], list[int]]:
     """Let a rollout and its claims go on until nothing changes; return how many have it after each wave."""
     counts: list[int] = []
     for _ in range(50):
-        before = state, members
-        state = advance(course, state, members, now)
-        members = fleet.moved([each for each in members if not each.is_paused], state) + [
-            each for each in members if each.is_paused
+        before = state, claims
+        state = advance(course, state, claims, now)
+        claims = fleet.moved([each for each in claims if not each.is_paused], state) + [
+            each for each in claims if each.is_paused
         ]
-        if len(fleet.on_new(members)) not in counts:
-            counts.append(len(fleet.on_new(members)))
-        if before == (state, members):
-            return state, members, counts
+        if len(fleet.on_new(claims)) not in counts:
+            counts.append(len(fleet.on_new(claims)))
+        if before == (state, claims):
+            return state, claims, counts
         now += MINUTE
     raise AssertionError("it does not come to rest")
 
 
 def test_a_revision_that_is_published_while_all_claims_are_paused_is_not_finished() -> None:
-    course, members = fleet.course(fleet.rules("1", "50%", "100%")), fleet.members(8, is_paused=True)
+    course, claims = fleet.course(fleet.rules("1", "50%", "100%")), fleet.claims(8, is_paused=True)
 
-    state, members, _ = _lives(course, members, None, NOW)
+    state, claims, _ = _lives(course, claims, None, NOW)
 
     assert (state.phase, state.paused, state.everyone, state.through) == ("Progressing", 8, False, "")
     assert sentence(state) == "revision 2, wave 0 of 3: 0 of 8 claims have it; 8 paused claims have not got it"
-    assert not any(is_included(state, each.place, well=True, since=each.stands_since) for each in members)
+    assert not any(is_included(state, each.rank, well=True, since=each.stands_since) for each in claims)
 
 
 @pytest.mark.parametrize("working", [0, 1, 2, 7])
 @pytest.mark.parametrize("ill", [0, 1])
 def test_claims_that_leave_a_pause_go_by_waves_like_any_other(working: int, ill: int) -> None:
     course = fleet.course(fleet.rules("1", "50%", "100%"))
-    members = [replace(each, is_paused=index >= working) for index, each in enumerate(fleet.members(10))]
-    members = [replace(each, is_ready=index >= ill or each.is_paused) for index, each in enumerate(members)]
-    frozen, members, _ = _lives(course, members, None, NOW)
+    claims = [replace(each, is_paused=index >= working) for index, each in enumerate(fleet.claims(10))]
+    claims = [replace(each, is_ready=index >= ill or each.is_paused) for index, each in enumerate(claims)]
+    frozen, claims, _ = _lives(course, claims, None, NOW)
     assert frozen.phase == "Progressing"
     later = NOW + 100 * MINUTE
-    members = [replace(each, is_paused=False, stands_since=later) if each.is_paused else each for each in members]
-    assert fleet.on_new(fleet.moved(members, frozen)) == fleet.on_new(members)
+    claims = [replace(each, is_paused=False, stands_since=later) if each.is_paused else each for each in claims]
+    assert fleet.on_new(fleet.moved(claims, frozen)) == fleet.on_new(claims)
 
-    state, members, counts = _lives(course, members, frozen, later + MINUTE)
+    state, claims, counts = _lives(course, claims, frozen, later + MINUTE)
 
-    assert (state.phase, len(fleet.on_new(members))) == ("Finished", 10)
+    assert (state.phase, len(fleet.on_new(claims))) == ("Finished", 10)
     assert counts == [counts[0], *(size for size in (1, 5, 10) if size > counts[0])]
 
 
 def test_a_failure_after_a_pause_of_all_claims_halts_the_rollout() -> None:
-    course, members = fleet.course(fleet.rules("1", "50%", "100%")), fleet.members(8, is_paused=True)
-    state, members, _ = _lives(course, members, None, NOW)
+    course, claims = fleet.course(fleet.rules("1", "50%", "100%")), fleet.claims(8, is_paused=True)
+    state, claims, _ = _lives(course, claims, None, NOW)
     later = NOW + 100 * MINUTE
-    members = [replace(each, is_paused=False, stands_since=later) for each in members]
-    state = advance(course, state, members, later)
-    members = fleet.moved(members, state)
-    members = [replace(each, trouble=("InvalidValue", "no")) if each.revision == NEW else each for each in members]
+    claims = [replace(each, is_paused=False, stands_since=later) for each in claims]
+    state = advance(course, state, claims, later)
+    claims = fleet.moved(claims, state)
+    claims = [replace(each, trouble=("InvalidValue", "no")) if each.revision == NEW else each for each in claims]
 
-    state = advance(course, state, members, later + MINUTE)
+    state = advance(course, state, claims, later + MINUTE)
 
-    assert (state.phase, len(fleet.on_new(fleet.moved(members, state)))) == ("Halted", 1)
+    assert (state.phase, len(fleet.on_new(fleet.moved(claims, state)))) == ("Halted", 1)
 
 
 class Blame(msgspec.Struct, frozen=True):
@@ -118,12 +118,12 @@ BLAMES = {
 @pytest.mark.parametrize("case", BLAMES.values(), ids=BLAMES)
 def test_whose_trouble_stops_a_rollout(case: Blame) -> None:
     course = fleet.course(fleet.rules("2", "100%", progressDeadlineSeconds=60))
-    members = [Member(f"team-{number}/db", f"{number:016x}", OLD) for number in range(6)]
-    state = advance(course, None, members, NOW)
-    members = fleet.moved(members, state)
-    members[0], members[1] = replace(members[0], **case.one), replace(members[1], **case.other)
+    claims = [RolloutClaim(f"team-{number}/db", f"{number:016x}", OLD) for number in range(6)]
+    state = advance(course, None, claims, NOW)
+    claims = fleet.moved(claims, state)
+    claims[0], claims[1] = replace(claims[0], **case.one), replace(claims[1], **case.other)
 
-    assert advance(course, state, members, NOW).phase == case.phase
+    assert advance(course, state, claims, NOW).phase == case.phase
 
 
 def test_the_page_names_the_reasons_that_a_tenant_can_bring_about() -> None:
@@ -135,15 +135,15 @@ def test_the_page_names_the_reasons_that_a_tenant_can_bring_about() -> None:
 
 
 def test_a_wave_is_not_filled_by_claims_that_say_nothing_of_the_revision() -> None:
-    course, members = fleet.course(fleet.rules("1", "100%")), fleet.members(6)
-    state = advance(course, None, members, NOW)
-    members = fleet.moved(members, state)
-    members[0] = replace(members[0], trouble=("InvalidValue", "no"), has_changed=True)
-    soaking = advance(course, state, members, NOW)
+    course, claims = fleet.course(fleet.rules("1", "100%")), fleet.claims(6)
+    state = advance(course, None, claims, NOW)
+    claims = fleet.moved(claims, state)
+    claims[0] = replace(claims[0], trouble=("InvalidValue", "no"), has_changed=True)
+    soaking = advance(course, state, claims, NOW)
 
-    again = advance(course, soaking, members, NOW + 2 * MINUTE)
+    again = advance(course, soaking, claims, NOW + 2 * MINUTE)
 
-    assert (again.wave, again.everyone, fleet.on_new(fleet.moved(members, again))) == (1, False, ["shop/0", "shop/1"])
+    assert (again.wave, again.everyone, fleet.on_new(fleet.moved(claims, again))) == (1, False, ["shop/0", "shop/1"])
 
 
 class Edit(msgspec.Struct, frozen=True):
@@ -171,10 +171,10 @@ def test_what_an_owner_changed_since_the_claim_took_its_revision(case: Edit) -> 
     after = claim(generation=case.generation, annotations=case.annotations, status={"composition": taken})
     after["metadata"]["labels"] = case.labels
 
-    member = member_of(after, NEW, NOW)
+    claim_in_rollout = rollout_claim_of(after, NEW, NOW)
 
-    assert member is not None
-    assert member.has_changed == case.changed
+    assert claim_in_rollout is not None
+    assert claim_in_rollout.has_changed == case.changed
 
 
 def test_a_claim_that_is_edited_as_it_takes_a_revision_counts_for_nothing() -> None:
@@ -198,21 +198,23 @@ def test_a_claim_whose_revision_is_gone_is_well_for_a_rollout() -> None:
         {"type": "Stalled", "status": "True", "reason": "RevisionNotFound", "message": "gone"},
     ]
 
-    member = member_of(claim(status={"composition": {"name": "c", "revision": "c-gone"}, "conditions": gone}), NEW, NOW)
+    claim_in_rollout = rollout_claim_of(
+        claim(status={"composition": {"name": "c", "revision": "c-gone"}, "conditions": gone}), NEW, NOW
+    )
 
-    assert member is not None
-    assert (member.is_well, member.is_settled) == (True, True)
+    assert claim_in_rollout is not None
+    assert (claim_in_rollout.is_well, claim_in_rollout.is_settled) == (True, True)
 
 
 def test_claims_that_came_later_do_not_enlarge_the_wave_that_was_open() -> None:
-    course, members = fleet.course(fleet.rules("50%", "100%", soakSeconds=0)), fleet.members(4)
-    state = advance(course, None, members, NOW)
-    members = fleet.moved(members, state)
+    course, claims = fleet.course(fleet.rules("50%", "100%", soakSeconds=0)), fleet.claims(4)
+    state = advance(course, None, claims, NOW)
+    claims = fleet.moved(claims, state)
     late = [
-        Member(f"shop/late-{each}", f"{each:016x}", OLD, since=NOW + MINUTE, stands_since=NOW + MINUTE)
+        RolloutClaim(f"shop/late-{each}", f"{each:016x}", OLD, since=NOW + MINUTE, stands_since=NOW + MINUTE)
         for each in range(6)
     ]
 
-    found = advance(course, state, [*members, *late], NOW + 2 * MINUTE)
+    found = advance(course, state, [*claims, *late], NOW + 2 * MINUTE)
 
     assert (found.wave, found.everyone) == (2, True)

@@ -14,9 +14,9 @@ import pytest
 from apis import names
 from apis.connection import SecretRef
 from composer.claim.compose import Prepared
-from composer.claim.connection import Connected, connect
-from composer.claim.outcomes import Note
-from composer.claim.snapshot import Known
+from composer.claim.connection import connect
+from composer.claim.outcomes import Connected, Note
+from composer.claim.snapshot import ObservedChild
 from composer.composition.revision import Revision
 from composer.connection.publisher import Publication, Publisher
 from composer.connection.secret import Origin, Secretly, Wanted, wanted
@@ -26,7 +26,7 @@ from runtime.changes import Change, ChangeKind
 from runtime.objects import SECRETS, Key, Object, dumps
 from runtime.record import record_of
 from runtime.results import Result
-from tests.composer.factories import DATABASE, child, claim, desired, entry, live, rendered, view
+from tests.composer.factories import DATABASE, child, claim, desired, entry, live, rendered, snapshot
 from tests.runtime.virtual_loop import run
 from tests.support.fake_kube import FakeKube
 
@@ -59,8 +59,8 @@ class _Scene:
     def login(self, password: str) -> None:
         self.kube.put(SECRETS, "app-login", namespace="shop", data=_encoded(password=password))
 
-    async def publish(self, want: Wanted, *, known: bool = True, asked: bool = False) -> Publication:
-        return await self.publisher.publish(want, known_hash=want.hash if known else "", asked=asked)
+    async def publish(self, want: Wanted, *, known: bool = True, is_requested: bool = False) -> Publication:
+        return await self.publisher.publish(want, known_hash=want.hash if known else "", is_requested=is_requested)
 
     def stored(self) -> str:
         data = self.kube.objects[SECRETS, SECRET]["data"]
@@ -85,7 +85,7 @@ def test_it_is_written_once_and_looked_at_again_after_ten_minutes_or_when_asked(
         at.now += TEN_MINUTES
         found.append((await at.publish(_wanted())).changed)
         at.login("third")
-        found.append((await at.publish(_wanted(), asked=True)).changed)
+        found.append((await at.publish(_wanted(), is_requested=True)).changed)
         assert at.stored() == "third"
         return found
 
@@ -203,7 +203,7 @@ def test_a_source_that_was_made_anew_is_looked_at_at_once() -> None:
         before = foreign("first-uid")
         await at.publish(before, known=False)
         at.login("second")
-        await at.publisher.publish(foreign("second-uid"), known_hash=before.hash, asked=False)
+        await at.publisher.publish(foreign("second-uid"), known_hash=before.hash, is_requested=False)
         return at.stored()
 
     assert run(scene()) == "second"
@@ -230,7 +230,7 @@ def test_nothing_is_remembered_of_a_claim_that_is_gone() -> None:
 def _prepared(what: Rendered) -> Prepared:
     spec: dict[str, Any] = {"compositeTypeRef": {"apiVersion": "a/v1", "kind": "K"}, "resources": []}
     spec["deletionPolicies"] = ["Delete"]
-    return Prepared("c", Revision("c-1", 1, "c", spec, None), msgspec.convert(spec, CompositionSpec), what, view())
+    return Prepared("c", Revision("c-1", 1, "c", spec, None), msgspec.convert(spec, CompositionSpec), what, snapshot())
 
 
 @pytest.mark.parametrize(
@@ -254,7 +254,7 @@ def test_the_connection_secret_of_the_former_name_goes_once_the_new_one_is_there
         at = _Scene()
         meta = {"labels": {names.CLAIM_LABEL: label}}
         at.kube.put(SECRETS, former.name, namespace="shop", metadata=meta, type=type_, data=_encoded(password="old"))
-        seen = view(Known(entry(), source, DATABASE), of=owner)
+        seen = snapshot(ObservedChild(entry(), source, DATABASE), of=owner)
         what = rendered(child(desired(), ready=True), connection={"from": "database"})
         # A process that stops before the status is written does it once more.
         first = await connect(at.publisher, seen, _prepared(what))
@@ -281,7 +281,7 @@ def test_a_connection_secret_that_keeps_its_name_is_not_deleted() -> None:
         source = {**live(desired()), "status": {"connection": {**PLAIN, "port": 5432, "passwordRef": login}}}
         owner = claim(status={"binding": {"name": SECRET.name}, "connectionHash": "old"})
         what = rendered(child(desired(), ready=True), connection={"from": "database"})
-        await connect(at.publisher, view(Known(entry(), source, DATABASE), of=owner), _prepared(what))
+        await connect(at.publisher, snapshot(ObservedChild(entry(), source, DATABASE), of=owner), _prepared(what))
         return at.kube.writes
 
     assert [verb for verb, _ in run(scene())] == ["create"]
@@ -289,16 +289,16 @@ def test_a_connection_secret_that_keeps_its_name_is_not_deleted() -> None:
 
 def test_a_published_secret_is_looked_for_once_a_resync_and_its_loss_is_told() -> None:
     async def scene() -> tuple[list[str], int]:
-        at, told = _Scene(resync=timedelta(seconds=60)), list[str]()
+        at, reasons = _Scene(resync=timedelta(seconds=60)), list[str]()
 
-        async def look(*, asked: bool = False) -> None:
-            problem = await at.publisher.look(SECRET, "claim-uid", asked=asked)
-            told.append(problem.reason if problem else "")
+        async def look(*, is_requested: bool = False) -> None:
+            problem = await at.publisher.look(SECRET, "claim-uid", is_requested=is_requested)
+            reasons.append(problem.reason if problem else "")
 
         await at.publish(_wanted(), known=False)
         del at.kube.objects[SECRETS, SECRET]
         await look()
-        await look(asked=True)
+        await look(is_requested=True)
         await look()
         at.now += 60
         await look()
@@ -309,11 +309,11 @@ def test_a_published_secret_is_looked_for_once_a_resync_and_its_loss_is_told() -
         await look()
         at.now += 60
         await look()
-        return told, len(at.kube.objects)
+        return reasons, len(at.kube.objects)
 
-    told, _ = run(scene())
+    reasons, _ = run(scene())
 
-    assert told == ["", "SecretNotFound", "SecretNotFound", "SecretNotFound", "", "", "SecretNotOwned"]
+    assert reasons == ["", "SecretNotFound", "SecretNotFound", "SecretNotFound", "", "", "SecretNotOwned"]
 
 
 def test_a_watched_secret_that_is_deleted_is_looked_for_at_once() -> None:
@@ -322,7 +322,7 @@ def test_a_watched_secret_that_is_deleted_is_looked_for_at_once() -> None:
         await at.publish(_wanted(), known=False)
         del at.kube.objects[SECRETS, SECRET]
         assert at.publisher.concerned(_change(SECRET, None)) == (CLAIM,)
-        problem = await at.publisher.look(SECRET, "claim-uid", asked=False)
+        problem = await at.publisher.look(SECRET, "claim-uid", is_requested=False)
         return problem.reason if problem else ""
 
     assert run(scene()) == "SecretNotFound"

@@ -12,12 +12,12 @@ from apis import names
 from apis.teardown import DeletionPolicy
 from composer.claim.compose import Preparer
 from composer.claim.deletion import effective_policy
-from composer.claim.snapshot import View
+from composer.claim.snapshot import Snapshot
 from composer.composition.revision import Candidate, Revision
 from composer.models import RolloutPhase, RolloutStatus
 from composer.render.render import Rendered, Request
 from runtime.objects import Object
-from tests.composer.factories import CLAIMS, claim, view
+from tests.composer.factories import CLAIMS, claim, snapshot
 
 ALL: tuple[DeletionPolicy, ...] = ("Orphan", "Snapshot", "Delete")
 ANNOTATED = {names.COMPOSITION: "c"}
@@ -71,7 +71,7 @@ def _unreadable(number: int) -> Revision:
 
 
 def _supported(of: Object, *revisions: Revision) -> tuple[DeletionPolicy, ...] | None:
-    return Preparer(_Library(*revisions), _NoRenderer()).supported_policies(view(of=of))
+    return Preparer(_Library(*revisions), _NoRenderer()).supported_policies(snapshot(of=of))
 
 
 def _lost(status: Object | None = None, **spec: Any) -> Object:
@@ -100,14 +100,16 @@ def test_a_claim_without_its_status_gets_the_backup_that_it_asks_for_and_loses_n
 ) -> None:
     of = _lost(lost, deletionPolicy=wanted)
 
-    assert effective_policy(view(of=of), _supported(of, *known)) == ("Snapshot" if wanted == "Snapshot" else "Orphan")
+    assert effective_policy(snapshot(of=of), _supported(of, *known)) == (
+        "Snapshot" if wanted == "Snapshot" else "Orphan"
+    )
 
 
 def test_nor_does_one_whose_composition_was_lost_too() -> None:
     of = _lost(deletionPolicy="Snapshot")
     of["metadata"]["annotations"] = {}
 
-    assert effective_policy(view(of=of), _supported(of, _revision(1, ALL))) == "Snapshot"
+    assert effective_policy(snapshot(of=of), _supported(of, _revision(1, ALL))) == "Snapshot"
 
 
 _revisions = st.lists(
@@ -130,11 +132,11 @@ def test_a_claim_without_its_status_is_never_destroyed(
     supported = _supported(of, *known)
 
     assert "Delete" not in (supported or ())
-    assert effective_policy(view(of=of), supported) != "Delete"
+    assert effective_policy(snapshot(of=of), supported) != "Delete"
 
 
-def _with(revision: str) -> View:
-    return view(of=claim(annotations=ANNOTATED, status={"composition": {"name": "c", "revision": revision}}))
+def _with(revision: str) -> Snapshot:
+    return snapshot(of=claim(annotations=ANNOTATED, status={"composition": {"name": "c", "revision": revision}}))
 
 
 def test_a_claim_with_its_status_has_the_policies_of_the_revision_that_it_names() -> None:

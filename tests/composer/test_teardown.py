@@ -1,4 +1,4 @@
-"""How a claim goes: the word, the waves, what is held."""
+"""How a claim goes: the instruction, the waves, what is held."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import pytest
 
 from apis import names
 from apis.teardown import DeletionPolicy
-from composer.claim.decide import Annotate, Keep, LetGo, Release, Remove, mirrored_pause
-from composer.claim.deletion import effective_policy, tear_down, verdict
-from composer.claim.snapshot import Known, View
+from composer.claim.decide import Annotate, Delete, Keep, Orphan, RemoveFinalizer, mirrored_pause
+from composer.claim.deletion import effective_policy, tear_down, teardown_policy
+from composer.claim.snapshot import ObservedChild, Snapshot
 from runtime.objects import Object
-from tests.composer.factories import DATABASE, NOW, SETTINGS, VOLUME, annotated, claim, desired, entry, live, view
+from tests.composer.factories import DATABASE, NOW, SETTINGS, VOLUME, annotated, claim, desired, entry, live, snapshot
 
 LIVE = live(desired())
 DYING = live(desired(), deleted=True)
@@ -53,7 +53,7 @@ WORDS = {
 def test_the_word(case: Word) -> None:
     space = _namespace(deleted=case.namespace, ephemeral=case.ephemeral)
 
-    assert verdict(view(namespace=space, kind_deleting=case.kind), case.policy) == case.gives
+    assert teardown_policy(snapshot(namespace=space, kind_deleting=case.kind), case.policy) == case.gives
 
 
 class Policy(msgspec.Struct, frozen=True):
@@ -75,15 +75,15 @@ POLICIES = {
 def test_the_policy_in_force(case: Policy) -> None:
     owner = claim(deletionPolicy=case.wanted, status={"deletionPolicy": case.last})
 
-    assert effective_policy(view(of=owner), case.supported) == case.gives
+    assert effective_policy(snapshot(of=owner), case.supported) == case.gives
 
 
-def _going(*known: Known, **fields: Any) -> View:
-    return view(*known, of=claim(deleted=True, **fields))
+def _going(*known: ObservedChild, **fields: Any) -> Snapshot:
+    return snapshot(*known, of=claim(deleted=True, **fields))
 
 
 def test_a_protected_claim_is_held_whatever_else() -> None:
-    plan = tear_down(_going(Known(entry(), DYING, DATABASE), deletionProtection=True), "Delete")
+    plan = tear_down(_going(ObservedChild(entry(), DYING, DATABASE), deletionProtection=True), "Delete")
 
     assert [type(step) for step in plan.steps] == [Keep]
     assert [each.reason for each in plan.causes] == ["DeletionProtected"]
@@ -91,10 +91,10 @@ def test_a_protected_claim_is_held_whatever_else() -> None:
 
 
 def test_a_managed_child_gets_the_word_and_is_deleted() -> None:
-    (step,) = tear_down(_going(Known(entry(), LIVE, DATABASE)), "Snapshot").steps
+    (step,) = tear_down(_going(ObservedChild(entry(), LIVE, DATABASE)), "Snapshot").steps
 
-    assert isinstance(step, Remove)
-    assert step.word == "child-uid/Snapshot"
+    assert isinstance(step, Delete)
+    assert step.instruction == "child-uid/Snapshot"
 
 
 def _with_policy(obj: Object, policy: str) -> Object:
@@ -104,31 +104,31 @@ def _with_policy(obj: Object, policy: str) -> Object:
 @pytest.mark.parametrize("stored", [LIVE, _with_policy(LIVE, "Orphan")], ids=["without one", "with another one"])
 def test_a_child_gets_the_policy_in_force_with_the_word(stored: Object) -> None:
     """A claim that is edited and deleted at once, and a child of before children had a policy."""
-    (step,) = tear_down(_going(Known(entry(), stored, DATABASE)), "Delete").steps
+    (step,) = tear_down(_going(ObservedChild(entry(), stored, DATABASE)), "Delete").steps
 
-    assert isinstance(step, Remove)
+    assert isinstance(step, Delete)
     assert step.policy == "Delete"
 
 
 def test_a_child_that_knows_its_policy_gets_the_word_alone() -> None:
-    (step,) = tear_down(_going(Known(entry(), _with_policy(LIVE, "Delete"), DATABASE)), "Delete").steps
+    (step,) = tear_down(_going(ObservedChild(entry(), _with_policy(LIVE, "Delete"), DATABASE)), "Delete").steps
 
-    assert isinstance(step, Remove)
+    assert isinstance(step, Delete)
     assert step.policy == ""
 
 
 def test_a_child_that_is_let_go_of_keeps_its_policy() -> None:
-    going = view(Known(entry(), LIVE, DATABASE), of=claim(deleted=True), namespace=_namespace(deleted=True))
+    going = snapshot(ObservedChild(entry(), LIVE, DATABASE), of=claim(deleted=True), namespace=_namespace(deleted=True))
     (step,) = tear_down(going, "Delete").steps
 
-    assert isinstance(step, Remove)
-    assert (step.word, step.policy) == ("child-uid/Detach", "")
+    assert isinstance(step, Delete)
+    assert (step.instruction, step.policy) == ("child-uid/Detach", "")
 
 
 def test_a_child_that_has_the_word_without_the_policy_gets_it() -> None:
     """Its provider was upgraded before its composer."""
     told = _with_policy(annotated(DYING, teardown="child-uid/Delete"), "Orphan")
-    (step,) = tear_down(_going(Known(entry(), told, DATABASE)), "Delete").steps
+    (step,) = tear_down(_going(ObservedChild(entry(), told, DATABASE)), "Delete").steps
 
     assert isinstance(step, Annotate)
     assert (step.annotations, step.policy) == ({}, "Delete")
@@ -144,7 +144,7 @@ def test_a_child_that_has_the_word_without_the_policy_gets_it() -> None:
     ids=["that lives", "that goes", "that knows the word"],
 )
 def test_a_pause_that_has_ended_is_lifted_from_a_child(stored: Object, told: dict[str, str | None]) -> None:
-    (step,) = tear_down(_going(Known(entry(), stored, DATABASE)), "Delete").steps
+    (step,) = tear_down(_going(ObservedChild(entry(), stored, DATABASE)), "Delete").steps
 
     assert isinstance(step, Annotate)
     assert step.annotations == told
@@ -152,7 +152,9 @@ def test_a_pause_that_has_ended_is_lifted_from_a_child(stored: Object, told: dic
 
 def test_a_pause_reaches_a_child_that_is_going_already() -> None:
     owner = annotated(claim(deleted=True), paused="true")
-    (step,) = mirrored_pause(view(Known(entry(), annotated(DYING, teardown="child-uid/Delete"), DATABASE), of=owner))
+    (step,) = mirrored_pause(
+        snapshot(ObservedChild(entry(), annotated(DYING, teardown="child-uid/Delete"), DATABASE), of=owner)
+    )
 
     assert isinstance(step, Annotate)
     assert step.annotations == {names.PAUSED: "true"}
@@ -169,7 +171,7 @@ def test_a_pause_reaches_a_child_that_is_going_already() -> None:
     ids=["without a word", "with another word", "with a void word", "with the word"],
 )
 def test_a_child_that_is_going_already(stored: Object, spoken: str | None) -> None:
-    (step,) = tear_down(_going(Known(entry(), stored, DATABASE)), "Delete").steps
+    (step,) = tear_down(_going(ObservedChild(entry(), stored, DATABASE)), "Delete").steps
 
     if spoken is None:
         assert isinstance(step, Keep)
@@ -179,24 +181,26 @@ def test_a_child_that_is_going_already(stored: Object, spoken: str | None) -> No
 
 
 def test_waves_go_in_reverse() -> None:
-    base = Known(entry("base", SETTINGS, uid="base"), live(desired("base", SETTINGS), uid="base"), SETTINGS)
-    middle = Known(
+    base = ObservedChild(entry("base", SETTINGS, uid="base"), live(desired("base", SETTINGS), uid="base"), SETTINGS)
+    middle = ObservedChild(
         entry("middle", SETTINGS, uid="middle", depends_on=("base",)),
         live(desired("middle", SETTINGS), uid="middle"),
         SETTINGS,
     )
-    top = Known(entry("top", SETTINGS, uid="top", depends_on=("middle",)), live(desired("top", SETTINGS)), SETTINGS)
+    top = ObservedChild(
+        entry("top", SETTINGS, uid="top", depends_on=("middle",)), live(desired("top", SETTINGS)), SETTINGS
+    )
 
-    def goes(*known: Known) -> list[str]:
-        return [step.entry.resource for step in tear_down(_going(*known), "Delete").steps if isinstance(step, Remove)]
+    def goes(*known: ObservedChild) -> list[str]:
+        return [step.entry.resource for step in tear_down(_going(*known), "Delete").steps if isinstance(step, Delete)]
 
     assert goes(base, middle, top) == ["top"]
-    assert goes(base, middle, Known(top.entry, None, SETTINGS)) == ["middle"]
-    assert goes(base, Known(middle.entry, None, SETTINGS), Known(top.entry, None, SETTINGS)) == ["base"]
+    assert goes(base, middle, ObservedChild(top.entry, None, SETTINGS)) == ["middle"]
+    assert goes(base, ObservedChild(middle.entry, None, SETTINGS), ObservedChild(top.entry, None, SETTINGS)) == ["base"]
 
 
 def test_it_is_done_when_all_are_proven_gone() -> None:
-    plan = tear_down(_going(Known(entry(), None, DATABASE)), "Delete")
+    plan = tear_down(_going(ObservedChild(entry(), None, DATABASE)), "Delete")
 
     assert plan.done
     assert plan.steps == ()
@@ -206,7 +210,7 @@ def test_it_is_done_when_all_are_proven_gone() -> None:
 @pytest.mark.parametrize("policy", ["Orphan", "Detach"])
 def test_the_secret_stays_where_the_database_does(policy: str) -> None:
     space = _namespace(deleted=policy == "Detach")
-    plan = tear_down(view(of=claim(deleted=True), namespace=space), "Orphan" if policy == "Orphan" else "Delete")
+    plan = tear_down(snapshot(of=claim(deleted=True), namespace=space), "Orphan" if policy == "Orphan" else "Delete")
 
     assert plan.keeps_secret
 
@@ -218,10 +222,10 @@ class Foreign(msgspec.Struct, frozen=True):
 
 
 FOREIGN = {
-    "is deleted when told": Foreign("Delete", deleted=False, expected=Remove),
-    "is left alone under Orphan": Foreign("Orphan", deleted=False, expected=LetGo),
+    "is deleted when told": Foreign("Delete", deleted=False, expected=Delete),
+    "is left alone under Orphan": Foreign("Orphan", deleted=False, expected=Orphan),
     "is kept under Snapshot, which nobody can do": Foreign("Snapshot", deleted=False, expected=Keep),
-    "is released while it goes": Foreign("Delete", deleted=True, expected=Release),
+    "is released while it goes": Foreign("Delete", deleted=True, expected=RemoveFinalizer),
     "is kept while it goes against the policy": Foreign("Orphan", deleted=True, expected=Keep),
 }
 
@@ -229,7 +233,7 @@ FOREIGN = {
 @pytest.mark.parametrize("case", FOREIGN.values(), ids=FOREIGN)
 def test_a_foreign_child_with_data(case: Foreign) -> None:
     stored = live(desired("data", VOLUME), deleted=case.deleted, finalizers=[names.TEARDOWN_FINALIZER])
-    (step,) = tear_down(_going(Known(entry("data", VOLUME), stored, VOLUME)), case.policy).steps
+    (step,) = tear_down(_going(ObservedChild(entry("data", VOLUME), stored, VOLUME)), case.policy).steps
 
     assert isinstance(step, case.expected)
 
@@ -238,14 +242,14 @@ def test_a_foreign_child_that_was_let_go_of_holds_nothing_up() -> None:
     stored = live(desired("data", VOLUME))
     stored["metadata"]["labels"] = {}
 
-    assert tear_down(_going(Known(entry("data", VOLUME), stored, VOLUME)), "Orphan").done
+    assert tear_down(_going(ObservedChild(entry("data", VOLUME), stored, VOLUME)), "Orphan").done
 
 
-@pytest.mark.parametrize(("policy", "expected"), [("Delete", Remove), ("Orphan", LetGo), ("Snapshot", Keep)])
+@pytest.mark.parametrize(("policy", "expected"), [("Delete", Delete), ("Orphan", Orphan), ("Snapshot", Keep)])
 def test_a_foreign_child_whose_label_alone_was_taken_off_is_not_gone(policy: DeletionPolicy, expected: type) -> None:
     stored = live(desired("data", VOLUME), finalizers=[names.TEARDOWN_FINALIZER])
     stored["metadata"]["labels"] = {}
-    plan = tear_down(_going(Known(entry("data", VOLUME), stored, VOLUME)), policy)
+    plan = tear_down(_going(ObservedChild(entry("data", VOLUME), stored, VOLUME)), policy)
 
     assert [type(step) for step in plan.steps] == [expected]
     assert not plan.done
@@ -261,9 +265,9 @@ def test_a_foreign_child_whose_label_alone_was_taken_off_is_not_gone(policy: Del
 )
 def test_a_deletion_says_what_stays_in_the_cloud(policy: DeletionPolicy, end: str) -> None:
     stored = annotated(LIVE, **{"external-name": "orders_x7"})
-    (step,) = tear_down(_going(Known(entry(), stored, DATABASE)), policy).steps
+    (step,) = tear_down(_going(ObservedChild(entry(), stored, DATABASE)), policy).steps
 
-    assert isinstance(step, Remove)
+    assert isinstance(step, Delete)
     assert step.why == f"the claim is being deleted {end}"
 
 
@@ -272,7 +276,7 @@ def test_what_blocks_a_child_is_told() -> None:
         **annotated(DYING, teardown="child-uid/Delete"),
         "status": {"conditions": [{"type": "Stalled", "status": "True", "reason": "DeleteBlocked", "message": "why"}]},
     }
-    plan = tear_down(_going(Known(entry(), blocked, DATABASE)), "Delete")
+    plan = tear_down(_going(ObservedChild(entry(), blocked, DATABASE)), "Delete")
 
     assert plan.causes[0].reason == "DeleteBlocked"
     assert "why" in plan.causes[0].message
@@ -283,8 +287,8 @@ _VOLUME_DYING = live(desired("data", VOLUME), uid="data-uid", deleted=True, fina
 
 
 def test_nothing_goes_under_snapshot_beside_data_that_nobody_can_back_up() -> None:
-    data = Known(entry("data", VOLUME, uid="data-uid"), _VOLUME, VOLUME)
-    plan = tear_down(_going(Known(entry(), LIVE, DATABASE), data), "Snapshot")
+    data = ObservedChild(entry("data", VOLUME, uid="data-uid"), _VOLUME, VOLUME)
+    plan = tear_down(_going(ObservedChild(entry(), LIVE, DATABASE), data), "Snapshot")
 
     assert [type(step) for step in plan.steps] == [Keep, Keep]
     assert [each.reason for each in plan.causes] == ["BackupImpossible"]
@@ -293,25 +297,25 @@ def test_nothing_goes_under_snapshot_beside_data_that_nobody_can_back_up() -> No
 
 
 def test_foreign_data_that_goes_against_the_policy_is_let_go_by_consent() -> None:
-    data = Known(entry("data", VOLUME, uid="data-uid"), _VOLUME_DYING, VOLUME)
+    data = ObservedChild(entry("data", VOLUME, uid="data-uid"), _VOLUME_DYING, VOLUME)
     held = tear_down(_going(data), "Orphan")
-    freed = tear_down(view(data, of=claim(deleted=True, annotations={names.CONSENT: "data=data-uid"})), "Orphan")
+    freed = tear_down(snapshot(data, of=claim(deleted=True, annotations={names.CONSENT: "data=data-uid"})), "Orphan")
 
     assert [each.reason for each in held.causes] == ["HeldDeletion"]
     assert "data=data-uid" in held.causes[0].message
-    assert [type(step) for step in freed.steps] == [Release]
+    assert [type(step) for step in freed.steps] == [RemoveFinalizer]
 
 
 def test_what_goes_with_its_namespace_is_not_held() -> None:
-    data = Known(entry("data", VOLUME, uid="data-uid"), _VOLUME_DYING, VOLUME)
-    plan = tear_down(view(data, of=claim(deleted=True), namespace=_namespace(deleted=True)), "Orphan")
+    data = ObservedChild(entry("data", VOLUME, uid="data-uid"), _VOLUME_DYING, VOLUME)
+    plan = tear_down(snapshot(data, of=claim(deleted=True), namespace=_namespace(deleted=True)), "Orphan")
 
-    assert [type(step) for step in plan.steps] == [Release]
+    assert [type(step) for step in plan.steps] == [RemoveFinalizer]
 
 
 @pytest.mark.parametrize("policy", ["Orphan", "Snapshot", "Delete"])
 def test_what_nobody_can_see_holds_the_claim(policy: DeletionPolicy) -> None:
-    plan = tear_down(_going(Known(entry(), None, None, unseen=True)), policy)
+    plan = tear_down(_going(ObservedChild(entry(), None, None, unseen=True)), policy)
 
     assert not plan.done
     assert [each.reason for each in plan.causes] == ["KindNotInstalled"]

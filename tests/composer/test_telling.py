@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 
 from composer.causes import Cause, cause
-from composer.claim.events import Teller
+from composer.claim.events import EventEmitter
 from composer.claim.outcomes import Note
 from runtime.events import EventRecorder
 from runtime.objects import EVENTS, Object
-from tests.composer.factories import claim, view
+from tests.composer.factories import claim, snapshot
 from tests.runtime.virtual_loop import run
 from tests.support.fake_kube import FakeKube
 
@@ -24,9 +24,9 @@ def _told(*passes: tuple[Object, tuple[Cause, ...], tuple[Note, ...], bool]) -> 
     async def scene() -> list[str]:
         kube = FakeKube()
         recorder = EventRecorder(kube, controller="c", instance="i")
-        teller = Teller(recorder)
+        emitter = EventEmitter(recorder)
         for owner, causes, notes, is_whole in passes:
-            teller.tell(view(of=owner), causes, notes, is_whole=is_whole)
+            emitter.emit(snapshot(of=owner), causes, notes, is_whole=is_whole)
         running = asyncio.create_task(recorder.run())
         await asyncio.sleep(60)
         running.cancel()

@@ -9,7 +9,7 @@ import pytest
 
 from apis import names
 from composer.claim.gather import Gatherer
-from composer.claim.snapshot import Known, View, kept_kinds
+from composer.claim.snapshot import ObservedChild, Snapshot, kept_kinds
 from composer.inventory import dump
 from composer.kinds.cluster import Cluster
 from runtime.cache import Cache
@@ -27,7 +27,7 @@ from tests.composer.factories import (
     entry,
     live,
     rendered,
-    view,
+    snapshot,
 )
 from tests.support.fake_kube import FakeKube
 
@@ -82,7 +82,7 @@ async def test_a_kind_that_cannot_be_listed_holds(case: Case) -> None:
     gatherer = Gatherer(cluster, cluster.informer(CLAIMS))
     owner = claim(status=case.status, deleted=case.deleted, annotations={names.KINDS: DATABASE})
 
-    found = await gatherer.unseen(replace(view(of=owner), unlisted=(DATABASE,)))
+    found = await gatherer.unseen(replace(snapshot(of=owner), unlisted=(DATABASE,)))
 
     assert found == ((DATABASE,) if case.waits else ())
     assert {each.labels for each in kube.asked} <= {f"{names.CLAIM_LABEL}=claim-uid"}
@@ -101,12 +101,12 @@ async def test_a_claim_that_goes_and_remembers_nothing_waits_for_a_kind_that(
     gatherer = Gatherer(cluster, cluster.informer(CLAIMS))
     owner = claim(deleted=True, annotations={names.KINDS: "Gadget.example.org"})
 
-    assert await gatherer.unseen(view(of=owner)) == (("Gadget.example.org",) if waits else ())
+    assert await gatherer.unseen(snapshot(of=owner)) == (("Gadget.example.org",) if waits else ())
 
 
-def _recorded(*kinds: str) -> View:
+def _recorded(*kinds: str) -> Snapshot:
     owner = claim(annotations={names.KINDS: ",".join(kinds)})
-    return view(Known(entry("settings", SETTINGS), live(desired("settings", SETTINGS)), SETTINGS), of=owner)
+    return snapshot(ObservedChild(entry("settings", SETTINGS), live(desired("settings", SETTINGS)), SETTINGS), of=owner)
 
 
 def test_a_kind_that_was_listed_without_a_child_is_recorded_no_longer() -> None:
@@ -144,7 +144,7 @@ async def test_a_claim_that_used_a_kind_once_which_nobody_may_list_now(
     gatherer = Gatherer(cluster, cluster.informer(CLAIMS))
     monkeypatch.setattr(passes._Reads, "unseen", lambda _reads, seen: gatherer.unseen(seen), raising=False)
     owner = claim(status=status, deleted=deleted, annotations={names.KINDS: DATABASE})
-    seen = replace(view(of=owner), unlisted=(DATABASE,))
+    seen = replace(snapshot(of=owner), unlisted=(DATABASE,))
 
     await passes._pass(seen, seen, rendered(child(desired("settings", SETTINGS), "settings")), kube)
 

@@ -9,9 +9,9 @@ import pytest
 
 from apis import names
 from composer.claim.decide import Create, Keep
-from composer.claim.deletion import NotedWords, Teardown, has_vanished, recorded, tear_down
-from composer.claim.outcomes import Outcome, heard_words
-from composer.claim.snapshot import Known, View
+from composer.claim.deletion import Teardown, UnwrittenInstructions, has_vanished, recorded, tear_down
+from composer.claim.outcomes import Outcome, instructed_entries
+from composer.claim.snapshot import ObservedChild, Snapshot
 from composer.inventory import Entry
 from composer.kinds.catalog import KindFacts
 from composer.render.render import Child
@@ -26,7 +26,7 @@ from tests.composer.factories import (
     desired,
     entry,
     live,
-    view,
+    snapshot,
 )
 
 MARKS = {"external-name": "orders_ab12", "incarnation": "16401"}
@@ -35,11 +35,11 @@ LIVE = live(desired())
 DYING = live(desired(), deleted=True)
 
 
-def _going(known: Known, **fields: Any) -> View:
-    return view(known, of=claim(deleted=True), **fields)
+def _going(known: ObservedChild, **fields: Any) -> Snapshot:
+    return snapshot(known, of=claim(deleted=True), **fields)
 
 
-def _torn_down(known: Known, policy: Any, rendered: tuple[Child, ...] = RENDERED) -> Teardown:
+def _torn_down(known: ObservedChild, policy: Any, rendered: tuple[Child, ...] = RENDERED) -> Teardown:
     return tear_down(_going(known), policy, rendered)
 
 
@@ -71,7 +71,7 @@ CASES = {
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_a_child_that_vanished_is_made_again_before_its_claim_goes(case: Case) -> None:
-    known = Known(case.entry, None, case.facts)
+    known = ObservedChild(case.entry, None, case.facts)
     policy: Any = case.policy
 
     plan = _torn_down(known, policy)
@@ -82,7 +82,9 @@ def test_a_child_that_vanished_is_made_again_before_its_claim_goes(case: Case) -
 
 
 def test_what_is_made_again_carries_marks_and_finalizer() -> None:
-    (step,) = _torn_down(Known(entry(marks=MARKS, outcome="former-uid/Delete"), None, DATABASE), "Snapshot").steps
+    (step,) = _torn_down(
+        ObservedChild(entry(marks=MARKS, outcome="former-uid/Delete"), None, DATABASE), "Snapshot"
+    ).steps
 
     assert isinstance(step, Create)
     assert annotations_of(step.object).items() >= {names.PREFIX + mark: text for mark, text in MARKS.items()}.items()
@@ -94,7 +96,7 @@ def test_what_is_made_again_carries_marks_and_finalizer() -> None:
     ("facts", "reason"), [(DATABASE, "RevisionNotFound"), (None, "KindNotInstalled")], ids=["no render", "no kind"]
 )
 def test_a_claim_waits_for_what_cannot_be_made_again(facts: KindFacts | None, reason: str) -> None:
-    plan = _torn_down(Known(entry(marks=MARKS), None, facts), "Snapshot", ())
+    plan = _torn_down(ObservedChild(entry(marks=MARKS), None, facts), "Snapshot", ())
 
     assert not plan.done
     assert [type(step) for step in plan.steps] == [Keep]
@@ -104,7 +106,7 @@ def test_a_claim_waits_for_what_cannot_be_made_again(facts: KindFacts | None, re
 
 def test_a_namespace_that_goes_holds_no_claim_for_what_cannot_be_made_in_it() -> None:
     space: Object = {"metadata": {"name": "shop", "labels": {names.EPHEMERAL_LABEL: "true"}, "deletionTimestamp": NOW}}
-    going = _going(Known(entry(marks=MARKS), None, DATABASE), namespace=space)
+    going = _going(ObservedChild(entry(marks=MARKS), None, DATABASE), namespace=space)
 
     assert tear_down(going, "Delete", RENDERED).done
 
@@ -121,7 +123,7 @@ def test_a_namespace_that_goes_holds_no_claim_for_what_cannot_be_made_in_it() ->
     ids=["living", "living, Orphan", "going", "going by this word", "going by another word"],
 )
 def test_the_word_is_written_down_before_it_is_said(stored: Object, policy: Any, outcome: str) -> None:
-    going = _going(Known(entry(marks=MARKS), stored, DATABASE))
+    going = _going(ObservedChild(entry(marks=MARKS), stored, DATABASE))
 
     plan = tear_down(going, policy)
 
@@ -133,13 +135,13 @@ def test_a_word_that_took_the_place_of_another_is_written_down_once_it_stands_on
     stands = annotated(DYING, teardown="child-uid/Snapshot")
     outcomes = (Outcome(entry(marks=MARKS), written=stands), Outcome(None), Outcome(entry("settings", SETTINGS)))
 
-    assert [heard.outcome for heard in heard_words(outcomes)] == ["child-uid/Snapshot"]
+    assert [instructed.outcome for instructed in instructed_entries(outcomes)] == ["child-uid/Snapshot"]
 
 
 def test_a_word_that_cannot_be_written_down_is_remembered_until_the_claim_is_gone() -> None:
-    noted, told = NotedWords(), entry(marks=MARKS, outcome="child-uid/Delete")
-    going = _going(Known(entry(marks=MARKS), None, DATABASE))
-    another = _going(Known(entry(marks=MARKS, uid="another-uid"), None, DATABASE))
+    noted, told = UnwrittenInstructions(), entry(marks=MARKS, outcome="child-uid/Delete")
+    going = _going(ObservedChild(entry(marks=MARKS), None, DATABASE))
+    another = _going(ObservedChild(entry(marks=MARKS, uid="another-uid"), None, DATABASE))
     noted.note(going.key, (told, entry("settings", SETTINGS)))
 
     assert tear_down(noted.over(going), "Delete", ()).done

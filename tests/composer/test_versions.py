@@ -9,13 +9,13 @@ import msgspec
 import pytest
 
 from composer.claim.decide import Keep, decide
-from composer.claim.snapshot import Known, live_hash
+from composer.claim.snapshot import ObservedChild, live_hash
 from composer.composition.revision import candidates
 from composer.hashes import sent_hash
 from composer.kinds.catalog import Catalog, KindFacts, catalog, facts_of
 from composer.validation.validate import CheckRequest, check
 from runtime.objects import Object
-from tests.composer.factories import DATABASE, NOW, child, desired, entry, live, rendered, view
+from tests.composer.factories import DATABASE, NOW, child, desired, entry, live, rendered, snapshot
 from tests.support.second_api import SecondApi
 
 API = SecondApi("cache.example.org")
@@ -111,9 +111,9 @@ def test_an_object_is_written_in_the_version_of_its_template_and_compared_in_any
 def test_a_version_that_goes_leaves_what_was_made_by_it_as_it_is() -> None:
     """A revision in use was accepted while the version was served."""
     wanted = {**desired(), "apiVersion": "onprem.fairlead.dev/v1old"}
-    known = Known(entry(), live(wanted), DATABASE)
+    known = ObservedChild(entry(), live(wanted), DATABASE)
 
-    plan = decide(view(known), rendered(child(wanted)), now=NOW)
+    plan = decide(snapshot(known), rendered(child(wanted)), now=NOW)
 
     assert [type(each) for each in plan.steps] == [Keep]
     assert [each.reason for each in plan.causes] == ["KindNotInstalled"]

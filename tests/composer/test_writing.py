@@ -1,4 +1,4 @@
-"""The pure parts of writing: projections, hashes, ownership, fights over fields."""
+"""The pure parts of writing: projections, hashes, ownership, conflicts over fields."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from composer.claim.act import annotation_patch, applier
 from composer.claim.field_conflicts import Conflict, conflicts, settle, without
 from composer.claim.snapshot import live_hash
 from composer.hashes import digest, has_fields_of, sent_hash
-from composer.inventory import Resting
+from composer.inventory import YieldedField
 from composer.render.schema import defaulted, project, unknown_step
 from runtime.errors import Cause
 from runtime.managed_fields import shed, upgrade
@@ -281,7 +281,7 @@ def test_when_a_field_rests(minutes_ago: tuple[int, ...], rests: bool) -> None: 
 
     settled = settle([RIVAL], earlier, NOW)
 
-    assert bool(settled.resting) == rests
+    assert bool(settled.yielded) == rests
     assert bool(settled.taken_back) != rests
 
 
@@ -307,7 +307,7 @@ def test_a_field_is_left_out(field: str, left: object) -> None:
     whole = {"spec": {"a": 1, "b": {"c": 1, "d.e": 2}, "l": [{"name": "x", "v": 1}]}}
     before = copy.deepcopy(whole)
 
-    assert without(whole, [Resting(field, "m", "t")]) == {"spec": left}
+    assert without(whole, [YieldedField(field, "m", "t")]) == {"spec": left}
     assert whole == before
 
 

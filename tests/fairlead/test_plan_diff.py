@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from composer.causes import cause
-from composer.claim.decide import Annotate, Apply, Create, Keep, LetGo, Plan, Remove, Step
+from composer.claim.decide import Annotate, Apply, Create, Delete, Keep, Orphan, Plan, Step
 from composer.inventory import Entry
 from composer.render.render import Child, Rendered
 from fairlead.exits import Exit
@@ -55,7 +55,7 @@ CASES = {
     ),
     "an apply that changes nothing": Case((Apply(_ENTRY, SETTINGS, _object(a="1"), _LIVE),), (), Exit.DONE),
     "a child that goes": Case(
-        (Remove(_ENTRY, SETTINGS, _LIVE, "", "it left the composition"),),
+        (Delete(_ENTRY, SETTINGS, _LIVE, "", "it left the composition"),),
         ("  - delete settings (ConfigMap orders-settings)", "      it left the composition"),
         Exit.DESTROYS,
     ),
@@ -65,13 +65,13 @@ CASES = {
         Exit.DESTROYS,
     ),
     "a child that is let go": Case(
-        (LetGo(_ENTRY, SETTINGS, _LIVE),),
+        (Orphan(_ENTRY, SETTINGS, _LIVE),),
         ("  - release settings (ConfigMap orders-settings)", "      it lives on without its claim"),
         Exit.DIFFERENCES,
     ),
     "another mark": Case((Annotate(_ENTRY, DATABASE, _LIVE, {"fairlead.dev/paused": "true"}),), (), Exit.DONE),
     "a child of another kind in the same place": Case(
-        (Create(_ENTRY, DATABASE, _object()), Remove(_ENTRY, SETTINGS, _LIVE, "", "another kind")),
+        (Create(_ENTRY, DATABASE, _object()), Delete(_ENTRY, SETTINGS, _LIVE, "", "another kind")),
         ("  ± replace settings (ConfigMap orders-settings)",),
         Exit.DESTROYS,
     ),

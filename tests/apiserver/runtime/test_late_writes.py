@@ -20,8 +20,8 @@ import pytest
 from apis import names
 from apis.names import EXTERNAL_NAME
 from composer.claim.act import Actor
-from composer.claim.decide import Annotate, Apply, LetGo, Release, Remove, Step
-from composer.claim.snapshot import Known
+from composer.claim.decide import Annotate, Apply, Delete, Orphan, RemoveFinalizer, Step
+from composer.claim.snapshot import ObservedChild
 from composer.connection.publisher import Publisher
 from devcloud.controlplane.plane import Plane
 from providers.credentials import secrets
@@ -40,7 +40,7 @@ from tests.support.fake_kube import WIDGETS
 from tests.support.late_line import LateLine
 from tests.support.waiting import eventually
 
-MANAGER = factories.view().manager
+MANAGER = factories.snapshot().manager
 WORD = "child/Detach"
 
 
@@ -105,8 +105,8 @@ async def act(late: LateKube, step: Step, live: Object, *, leaving: bool = False
     """Carry out one step of the composer."""
     port: Any = late
     actor = Actor(port, now=lambda: datetime.now(UTC), remember=lambda _kind, _obj: None)
-    known = Known(step.entry, live, factories.SETTINGS)
-    return await actor.act(factories.view(known, of=factories.claim(deleted=leaving)), (step,))
+    known = ObservedChild(step.entry, live, factories.SETTINGS)
+    return await actor.act(factories.snapshot(known, of=factories.claim(deleted=leaving)), (step,))
 
 
 def applied(live: Object) -> Any:
@@ -167,7 +167,7 @@ async def test_a_late_word_of_a_removal_is_refused_after_the_successors_word(
 ) -> None:
     body = child(namespace, metadata={"finalizers": ["example.dev/provider"]})
     live = await kube.create(CONFIG_MAPS, body, manager=MANAGER)
-    step = Remove(applied(live), factories.SETTINGS, live, "child/Delete", "it leaves the composition")
+    step = Delete(applied(live), factories.SETTINGS, live, "child/Delete", "it leaves the composition")
 
     async def successor() -> None:
         await annotate(kube, live, WORD)
@@ -180,7 +180,7 @@ async def test_a_late_word_of_a_removal_is_refused_after_the_successors_word(
 
 async def test_a_late_deletion_of_a_child_is_refused(kube: KubeClient, late: LateKube, namespace: str) -> None:
     live = await kube.apply(CONFIG_MAPS, child(namespace, data={"x": "1"}), manager=MANAGER)
-    step = Remove(applied(live), factories.SETTINGS, live, "", "it leaves the composition")
+    step = Delete(applied(live), factories.SETTINGS, live, "", "it leaves the composition")
 
     async def successor() -> None:
         await kube.apply(CONFIG_MAPS, child(namespace, data={"x": "wanted again"}), manager=MANAGER, force=True)
@@ -193,7 +193,7 @@ async def test_a_late_deletion_of_a_child_is_refused(kube: KubeClient, late: Lat
 
 async def test_a_late_release_of_a_foreign_child_is_refused(kube: KubeClient, late: LateKube, namespace: str) -> None:
     live = await kube.create(CONFIG_MAPS, child(namespace), manager=MANAGER)
-    step = LetGo(applied(live), factories.SETTINGS, live)
+    step = Orphan(applied(live), factories.SETTINGS, live)
 
     async def successor() -> None:
         await annotate(kube, live, WORD)
@@ -207,7 +207,7 @@ async def test_a_late_release_of_a_foreign_child_is_refused(kube: KubeClient, la
 async def test_a_late_removal_of_a_finalizer_is_refused(kube: KubeClient, late: LateKube, namespace: str) -> None:
     body = child(namespace, metadata={"finalizers": [names.TEARDOWN_FINALIZER]})
     live = await kube.create(CONFIG_MAPS, body, manager=MANAGER)
-    step = Release(applied(live), factories.SETTINGS, live)
+    step = RemoveFinalizer(applied(live), factories.SETTINGS, live)
 
     async def successor() -> None:
         await annotate(kube, live, WORD)
@@ -219,7 +219,7 @@ async def test_a_late_removal_of_a_finalizer_is_refused(kube: KubeClient, late: 
 
 
 async def annotate(kube: KubeClient, live: Object, word: str) -> Object:
-    """Speak a word as the successor."""
+    """Speak an instruction as the successor."""
     body = config_map(key_of(live).namespace, key_of(live).name, metadata={"annotations": {names.TEARDOWN: word}})
     return await kube.apply(CONFIG_MAPS, body, manager="successor", force=True)
 

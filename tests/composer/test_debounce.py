@@ -1,4 +1,4 @@
-"""The same in other words is told every two seconds at most; news is told at once."""
+"""The same in other instructions is told every two seconds at most; what is new is told at once."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from composer.claim.debounce import Pace
+from composer.claim.debounce import Debounce
 from runtime.objects import Key, Object
 
 KEY, OTHER = Key("shop", "orders"), Key("shop", "carts")
@@ -30,22 +30,22 @@ BEFORE = _status("Creating", "at 10 %")
     ],
 )
 def test_a_status_waits(after: Object, later: float, pause: float | None) -> None:
-    pace = Pace()
+    pace = Debounce()
     pace.wrote(KEY, 100.0)
 
-    found = pace.words_wait(KEY, BEFORE, after, 100.0 + later)
+    found = pace.delay(KEY, BEFORE, after, 100.0 + later)
 
     assert (found and found.total_seconds()) == pause
-    assert pace.words_wait(OTHER, BEFORE, after, 100.0 + later) is None
+    assert pace.delay(OTHER, BEFORE, after, 100.0 + later) is None
 
 
 def test_progress_that_changes_all_the_time_is_written_every_two_seconds() -> None:
-    pace, now, stored, writes = Pace(), 100.0, _status("Creating", "at 0 s"), []
+    pace, now, stored, writes = Debounce(), 100.0, _status("Creating", "at 0 s"), []
     pace.wrote(KEY, now)
     for tenth in range(200):
         now = 100.0 + tenth / 10
         status = _status("Creating", f"at {tenth / 10} s")
-        if pace.words_wait(KEY, stored, status, now) is None and status != stored:
+        if pace.delay(KEY, stored, status, now) is None and status != stored:
             pace.wrote(KEY, now)
             stored = status
             writes.append(now)
@@ -54,7 +54,7 @@ def test_progress_that_changes_all_the_time_is_written_every_two_seconds() -> No
 
 
 def test_a_cause_has_held_since_it_became_the_first_one() -> None:
-    pace = Pace()
+    pace = Debounce()
     seconds = [
         pace.held(KEY, reason, now).total_seconds()
         for reason, now in (("", 5.0), ("SecretNotFound", 9.0), ("SecretNotFound", 30.0), ("", 31.0), ("", 40.0))

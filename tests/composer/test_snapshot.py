@@ -8,10 +8,10 @@ import pytest
 
 from apis import names
 from apis.identity import identity_of
-from composer.claim.snapshot import Known, entry_of, without_rests
-from composer.inventory import Entry, Resting, dump, load, recorded_kinds
+from composer.claim.snapshot import ObservedChild, entry_of, without_yielded
+from composer.inventory import Entry, YieldedField, dump, load, recorded_kinds
 from runtime.objects import Object
-from tests.composer.factories import DATABASE, SETTINGS, VOLUME, annotated, claim, desired, entry, live, view
+from tests.composer.factories import DATABASE, SETTINGS, VOLUME, annotated, claim, desired, entry, live, snapshot
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
@@ -39,11 +39,11 @@ def test_either_record_of_the_kinds_counts() -> None:
 )
 def test_a_new_intent_ends_the_rest_of_fields(told: int, generation: int, revision: str, *, is_new: bool) -> None:
     owner = claim(status={"observedGeneration": told, "composition": {"revision": "c-a"}}, generation=generation)
-    resting = entry(resting=(Resting(".spec.limit", "rival", "2026-11-21T12:10:00Z"),))
-    found = view(Known(resting, live(desired()), DATABASE), of=owner)
+    yielded = entry(yielded=(YieldedField(".spec.limit", "rival", "2026-11-21T12:10:00Z"),))
+    found = snapshot(ObservedChild(yielded, live(desired()), DATABASE), of=owner)
 
     assert found.is_new_intent(revision) == is_new
-    assert [each.entry.resting for each in without_rests(found).known] == [()]
+    assert [each.entry.yielded for each in without_yielded(found).known] == [()]
 
 
 def test_an_inventory_reads_back_as_it_was_written() -> None:

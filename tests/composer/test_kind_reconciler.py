@@ -15,7 +15,7 @@ from ruamel.yaml import YAML
 
 from apis import names
 from composer.composition.store import Library
-from composer.kind_reconciler import Demand, Served, used_kinds
+from composer.kind_reconciler import KindReconciler, Served, used_kinds
 from composer.kinds.catalog import KindFacts
 from composer.kinds.cluster import Cluster
 from composer.process import kinds_controller
@@ -93,9 +93,11 @@ async def _scene(*crds: dict[str, Any]) -> AsyncIterator[_Scene]:
     library = Library(cluster, "fairlead-system")
     caching = asyncio.create_task(cache.run())
     await cache.wait_synced()
-    demand = Demand(cluster, library, scene.desk, idle=timedelta(seconds=IDLE_S), heard=lambda _: None)
-    controller = kinds_controller(demand, cluster, library, ControllerSettings(monotonic=loop.time))
-    demand.begin()
+    kind_reconciler = KindReconciler(
+        cluster, library, scene.desk, idle=timedelta(seconds=IDLE_S), requeue=lambda _: None
+    )
+    controller = kinds_controller(kind_reconciler, cluster, library, ControllerSettings(monotonic=loop.time))
+    kind_reconciler.begin()
     working = asyncio.create_task(controller.run())
     await asyncio.sleep(5)
     try:

@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 import pytest
 
-from composer.claim.field_conflicts import Conflict, at_rest, joined, next_try, remembered, rest_of, settle
-from composer.claim.outcomes import fights_of
-from composer.inventory import Resting
+from composer.claim.field_conflicts import Conflict, joined, next_try, remembered, settle, still_yielded, yield_of
+from composer.claim.outcomes import causes_of_conflicts
+from composer.inventory import YieldedField
 from runtime.conditions import timestamp
 from tests.composer.factories import entry
 
@@ -19,8 +19,8 @@ RIVAL = Conflict(".spec.limit", "rival", by_hand=False)
 PLACE = (RIVAL.field, RIVAL.manager)
 
 
-def _rest(ends: timedelta, tries: int = 1, manager: str = "rival") -> Resting:
-    return Resting(RIVAL.field, manager, timestamp(NOW + ends), tries)
+def _rest(ends: timedelta, tries: int = 1, manager: str = "rival") -> YieldedField:
+    return YieldedField(RIVAL.field, manager, timestamp(NOW + ends), tries)
 
 
 class Offence(msgspec.Struct, frozen=True):
@@ -29,27 +29,29 @@ class Offence(msgspec.Struct, frozen=True):
     tries: int
     until: str = ""
     minutes_ago: tuple[int, ...] = ()
-    rested: tuple[Resting, ...] = ()
+    yielded_before: tuple[YieldedField, ...] = ()
     by_hand: bool = False
 
 
-OFFENCES = {
+CONFLICTS_BY_APPLY = {
     "the third time in ten minutes": Offence(0, minutes_ago=(1, 2)),
     "the fourth time in ten minutes": Offence(1, "2026-11-21T12:10:00Z", (1, 2, 3)),
-    "the first time after a rest": Offence(0, rested=(_rest(-MINUTE),)),
+    "the first time after a rest": Offence(0, yielded_before=(_rest(-MINUTE),)),
     "the first time after a rest, which the fights before it do not count for": Offence(
-        0, minutes_ago=(5, 6, 7), rested=(_rest(-MINUTE),)
+        0, minutes_ago=(5, 6, 7), yielded_before=(_rest(-MINUTE),)
     ),
     "the second time after a rest": Offence(2, "2026-11-21T12:20:00Z", (1,), (_rest(-2 * MINUTE),)),
     "the second time after the third rest": Offence(4, "2026-11-21T13:20:00Z", (1,), (_rest(-2 * MINUTE, 3),)),
     "the second time after the ninth rest": Offence(10, "2026-11-21T18:00:00Z", (1,), (_rest(-2 * MINUTE, 9),)),
-    "long after a rest": Offence(0, minutes_ago=(12,), rested=(_rest(-15 * MINUTE),)),
-    "another manager after a rest": Offence(0, minutes_ago=(1, 2), rested=(_rest(-3 * MINUTE, manager="other"),)),
+    "long after a rest": Offence(0, minutes_ago=(12,), yielded_before=(_rest(-15 * MINUTE),)),
+    "another manager after a rest": Offence(
+        0, minutes_ago=(1, 2), yielded_before=(_rest(-3 * MINUTE, manager="other"),)
+    ),
     "a hand, the tenth time in ten minutes": Offence(0, minutes_ago=(1,) * 9, by_hand=True),
     "a hand, the eleventh time in ten minutes": Offence(1, "2026-11-21T12:10:00Z", (1,) * 10, by_hand=True),
     "a hand, seldom enough": Offence(0, minutes_ago=(1, 2, 3, *(30,) * 10), by_hand=True),
     "what writes by updates, the first time after a rest": Offence(
-        0, minutes_ago=(5,) * 10, rested=(_rest(-4 * MINUTE),), by_hand=True
+        0, minutes_ago=(5,) * 10, yielded_before=(_rest(-4 * MINUTE),), by_hand=True
     ),
     "what writes by updates, the second time after a rest": Offence(
         2, "2026-11-21T12:20:00Z", (1,), (_rest(-4 * MINUTE),), by_hand=True
@@ -57,28 +59,28 @@ OFFENCES = {
 }
 
 
-@pytest.mark.parametrize("case", OFFENCES.values(), ids=OFFENCES)
+@pytest.mark.parametrize("case", CONFLICTS_BY_APPLY.values(), ids=CONFLICTS_BY_APPLY)
 def test_what_becomes_of_a_field_that_is_taken(case: Offence) -> None:
     earlier = {PLACE: [NOW - each * MINUTE for each in case.minutes_ago]}
     conflict = Conflict(RIVAL.field, RIVAL.manager, case.by_hand)
 
-    settled = settle([conflict], earlier, NOW, rested=case.rested)
+    settled = settle([conflict], earlier, NOW, yielded_before=case.yielded_before)
 
-    expected = (Resting(RIVAL.field, RIVAL.manager, case.until, case.tries),) if case.tries else ()
-    assert settled.resting == expected
+    expected = (YieldedField(RIVAL.field, RIVAL.manager, case.until, case.tries),) if case.tries else ()
+    assert settled.yielded == expected
     assert settled.taken_back == (() if case.tries else (conflict,))
 
 
 def test_a_rival_that_never_tires_costs_less_each_time() -> None:
     """In a day it would be fought three times every ten minutes; from the inventory it is known, and seldom tried."""
-    now, rested, taken, rests = NOW, tuple[Resting, ...](), list[datetime](), list[int]()
+    now, yielded_before, taken, rests = NOW, tuple[YieldedField, ...](), list[datetime](), list[int]()
     while now < NOW + timedelta(days=1):
-        settled = settle([RIVAL], {PLACE: taken}, now, rested=remembered(rested, now))
+        settled = settle([RIVAL], {PLACE: taken}, now, yielded_before=remembered(yielded_before, now))
         taken += [now for _ in settled.taken_back]
-        rested = joined(rested, settled.resting)
-        if settled.resting:
-            rests.append(settled.resting[0].tries)
-            now = datetime.fromisoformat(settled.resting[0].until)
+        yielded_before = joined(yielded_before, settled.yielded)
+        if settled.yielded:
+            rests.append(settled.yielded[0].tries)
+            now = datetime.fromisoformat(settled.yielded[0].until)
         else:
             now += timedelta(seconds=1)
     assert rests == [1, 2, 3, 4, 5, 6, 7, 8, 9]
@@ -89,7 +91,7 @@ def test_a_rival_that_never_tires_costs_less_each_time() -> None:
     ("tries", "minutes"), [(1, 10), (2, 20), (3, 40), (4, 80), (5, 160), (6, 320), (7, 360), (1000, 360)]
 )
 def test_each_rest_is_twice_as_long_as_the_one_before(tries: int, minutes: int) -> None:
-    assert rest_of(tries) == minutes * MINUTE
+    assert yield_of(tries) == minutes * MINUTE
 
 
 @pytest.mark.parametrize(
@@ -104,20 +106,20 @@ def test_each_rest_is_twice_as_long_as_the_one_before(tries: int, minutes: int) 
 )
 def test_what_is_known_of_a_rest(ends: timedelta, *, rests: bool, counts: bool, tried_in: timedelta | None) -> None:
     known = _rest(ends)
-    kept = entry(resting=(known,))
+    kept = entry(yielded=(known,))
 
-    assert at_rest([known], timestamp(NOW)) == ((known,) if rests else ())
+    assert still_yielded([known], timestamp(NOW)) == ((known,) if rests else ())
     assert remembered([known], NOW) == ((known,) if counts else ())
     assert next_try([kept], NOW) == tried_in
-    told = fights_of((kept,), timestamp(NOW))
+    told = causes_of_conflicts((kept,), timestamp(NOW))
     assert [each.reason for each in told] == (["FieldConflict"] if rests else [])
     assert all(f"tried again at {known.until}" in each.message for each in told)
 
 
 def test_the_inventory_has_room_for_a_bounded_number_of_rests() -> None:
-    many = [Resting(f".spec.f{number:02}", "rival", timestamp(NOW + number * MINUTE)) for number in range(40)]
+    many = [YieldedField(f".spec.f{number:02}", "rival", timestamp(NOW + number * MINUTE)) for number in range(40)]
 
-    kept = joined(many, [Resting(".spec.f39", "rival", timestamp(NOW + 50 * MINUTE), 2)])
+    kept = joined(many, [YieldedField(".spec.f39", "rival", timestamp(NOW + 50 * MINUTE), 2)])
 
     assert len(kept) == 32
     assert [each.field for each in kept] == [f".spec.f{number:02}" for number in range(8, 40)]

@@ -20,7 +20,7 @@ from composer.render.errors import CompositionError
 from composer.render.render import Request, render
 from composer.validation.validate import CheckRequest
 from composer.workers import seccomp
-from composer.workers.pool import Workshop, _About
+from composer.workers.pool import RenderPool, _About
 from runtime.errors import Transient
 from tests.composer.bombs import BOMBS, request_of
 from tests.composer.factories import claim
@@ -29,8 +29,8 @@ IDENTITY = "claim-uid@shop/orders"
 
 
 @pytest.fixture
-async def workshop() -> AsyncIterator[Workshop]:
-    made = Workshop(workers=1)
+async def pool() -> AsyncIterator[RenderPool]:
+    made = RenderPool(workers=1)
     await asyncio.to_thread(made.prove)
     yield made
     await made.close()
@@ -49,39 +49,39 @@ def _neighbour(text: str) -> Request:
     return msgspec.structs.replace(_request(text), identity="other-uid@library/books")
 
 
-async def _reason(workshop: Workshop, request: Request) -> str:
+async def _reason(pool: RenderPool, request: Request) -> str:
     with pytest.raises(CompositionError) as caught:
-        await workshop.render(request)
+        await pool.render(request)
     return caught.value.problems[0].reason
 
 
-async def test_a_worker_renders_the_same_bytes(workshop: Workshop) -> None:
+async def test_a_worker_renders_the_same_bytes(pool: RenderPool) -> None:
     request = _request("{{ claim.spec.size | upper }}-{{ {'a': 1}['a'] }}")
 
-    assert msgspec.json.encode(await workshop.render(request)) == msgspec.json.encode(render(request))
+    assert msgspec.json.encode(await pool.render(request)) == msgspec.json.encode(render(request))
 
 
-async def test_a_worker_tells_what_is_wrong(workshop: Workshop) -> None:
-    assert await _reason(workshop, _request("{{ claim.spec.sise }}")) == "RenderFailed"
-    assert await _reason(workshop, _request("{{ ''.__class__ }}")) == "TemplateForbidden"
-    assert [each.reason for each in await workshop.check(CheckRequest({"resources": 3}, {}))] == ["SchemaMismatch"]
+async def test_a_worker_tells_what_is_wrong(pool: RenderPool) -> None:
+    assert await _reason(pool, _request("{{ claim.spec.sise }}")) == "RenderFailed"
+    assert await _reason(pool, _request("{{ ''.__class__ }}")) == "TemplateForbidden"
+    assert [each.reason for each in await pool.check(CheckRequest({"resources": 3}, {}))] == ["SchemaMismatch"]
 
 
 @pytest.mark.slow
 async def test_a_bomb_costs_its_own_render_alone() -> None:
     """Each goes off beside neighbours; all of them get what they ask for, from the worker that is left."""
-    workshop = Workshop(workers=2)
+    pool = RenderPool(workers=2)
     said: dict[str, str] = {}
     neighbours = 0
     try:
         for name, bomb in BOMBS.items():
-            going_off = asyncio.create_task(_reason(workshop, request_of(bomb)))
+            going_off = asyncio.create_task(_reason(pool, request_of(bomb)))
             for number in range(3):
-                (child,) = (await workshop.render(_neighbour(f"{name} {number}"))).children
+                (child,) = (await pool.render(_neighbour(f"{name} {number}"))).children
                 neighbours += child.object["spec"]["x"] == f"{name} {number}"
             said[name] = await going_off
     finally:
-        await workshop.close()
+        await pool.close()
 
     assert said == {name: bomb.reason for name, bomb in BOMBS.items()}
     assert neighbours == 3 * len(BOMBS)
@@ -94,41 +94,41 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("impatient")
-async def test_what_kills_three_workers_is_refused_and_kills_no_fourth(workshop: Workshop) -> None:
+async def test_what_kills_three_workers_is_refused_and_kills_no_fourth(pool: RenderPool) -> None:
     """The refusal needs no worker: it comes while the only one is taken away."""
     request = request_of(BOMBS["lists of lists"])
     for _ in range(3):
-        assert await _reason(workshop, request) == "RenderLimit"
-    idle = workshop._idle
+        assert await _reason(pool, request) == "RenderLimit"
+    idle = pool._idle
     assert idle is not None
     one = idle.get_nowait()
 
-    assert await _reason(workshop, request) == "RenderLimit"
+    assert await _reason(pool, request) == "RenderLimit"
 
     idle.put_nowait(one)
-    assert (await workshop.render(_request("fine"))).children
+    assert (await pool.render(_request("fine"))).children
 
 
 @pytest.mark.usefixtures("impatient")
 async def test_a_namespace_of_bombs_has_one_worker_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    workshop = Workshop(workers=2)
+    pool = RenderPool(workers=2)
     bombs = [msgspec.structs.replace(request_of(BOMBS["lists of lists"]), claim=claim(size=str(n))) for n in range(4)]
     try:
-        assert await _reason(workshop, bombs[0]) == "RenderLimit"
-        going_off = asyncio.create_task(_reason(workshop, bombs[1]))
+        assert await _reason(pool, bombs[0]) == "RenderLimit"
+        going_off = asyncio.create_task(_reason(pool, bombs[1]))
         await asyncio.sleep(0)
         for bomb in bombs[2:]:
             with pytest.raises(Transient, match="namespace shop"):
-                await workshop.render(bomb)
-        rendered = [await workshop.render(_neighbour("fine")) for _ in range(3)]
+                await pool.render(bomb)
+        rendered = [await pool.render(_neighbour("fine")) for _ in range(3)]
 
         assert await going_off == "RenderLimit"
         assert all(each.children for each in rendered)
         monkeypatch.setattr("composer.workers.pool.REFUSED_FOR", timedelta(0))
-        first, second = await asyncio.gather(workshop.render(_request("a")), workshop.render(_request("b")))
+        first, second = await asyncio.gather(pool.render(_request("a")), pool.render(_request("b")))
         assert first.children != second.children
     finally:
-        await workshop.close()
+        await pool.close()
 
 
 def _pids(idle: asyncio.Queue[Any]) -> set[int]:
@@ -142,125 +142,125 @@ async def test_a_render_that_takes_long_costs_its_worker_and_the_turns_of_its_na
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Every render takes long here, so what it does not show is the answer: that comes all the same."""
-    workshop = Workshop(workers=2)
+    pool = RenderPool(workers=2)
     try:
-        await workshop.render(_neighbour("fine"))
-        idle = workshop._idle
+        await pool.render(_neighbour("fine"))
+        idle = pool._idle
         assert idle is not None
         before = _pids(idle)
         monkeypatch.setattr("composer.workers.pool.LONG", timedelta(0))
-        (child,) = (await workshop.render(_request("long"))).children
+        (child,) = (await pool.render(_request("long"))).children
         monkeypatch.undo()
         after = _pids(idle)
-        under_way = asyncio.create_task(workshop.render(_request("again")))
+        under_way = asyncio.create_task(pool.render(_request("again")))
         await asyncio.sleep(0)
         with pytest.raises(Transient, match="namespace shop"):
-            await workshop.render(_request("at the same time"))
+            await pool.render(_request("at the same time"))
 
         assert child.object["spec"]["x"] == "long"
         assert len(before & after) == 1
         assert (await under_way).children
-        assert (await workshop.render(_neighbour("fine"))).children
+        assert (await pool.render(_neighbour("fine"))).children
     finally:
-        await workshop.close()
+        await pool.close()
 
 
 async def test_neighbours_keep_the_worker_that_knows_their_compositions_and_suspects_get_the_other() -> None:
-    workshop = Workshop(workers=2)
+    pool = RenderPool(workers=2)
 
     def served() -> list[int]:
-        assert workshop._idle is not None
-        return sorted(each.served for each in workshop._idle._queue)
+        assert pool._idle is not None
+        return sorted(each.served for each in pool._idle._queue)
 
     try:
         for _ in range(3):
-            await workshop.render(_neighbour("fine"))
+            await pool.render(_neighbour("fine"))
         alone = served()
-        workshop._suspect("shop")
-        await workshop.render(_request("fine"))
+        pool._throttle("shop")
+        await pool.render(_request("fine"))
         beside = served()
-        await asyncio.gather(*(workshop.render(_neighbour("fine")) for _ in range(4)))
+        await asyncio.gather(*(pool.render(_neighbour("fine")) for _ in range(4)))
     finally:
-        await workshop.close()
+        await pool.close()
 
     assert alone == [0, 3]
     assert beside == [1, 3]
 
 
-async def test_a_worker_goes_on_at_a_lower_priority_when_told(workshop: Workshop) -> None:
-    await workshop.render(_request("fine"))
-    idle = workshop._idle
+async def test_a_worker_goes_on_at_a_lower_priority_when_told(pool: RenderPool) -> None:
+    await pool.render(_request("fine"))
+    idle = pool._idle
     assert idle is not None
     one = idle.get_nowait()
     before = os.getpriority(os.PRIO_PROCESS, one.pid)
-    workshop._watch(one, _About("content", "shop"), 0.0)
+    pool._watch(one, _About("content", "shop"), 0.0)
     # The server takes one order after the other: with the answer to the second, the first is done.
-    other, pipe = await asyncio.to_thread(workshop._spawn)
+    other, pipe = await asyncio.to_thread(pool._spawn)
     pipe.close()
 
     assert other != one.pid
     assert os.getpriority(os.PRIO_PROCESS, one.pid) == min(before + 10, 19)
     assert os.getpriority(os.PRIO_PROCESS, 0) == before
-    workshop._end(one)
-    idle.put_nowait(await workshop._new())
+    pool._end(one)
+    idle.put_nowait(await pool._new())
 
 
 @pytest.mark.usefixtures("impatient")
-async def test_what_kills_three_workers_is_refused_to_nobody_else(workshop: Workshop) -> None:
+async def test_what_kills_three_workers_is_refused_to_nobody_else(pool: RenderPool) -> None:
     """The same Composition and the same spec: what the neighbour's child says decides, and it says something else."""
     bomb = request_of(BOMBS["lists of lists"])
     for _ in range(4):
-        assert await _reason(workshop, bomb) == "RenderLimit"
-    killed = len(workshop._kills)
+        assert await _reason(pool, bomb) == "RenderLimit"
+    killed = len(pool._kills)
     neighbour = msgspec.structs.replace(bomb, identity="other-uid@library/books")
 
     with pytest.raises(CompositionError) as caught:
-        await workshop.render(neighbour)
+        await pool.render(neighbour)
 
     assert "tried again" not in str(caught.value)
-    assert (killed, len(workshop._kills)) == (1, 2)
+    assert (killed, len(pool._kills)) == (1, 2)
 
 
 async def test_a_worker_that_says_too_much_is_not_listened_to(
-    monkeypatch: pytest.MonkeyPatch, workshop: Workshop
+    monkeypatch: pytest.MonkeyPatch, pool: RenderPool
 ) -> None:
-    await workshop.render(_request("fine"))
-    assert workshop._idle is not None
-    next_worker = max(workshop._idle._queue, key=lambda worker: worker.served)
+    await pool.render(_request("fine"))
+    assert pool._idle is not None
+    next_worker = max(pool._idle._queue, key=lambda worker: worker.served)
     monkeypatch.setattr(next_worker.pipe, "_largest", 100)
 
-    assert await _reason(workshop, _request("x" * 100)) == "RenderLimit"
-    assert (await workshop.render(_request("fine"))).children
+    assert await _reason(pool, _request("x" * 100)) == "RenderLimit"
+    assert (await pool.render(_request("fine"))).children
 
 
-async def test_what_is_said_of_a_bomb_is_short(workshop: Workshop) -> None:
+async def test_what_is_said_of_a_bomb_is_short(pool: RenderPool) -> None:
     with pytest.raises(CompositionError) as caught:
-        await workshop.render(request_of(BOMBS["a name of a mebibyte in what is said"]))
+        await pool.render(request_of(BOMBS["a name of a mebibyte in what is said"]))
 
     assert len(str(caught.value)) <= 400
 
 
-async def test_a_killed_worker_is_replaced(workshop: Workshop) -> None:
-    await workshop.render(_request("fine"))
-    idle = workshop._idle
+async def test_a_killed_worker_is_replaced(pool: RenderPool) -> None:
+    await pool.render(_request("fine"))
+    idle = pool._idle
     assert idle is not None
     one = idle.get_nowait()
-    workshop._end(one)
+    pool._end(one)
     idle.put_nowait(one)
 
-    assert await _reason(workshop, _request("fine")) == "RenderLimit"
-    assert (await workshop.render(_request("fine"))).children
+    assert await _reason(pool, _request("fine")) == "RenderLimit"
+    assert (await pool.render(_request("fine"))).children
 
 
-async def test_a_cancelled_render_does_not_answer_the_next(workshop: Workshop) -> None:
-    await workshop.render(_request("fine"))
-    slow = asyncio.create_task(workshop.render(_request("{{ 'slow' }}")))
+async def test_a_cancelled_render_does_not_answer_the_next(pool: RenderPool) -> None:
+    await pool.render(_request("fine"))
+    slow = asyncio.create_task(pool.render(_request("{{ 'slow' }}")))
     await asyncio.sleep(0)
     slow.cancel()
     with pytest.raises(asyncio.CancelledError):
         await slow
 
-    (child,) = (await workshop.render(_request("{{ 'next' }}"))).children
+    (child,) = (await pool.render(_request("{{ 'next' }}"))).children
 
     assert child.object["spec"]["x"] == "next"
 

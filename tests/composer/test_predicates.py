@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from composer.predicates import defines, is_unanswered
+from composer.predicates import changes_kind, is_unanswered
 from runtime.changes import Change, ChangeKind
 from runtime.objects import CRDS, Key, Object, dumps
 from runtime.record import record_of
@@ -65,4 +65,4 @@ def _crd(**changes: Any) -> Object:
 def test_which_changes_of_a_definition_concern_claims(
     before: Object | None, after: Object | None, *, news: bool
 ) -> None:
-    assert defines(_change(before, after, CRDS)) is news
+    assert changes_kind(_change(before, after, CRDS)) is news
