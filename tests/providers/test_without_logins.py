@@ -36,7 +36,7 @@ async def test_it_is_made_without_a_login_or_a_secret() -> None:
     await world.settle()
 
     assert (world.reason("Ready"), world.reason(), _books(world)) == ("Available", "InSync", ("one", "two"))
-    assert [key for key in world.kube.objects if key[0] == SECRETS.plural] == []
+    assert [key for key in world.kube.objects if key[0] == SECRETS] == []
     assert "connection" not in ((world.get() or {})["status"])
 
 
