@@ -52,8 +52,8 @@ def shed(live: Object, applier: Applier) -> list[dict[str, Any]]:
     """
     manager = applier.manager
     entries: Sequence[Object] = metadata(live).get("managedFields") or ()
-    ours = [each for each in entries if each["manager"] == manager and each["operation"] == "Apply"]
-    held = {each.get("apiVersion", ""): each.get("fieldsV1") or {} for each in ours if not each.get("subresource")}
+    ours = [entry for entry in entries if entry["manager"] == manager and entry["operation"] == "Apply"]
+    held = {entry.get("apiVersion", ""): entry.get("fieldsV1") or {} for entry in ours if not entry.get("subresource")}
     kept: list[Object] = []
     for entry in entries:
         mine = held.get(entry.get("apiVersion", ""))
@@ -117,12 +117,12 @@ def _without_doubles(entries: Sequence[Object]) -> list[Object]:
     return list(kept.values())
 
 
-def _joined(one: Object, other: Object) -> Object:
-    return {**one, "fieldsV1": _merged(one.get("fieldsV1") or {}, other.get("fieldsV1") or {})}
+def _joined(entry: Object, other: Object) -> Object:
+    return {**entry, "fieldsV1": _merged(entry.get("fieldsV1") or {}, other.get("fieldsV1") or {})}
 
 
-def _merged(one: Object, other: Object) -> Object:
-    both = dict(one)
+def _merged(fields: Object, other: Object) -> Object:
+    both = dict(fields)
     for name, below in other.items():
         both[name] = _merged(both.get(name, {}), below)
     return both

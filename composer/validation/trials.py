@@ -59,7 +59,7 @@ class Trials:
             if left <= 0:
                 break
             request = request_of(self.composition, kind, sample, self.environments)
-            trial, made = self._born(request, sample)
+            trial, made = self._created(request, sample)
             if number < _REPORTED_CLAIMS and not (trial.wrong or trial.failed):
                 trial = self._reported(request, sample, variants)
                 reported.append(trial)
@@ -70,17 +70,17 @@ class Trials:
             trials.append(Trial(wrong=reported[0].failed))
         return tuple(trials)
 
-    def _born(self, request: Request, sample: Sample) -> tuple[Trial, int]:
+    def _created(self, request: Request, sample: Sample) -> tuple[Trial, int]:
         try:
             rendered = all_ready(request)
         except CompositionError as error:
             # That nothing is composed for some claims is said on these.
             failed = [each for each in error.problems if each.reason != "EmptyResult"]
-            return Trial(failed=_told(_about(sample), failed)), 0
+            return Trial(failed=_problems_of(_about(sample), failed)), 0
         made, about = len(rendered.children), _about(sample)
         wrong = [*self._of_children(rendered, template_mismatches), *self._of_status(rendered)]
         wrong += self._of_children(rendered, _of_addresses)
-        return Trial(_told(about, wrong), _told(about, self._of_children(rendered, absences))), made
+        return Trial(_problems_of(about, wrong), _problems_of(about, self._of_children(rendered, absences))), made
 
     def _reported(self, request: Request, sample: Sample, variants: Sequence[Mapping[str, Object]]) -> Trial:
         about = f"{_about(sample)}once its resources report, "
@@ -97,8 +97,8 @@ class Trials:
             wrong = [*self._of_children(rendered, _of_types), *self._of_status(rendered)]
             wrong += self._of_children(rendered, _of_addresses)
             if wrong:
-                return Trial(_told(about, wrong))
-        return Trial(failed=_told(about, mistyped[:1] if len(mistyped) == len(variants) else ()))
+                return Trial(_problems_of(about, wrong))
+        return Trial(failed=_problems_of(about, mistyped[:1] if len(mistyped) == len(variants) else ()))
 
     def _statuses(self) -> tuple[Mapping[str, Object], Mapping[str, Object]]:
         """Make up what the children report, by kind: once of first values, once of last."""
@@ -159,5 +159,5 @@ def _about(sample: Sample) -> str:
     return f"for a claim with {sample.what or _ALL}: "
 
 
-def _told(about: str, problems: Iterable[Problem]) -> tuple[Problem, ...]:
+def _problems_of(about: str, problems: Iterable[Problem]) -> tuple[Problem, ...]:
     return tuple(msgspec.structs.replace(each, message=about + each.message) for each in problems)

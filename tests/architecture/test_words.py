@@ -12,7 +12,7 @@ import pytest
 
 from tests.architecture import tree
 
-CLEAN = ("runtime", "devcloud", "fairlead")
+CLEAN = ("apis", "runtime", "devcloud", "fairlead")
 
 
 class Retired(msgspec.Struct, frozen=True):
