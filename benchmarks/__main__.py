@@ -10,14 +10,14 @@ import sys
 from functools import partial
 
 from benchmarks import bombs, engine, handover, rds_sweep, store
-from benchmarks.report import told
+from benchmarks.report import print_figures
 
 
 def main() -> int:
     """Print all figures."""
     rds = partial(rds_sweep.figures, instances=100, seconds=20.0)
     measures = (store.figures, handover.figures, bombs.figures, engine.figures, rds)
-    return told(figure for measure in measures for figure in measure())
+    return print_figures(figure for measure in measures for figure in measure())
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ import uvloop
 
 from benchmarks import loop_stall
 from benchmarks.plane import on_a_plane
-from benchmarks.report import Figure, told
+from benchmarks.report import Figure, print_figures
 from composer.render.errors import CompositionError
 from composer.workers.pool import RenderPool
 from runtime.errors import Transient
@@ -68,16 +68,16 @@ class Compared(NamedTuple):
     edits: list[int]
 
 
-def _slower_percent(than: list[float], one: list[float]) -> float:
+def _slower_percent(than: list[float], runs: list[float]) -> float:
     """Return by how much one is longer in the middle of all rounds: the machine changes meanwhile."""
-    return (statistics.median(each / base for base, each in zip(than, one, strict=True)) - 1) * 100
+    return (statistics.median(run / base for base, run in zip(than, runs, strict=True)) - 1) * 100
 
 
 def figures() -> list[Figure]:
     """Measure the loop with every bomb of the tests, then claims beside bombs on a real control plane."""
     runs = [uvloop.run(_stalls()) for _ in range(_RUNS)]
     # On a machine that is full, the longest wait of each of two processes is a matter of luck.
-    middle = sorted(runs, key=lambda each: each.beyond)[len(runs) // 2]
+    middle = sorted(runs, key=lambda run: run.beyond)[len(runs) // 2]
     compared = on_a_plane(_neighbours)
     return [
         Figure("longest stall of the loop beside bombs", middle.loop, "ms"),
@@ -122,7 +122,7 @@ async def _go_off(pool: RenderPool, request: Any) -> None:
 
 
 async def _neighbours(system: System) -> Compared:
-    found = Compared([], [], [], [])
+    compared = Compared([], [], [], [])
     async with system.namespace() as home, system.namespace() as other:
         await allow_composer(system, "", "configmaps")
         await system.start_composer("--no-elect")
@@ -137,17 +137,17 @@ async def _neighbours(system: System) -> Compared:
             {"name": "settings", "template": {"apiVersion": "v1", "kind": "ConfigMap", "data": {"x": "{{ vars.v8 }}"}}},
             variables={"v0": "{{ claim.spec.passwordRotation.token }}", **_TWICE},
         )
-        for each in (good, bomb):
-            await system.create(COMPOSITION, each)
+        for spec in (good, bomb):
+            await system.create(COMPOSITION, spec)
         # The first ones pay for informers and compilation.
-        await _births(system, home, good)
+        await _creations(system, home, good)
         for _ in range(_ROUNDS):
-            found.alone.append(statistics.median(await _births(system, home, good)))
-            for of, told in ((good, found.harmless), (bomb, found.bombs)):
+            compared.alone.append(statistics.median(await _creations(system, home, good)))
+            for of, times in ((good, compared.harmless), (bomb, compared.bombs)):
                 async with _edited(system, other, of) as edits:
-                    told.append(statistics.median(await _births(system, home, good)))
-                found.edits.append(edits[0])
-    return found
+                    times.append(statistics.median(await _creations(system, home, good)))
+                compared.edits.append(edits[0])
+    return compared
 
 
 def _claim(namespace: str, name: str, of: Any, token: str) -> Any:
@@ -155,7 +155,7 @@ def _claim(namespace: str, name: str, of: Any, token: str) -> Any:
     return claim(namespace, name, compositionRef=ref, passwordRotation={"token": token})
 
 
-async def _births(system: System, namespace: str, of: Any) -> list[float]:
+async def _creations(system: System, namespace: str, of: Any) -> list[float]:
     """Make claims one after the other; return the seconds until each has its child."""
     took: list[float] = []
     for _ in range(_NEIGHBOURS):
@@ -168,8 +168,8 @@ async def _births(system: System, namespace: str, of: Any) -> list[float]:
 
 
 async def _has_child(system: System, namespace: str, name: str) -> bool:
-    found = await system.api.get(CLAIM.path(namespace, name))
-    return any("uid" in entry for entry in (found.get("status") or {}).get("inventory") or ())
+    claim = await system.api.get(CLAIM.path(namespace, name))
+    return any("uid" in entry for entry in (claim.get("status") or {}).get("inventory") or ())
 
 
 @asynccontextmanager
@@ -201,7 +201,7 @@ async def _edited(system: System, namespace: str, of: Any) -> AsyncIterator[list
 
 def main() -> int:
     """Print all figures; return 1 when an aim is missed."""
-    return told(figures())
+    return print_figures(figures())
 
 
 if __name__ == "__main__":

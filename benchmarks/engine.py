@@ -22,7 +22,7 @@ from benchmarks import engine_objects as objects
 from benchmarks import usage
 from benchmarks.engine_load import Load
 from benchmarks.plane import on_a_plane
-from benchmarks.report import Figure, told
+from benchmarks.report import Figure, print_figures
 from runtime.kube_client import KubeClient
 from runtime.objects import Key
 from tests.support.audit import WRITES, AuditLog, Match, Request
@@ -48,7 +48,7 @@ async def _measure(claims: int, idle_seconds: float, system: System) -> list[Fig
         run = _Run(system, Load(kube), claims, idle_seconds)
         await run.prepare()
         async with run.load.watching():
-            found = [
+            figures = [
                 *await run.create(),
                 *await run.idle(),
                 *await run.drift(objects.RESOURCES[:1], "drift of one child", aim=8),
@@ -57,7 +57,7 @@ async def _measure(claims: int, idle_seconds: float, system: System) -> list[Fig
                 *await run.restart(),
                 *await run.singles(),
             ]
-        return [*found, *await run.floor()]
+        return [*figures, *await run.floor()]
     finally:
         await kube.close()
 
@@ -126,11 +126,11 @@ class _Run:
         requests = [request for request in audit.requests(Match(user=COMPOSER)) if request.verb != "watch"]
         return [
             Figure(f"idle {self.idle_seconds:g} s: requests (Leases, watches apart)", len(requests), "", aim=0),
-            *(Figure(f"idle:   {what}", count, "") for what, count in _by_verb(requests)),
+            *(Figure(f"idle:   {label}", count, "") for label, count in _by_verb(requests)),
             Figure("idle: CPU of one core", used.cpu_seconds / self.idle_seconds * 100, "%"),
         ]
 
-    async def drift(self, resources: Collection[str], what: str, *, aim: float) -> list[Figure]:
+    async def drift(self, resources: Collection[str], label: str, *, aim: float) -> list[Figure]:
         """One field of these children of every claim is overwritten by hand."""
         children = self.load.children_of(resources)
         self.load.seen.overwritten.clear()
@@ -143,10 +143,10 @@ class _Run:
             corrected = await self._until_carried() - began
             await self.system.at_rest()
         return [
-            Figure(f"{what}: overwriting took", written, "s"),
-            Figure(f"{what}: all corrected", corrected, "s", aim=aim),
-            Figure(f"{what}: requests a claim", _count(audit) / self.claims, ""),
-            Figure(f"{what}: CPU a claim", used.cpu_seconds / self.claims * 1000, "ms"),
+            Figure(f"{label}: overwriting took", written, "s"),
+            Figure(f"{label}: all corrected", corrected, "s", aim=aim),
+            Figure(f"{label}: requests a claim", _count(audit) / self.claims, ""),
+            Figure(f"{label}: CPU a claim", used.cpu_seconds / self.claims * 1000, "ms"),
         ]
 
     async def change(self) -> list[Figure]:
@@ -194,9 +194,9 @@ class _Run:
     async def floor(self) -> list[Figure]:
         """The same writes, sent raw."""
         await self.composer.terminate()
-        each = self.claims // _FLOOR_PROCESSES
+        share = self.claims // _FLOOR_PROCESSES
         arguments = [
-            (str(self.system.plane.kubeconfig), "floor", str(number * each), str(each))
+            (str(self.system.plane.kubeconfig), "floor", str(number * share), str(share))
             for number in range(_FLOOR_PROCESSES)
         ]
         running = [
@@ -240,7 +240,7 @@ def _stdout_of(process: asyncio.subprocess.Process) -> asyncio.StreamReader:
 
 def _per_claim(requests: list[Request], claims: int) -> list[Figure]:
     total = Figure("create: requests a claim", len(requests) / claims, "", aim=7.05)
-    return [total, *(Figure(f"create:   {what}", count / claims, "") for what, count in _by_verb(requests))]
+    return [total, *(Figure(f"create:   {label}", count / claims, "") for label, count in _by_verb(requests))]
 
 
 def _by_verb(requests: list[Request]) -> list[tuple[str, int]]:
@@ -265,8 +265,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.engine", description=__doc__)
     parser.add_argument("--claims", type=int, default=1000)
     parser.add_argument("--idle", type=float, default=120.0, metavar="SECONDS")
-    asked = parser.parse_args()
-    return told(figures(claims=asked.claims, idle_seconds=asked.idle))
+    arguments = parser.parse_args()
+    return print_figures(figures(claims=arguments.claims, idle_seconds=arguments.idle))
 
 
 if __name__ == "__main__":

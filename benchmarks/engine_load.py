@@ -26,7 +26,7 @@ _T = TypeVar("_T")
 
 @dataclass(slots=True)
 class Seen:
-    """What the watches have told, with the instant of each first."""
+    """What the watches have sent, with the instant of each first."""
 
     composed: dict[Key, float] = field(default_factory=dict)
     ready: dict[Key, float] = field(default_factory=dict)
@@ -80,22 +80,22 @@ class Load:
         """Set one field of children by hand."""
         patch = objects.set_value(objects.LIMIT_PATH, objects.BY_HAND)
 
-        async def one(key: Key) -> None:
+        async def edit(key: Key) -> None:
             await self.kube.json_patch(objects.CHILDREN, key, patch, manager=_MANAGER)
 
-        await in_parallel([partial(one, key) for key in keys])
+        await in_parallel([partial(edit, key) for key in keys])
 
     async def change_composition(self, limit: int) -> None:
         """Set one constant of the Composition, for both children."""
         patch = [
-            each
+            operation
             for number in range(len(objects.RESOURCES))
-            for each in objects.set_value(objects.CHANGED_PATH.format(number), limit)
+            for operation in objects.set_value(objects.CHANGED_PATH.format(number), limit)
         ]
         key = Key("", objects.COMPOSITION_NAME)
         await self.kube.json_patch(objects.COMPOSITIONS, key, patch, manager=_MANAGER)
 
-    async def until(self, holds: Callable[[], bool], what: str) -> float:
+    async def until(self, holds: Callable[[], bool], goal: str) -> float:
         """Wait for a state of what was seen; return the instant (monotonic seconds)."""
         try:
             async with asyncio.timeout(_LIMIT_SECONDS), self.seen.changed:
@@ -103,7 +103,7 @@ class Load:
         except TimeoutError:
             counts = len(self.seen.composed), len(self.seen.ready)
             raise RuntimeError(
-                f"{what}: not within {_LIMIT_SECONDS:g} s; composed, ready: {counts}; {self.seen.latest}"
+                f"{goal}: not within {_LIMIT_SECONDS:g} s; composed, ready: {counts}; {self.seen.latest}"
             ) from None
         return time.monotonic()
 
@@ -130,8 +130,8 @@ class Load:
     def _see_claim(self, claim: Object) -> None:
         ready = find(claim, "Ready")
         self.seen.latest = f"{key_of(claim)}: {ready and ready['message']}"
-        told = ready and (ready["status"], ready.get("observedGeneration")) == ("True", generation_of(claim))
-        if told:
+        reported = ready and (ready["status"], ready.get("observedGeneration")) == ("True", generation_of(claim))
+        if reported:
             self.seen.ready.setdefault(key_of(claim), time.monotonic())
 
     def _see_child(self, child: Object) -> None:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Awaitable, Callable
 
 from benchmarks.plane import on_a_plane
-from benchmarks.report import Figure, told
+from benchmarks.report import Figure, print_figures
 from tests.support.api import JsonObject
 from tests.support.kinds import CLAIM, claim
 from tests.support.processes import Program
@@ -67,7 +67,7 @@ def _is_taken_up(obj: JsonObject) -> bool:
 
 def main() -> int:
     """Print both figures; return 1 when an aim is missed."""
-    return told(figures())
+    return print_figures(figures())
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ _VERSION = 1_000_000
 def encoded(number: int) -> bytes:
     """Return a managed resource with a usual amount of spec, status and managedFields."""
     uid = str(UUID(int=number, version=4))
-    fields: dict[str, object] = {f"f:field{each}Name": {} for each in range(25)}
+    fields: dict[str, object] = {f"f:field{index}Name": {} for index in range(25)}
     managed = [
         {
             "manager": f"example.dev/{manager}",
@@ -58,12 +58,12 @@ def encoded(number: int) -> bytes:
                 "finalizers": ["example.dev/teardown"],
                 "managedFields": managed,
             },
-            "spec": {f"field{each}Name": f"value-{each}-{number}" for each in range(20)}
-            | {"tags": [{"key": f"k{each}", "value": f"v{each}"} for each in range(5)]},
+            "spec": {f"field{index}Name": f"value-{index}-{number}" for index in range(20)}
+            | {"tags": [{"key": f"k{index}", "value": f"v{index}"} for index in range(5)]},
             "status": {
                 "observedGeneration": 3,
                 "conditions": conditions,
-                "atProvider": {f"cloudField{each}": f"observed-{each}-{number}" for each in range(25)},
+                "atProvider": {f"cloudField{index}": f"observed-{index}-{number}" for index in range(25)},
             },
         }
     )

@@ -1,6 +1,6 @@
 """What it costs to watch over 2,000 RDS instances: AWS's provider as a process, a simulated RDS, a real API server.
 
-The instances carry our tags and are observed only, so that all of them are there without waiting for 2,000 births at
+The instances carry our tags and are observed only, so that all of them are there without waiting for 2,000 creations at
 the two calls a second that an account is granted; a sweep is the same for what is observed and what is managed.
 """
 
@@ -22,7 +22,7 @@ from botocore.config import Config
 
 from benchmarks import usage
 from benchmarks.plane import on_a_plane
-from benchmarks.report import Figure, told
+from benchmarks.report import Figure, print_figures
 from devcloud.aws.platform import ACCESS_KEY, REGION
 from providers.aws.names import tags_of
 from providers.external.ownership import owner_of
@@ -41,7 +41,7 @@ _PAGE: Final = 100
 _SWEEP_SECONDS: Final = 5
 _OURS: Final = "user/fairlead"
 _LIMIT_SECONDS: Final = 900.0
-_BIRTH: Final[dict[str, Any]] = {
+_INSTANCE: Final[dict[str, Any]] = {
     "Engine": "postgres",
     "EngineVersion": "16.10",
     "DBInstanceClass": "db.t4g.micro",
@@ -88,7 +88,7 @@ def _name(number: int) -> str:
 
 async def _made(aws: Aws, objects: list[JsonObject]) -> None:
     """Make the instances as the provider would have, with the tags of the objects that stand for them."""
-    found = await aws.system.api.get(CONFIG_MAP.path("fairlead-system", "fairlead-installation"))
+    config_map = await aws.system.api.get(CONFIG_MAP.path("fairlead-system", "fairlead-installation"))
     uids = {
         name: uid_of(await aws.system.api.get(f"/api/v1/namespaces/{name}"))
         for name in (f"sweep-{number}" for number in range(_NAMESPACES))
@@ -103,9 +103,9 @@ async def _made(aws: Aws, objects: list[JsonObject]) -> None:
     )
 
     async def make(number: int, obj: JsonObject) -> None:
-        tags = tags_of(owner_of(obj, found["data"]["id"], uids[obj["metadata"]["namespace"]]))
+        tags = tags_of(owner_of(obj, config_map["data"]["id"], uids[obj["metadata"]["namespace"]]))
         call: Callable[..., Any] = client.create_db_instance
-        await asyncio.to_thread(call, DBInstanceIdentifier=_name(number), Tags=tags, **_BIRTH)
+        await asyncio.to_thread(call, DBInstanceIdentifier=_name(number), Tags=tags, **_INSTANCE)
 
     try:
         await _all_of(make(number, obj) for number, obj in enumerate(objects))
@@ -117,15 +117,15 @@ async def _made(aws: Aws, objects: list[JsonObject]) -> None:
 async def _all_of(made: Iterable[Coroutine[Any, Any, Any]]) -> list[Any]:
     places = asyncio.Semaphore(_AT_ONCE)
 
-    async def one(coroutine: Coroutine[Any, Any, Any]) -> Any:
+    async def limited(coroutine: Coroutine[Any, Any, Any]) -> Any:
         async with places:
             return await coroutine
 
-    return await asyncio.gather(*map(one, made))
+    return await asyncio.gather(*map(limited, made))
 
 
 async def _all_available(aws: Aws) -> bool:
-    return all(one["DBInstanceStatus"] == "available" for one in await aws.instances())
+    return all(instance["DBInstanceStatus"] == "available" for instance in await aws.instances())
 
 
 async def _all_seen(aws: Aws, instances: int) -> bool:
@@ -156,7 +156,7 @@ async def _swept(aws: Aws, provider: Program, instances: int, seconds: float) ->
         await asyncio.sleep(seconds)
     calls = await aws.calls(since, by=_OURS)
     lists = [call for call in calls if call["action"] == "DescribeDBInstances" and not call["identifier"]]
-    starts = [number for number, one in enumerate(lists) if "Marker" not in one["params"]]
+    starts = [number for number, entry in enumerate(lists) if "Marker" not in entry["params"]]
     sweeps = [lists[begin:end] for begin, end in itertools.pairwise(starts)]
     pages = [len(sweep) for sweep in sweeps]
     lasted = [(_instant(sweep[-1]) - _instant(sweep[0])) for sweep in sweeps]
@@ -192,8 +192,8 @@ async def _noticed(aws: Aws, obj: JsonObject) -> Figure:
     path = RDS_INSTANCE.path(metadata["namespace"], metadata["name"])
 
     async def shown() -> bool:
-        found = await aws.system.api.get(path)
-        return bool(found["status"]["atProvider"]["allocatedStorage"] == 40)  # noqa: PLR2004 - as set above
+        obj = await aws.system.api.get(path)
+        return bool(obj["status"]["atProvider"]["allocatedStorage"] == 40)  # noqa: PLR2004 - as set above
 
     await eventually(shown, "the change in status", limit_s=_LIMIT_SECONDS)
     return Figure(f"rds: a change is seen, sweeps every {_SWEEP_SECONDS} s", time.monotonic() - began, "s")
@@ -204,8 +204,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.rds_sweep", description=__doc__)
     parser.add_argument("--instances", type=int, default=2000)
     parser.add_argument("--seconds", type=float, default=60.0)
-    asked = parser.parse_args()
-    return told(figures(instances=asked.instances, seconds=asked.seconds))
+    arguments = parser.parse_args()
+    return print_figures(figures(instances=arguments.instances, seconds=arguments.seconds))
 
 
 if __name__ == "__main__":

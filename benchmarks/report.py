@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """`aim` is the largest good value, or the smallest with `at_least`; None: told without an aim."""
+    """`aim` is the largest good value, or the smallest with `at_least`; None: printed without an aim."""
 
     name: str
     value: float
@@ -30,7 +30,7 @@ class Figure:
         return f"{'ok  ' if self.met else 'MISS'} {self.name:<44} {self.value:>10,.2f} {self.unit}{aim}".rstrip()
 
 
-def told(figures: Iterable[Figure]) -> int:
+def print_figures(figures: Iterable[Figure]) -> int:
     """Print each figure as it comes; return the status to exit with, 1 when an aim is missed."""
     missed = 0
     for figure in figures:

@@ -28,22 +28,22 @@ class Usage:
 
 def tree(pid: int) -> list[int]:
     """Return a process and all that descend from it."""
-    found = [pid]
-    for one in found:
+    pids = [pid]
+    for parent in pids:
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-            children = Path(f"/proc/{one}/task/{one}/children").read_text().split()
-            found.extend(int(child) for child in children)
-    return found
+            children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
+            pids.extend(int(child) for child in children)
+    return pids
 
 
 def cpu_seconds(pid: int) -> float:
     """Return the processor time of a process and its descendants so far."""
-    return sum(_cpu_of(one) for one in tree(pid))
+    return sum(_cpu_of(process) for process in tree(pid))
 
 
 def memory_mib(pid: int) -> float:
     """Return the memory of a process and its descendants now."""
-    return sum(_pss_kib_of(one) for one in tree(pid)) / _KIB_PER_MIB
+    return sum(_pss_kib_of(process) for process in tree(pid)) / _KIB_PER_MIB
 
 
 @asynccontextmanager

@@ -117,12 +117,12 @@ def _without_doubles(entries: Sequence[Object]) -> list[Object]:
     return list(kept.values())
 
 
-def _joined(entry: Object, other: Object) -> Object:
-    return {**entry, "fieldsV1": _merged(entry.get("fieldsV1") or {}, other.get("fieldsV1") or {})}
+def _joined(first: Object, second: Object) -> Object:
+    return {**first, "fieldsV1": _merged(first.get("fieldsV1") or {}, second.get("fieldsV1") or {})}
 
 
-def _merged(fields: Object, other: Object) -> Object:
-    both = dict(fields)
-    for name, below in other.items():
+def _merged(first: Object, second: Object) -> Object:
+    both = dict(first)
+    for name, below in second.items():
         both[name] = _merged(both.get(name, {}), below)
     return both

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
@@ -124,15 +123,6 @@ def version_of(obj: Object) -> str:
 def generation_of(obj: Object) -> int:
     """Return `metadata.generation`, 0 for kinds that have none."""
     return int(metadata(obj).get("generation", 0))
-
-
-def instant(text: str) -> datetime | None:
-    """Return an RFC 3339 instant with its zone; None for anything else."""
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return moment if moment.tzinfo is not None else None
 
 
 def status_of(obj: Object) -> Object:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Final
 
-from runtime.conditions import find
+from runtime.conditions import find, instant
 from runtime.errors import Forbidden, NotGranted
-from runtime.objects import Object, instant
+from runtime.objects import Object
 
 REASON: Final = "AccessDenied"
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 from runtime import metrics
-from runtime.conditions import find
+from runtime.conditions import find, instant
 from runtime.errors import WriteConflict
 from runtime.kube import Kube
-from runtime.objects import Object, Resource, instant, key_of, uid_of
+from runtime.objects import Object, Resource, key_of, uid_of
 from runtime.preconditions import patch_tests
 
 _MORE_ATTEMPTS: Final = 2

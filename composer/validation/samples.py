@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import combinations
 from typing import Any
@@ -27,6 +27,8 @@ _NOBODY = "00000000-0000-0000-0000-000000000000"
 _COMPANIONS = 2
 NOTHING_REPORTED: Mapping[str, Object] = {}
 _SAMPLES_LIMIT = 64
+_ALL = "all that goes together"
+_LEAST = "nothing but what is required"
 _INSTANT = "2026-01-01T00:00:00Z"
 # One of them fits most patterns: names, labels, hours, instants, networks, versions.
 _TEXTS = ("a", "abc", "a1", "16", "02:30", _INSTANT, "10.0.0.0/8", "1.0", "10Gi", "Sunday", "A", "a-b")
@@ -37,10 +39,28 @@ _PRESENCE = re.compile(r"(?:!?has\(\s*self\.\w+\s*\)|==|!=|&&|\|\||[()\s])+")
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One claim's spec, and which field makes it differ."""
+    """One claim's spec, and which field makes it differ. `is_plain`: no field of it could be left out."""
 
     what: str
     spec: Object
+    is_plain: bool = False
+
+    @property
+    def about(self) -> str:
+        """What it has, as the end of a sentence."""
+        return self.what or _ALL
+
+    @property
+    def fields(self) -> frozenset[str]:
+        """The fields that it has, but for those that could not be made up."""
+        return frozenset(name for name, value in self.spec.items() if not isinstance(value, Pending))
+
+    @property
+    def values(self) -> frozenset[str]:
+        """Its texts, numbers and conditions, each as `field: value`."""
+        return frozenset(
+            f"{name}: {_shown(value)}" for name, value in self.spec.items() if isinstance(value, str | int | float)
+        )
 
 
 def samples(schema: Schema) -> tuple[Sample, ...]:
@@ -52,12 +72,21 @@ def samples(schema: Schema) -> tuple[Sample, ...]:
     rules = [each["rule"] for each in schema.get("x-kubernetes-validations") or () if _PRESENCE.fullmatch(each["rule"])]
     given = frozenset(schema.get("required") or ()) | {name for name in known if "default" in properties[name]}
     found = [Sample("", _first(known, _fullest(given, known, rules)))]
+    least = _smallest(given, "", known, rules)
+    if least is not None:
+        found.append(Sample(_LEAST, _first(known, least)))
     for name, choice in known.items():
         together = _smallest(given, name, known, rules)
         for each in choice if together is not None else ():
-            shown = each if isinstance(each, str | int | float) else "…"
-            found.append(Sample(f"{name}: {shown}", {**_first(known, together or given), name: each}))
-    return tuple(Sample(each.what, {**defaulted(each.spec, schema), **unknown}) for each in found[:_SAMPLES_LIMIT])
+            spec = {**_first(known, together or given), name: each}
+            if all(spec != other.spec for other in found):
+                found.append(Sample(f"{name}: {_shown(each)}", spec))
+    whole = [Sample(each.what, {**defaulted(each.spec, schema), **unknown}) for each in found[:_SAMPLES_LIMIT]]
+    return tuple(replace(each, is_plain=not any(other.fields < each.fields for other in whole)) for each in whole)
+
+
+def _shown(value: Any) -> Any:
+    return value if isinstance(value, str | int | float) else "…"
 
 
 def _first(known: Mapping[str, Sequence[Any]], fields: frozenset[str]) -> Object:
@@ -77,8 +106,8 @@ def _fullest(given: frozenset[str], known: Mapping[str, Any], rules: Sequence[st
 def _smallest(
     given: frozenset[str], name: str, known: Mapping[str, Any], rules: Sequence[str]
 ) -> frozenset[str] | None:
-    """Return what is given with one field and as few others as the rules want; None when no few do."""
-    base = (given & known.keys()) | {name}
+    """Return what is given with one field (or none) and as few others as the rules want; None when no few do."""
+    base = (given & known.keys()) | ({name} if name else set())
     others = [other for other in known if other not in base]
     for count in range(_COMPANIONS + 1):
         for more in combinations(others, count):

@@ -20,6 +20,7 @@ from composer.render.errors import CompositionError, MistypedError, Problem
 from composer.render.render import Rendered, Request, group_kind_of
 from composer.render.schema import Schema, mismatches, step, template_mismatches, types_of
 from composer.render.schema_limits import absences
+from composer.validation.groups import Trial
 from composer.validation.samples import Sample, all_ready, reports, request_of, samples
 from runtime.objects import Object
 
@@ -27,16 +28,7 @@ from runtime.objects import Object
 _SAMPLED_CHILDREN = 512
 # What children report is made up alike for all claims: a few tell as much as all.
 _REPORTED_CLAIMS = 6
-_ALL = "all that goes together"
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+>")
-
-
-@dataclass(frozen=True, slots=True)
-class Trial:
-    """What became of one sampled claim: what no claim may cause, and what makes this claim fail alone."""
-
-    wrong: tuple[Problem, ...] = ()
-    failed: tuple[Problem, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +59,8 @@ class Trials:
             left -= made
             trials.append(trial)
         if reported and all(trial.failed for trial in reported):
-            trials.append(Trial(wrong=reported[0].failed))
+            first = reported[0]
+            trials.append(Trial(first.sample, wrong=_problems_of(_about(first.sample), first.failed)))
         return tuple(trials)
 
     def _created(self, request: Request, sample: Sample) -> tuple[Trial, int]:
@@ -76,14 +69,14 @@ class Trials:
         except CompositionError as error:
             # That nothing is composed for some claims is said on these.
             failed = [each for each in error.problems if each.reason != "EmptyResult"]
-            return Trial(failed=_problems_of(_about(sample), failed)), 0
+            return Trial(sample, failed=tuple(failed)), 0
         made, about = len(rendered.children), _about(sample)
         wrong = [*self._of_children(rendered, template_mismatches), *self._of_status(rendered)]
         wrong += self._of_children(rendered, _of_addresses)
-        return Trial(_problems_of(about, wrong), _problems_of(about, self._of_children(rendered, absences))), made
+        return Trial(sample, _problems_of(about, wrong), tuple(self._of_children(rendered, absences))), made
 
     def _reported(self, request: Request, sample: Sample, variants: Sequence[Mapping[str, Object]]) -> Trial:
-        about = f"{_about(sample)}once its resources report, "
+        later = "once its resources report, "
         mistyped: list[Problem] = []
         for statuses in variants:
             try:
@@ -97,8 +90,8 @@ class Trials:
             wrong = [*self._of_children(rendered, _of_types), *self._of_status(rendered)]
             wrong += self._of_children(rendered, _of_addresses)
             if wrong:
-                return Trial(_problems_of(about, wrong))
-        return Trial(failed=_problems_of(about, mistyped[:1] if len(mistyped) == len(variants) else ()))
+                return Trial(sample, _problems_of(_about(sample) + later, wrong))
+        return Trial(sample, failed=_problems_of(later, mistyped[:1] if len(mistyped) == len(variants) else ()))
 
     def _statuses(self) -> tuple[Mapping[str, Object], Mapping[str, Object]]:
         """Make up what the children report, by kind: once of first values, once of last."""
@@ -156,7 +149,7 @@ def _of_types(tree: Mapping[str, Any], schema: Schema, path: str) -> Iterator[Pr
 
 
 def _about(sample: Sample) -> str:
-    return f"for a claim with {sample.what or _ALL}: "
+    return f"for a claim with {sample.about}: "
 
 
 def _problems_of(about: str, problems: Iterable[Problem]) -> tuple[Problem, ...]:

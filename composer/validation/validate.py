@@ -22,7 +22,8 @@ from composer.render.schema import Schema, step, template_mismatches, unknown_st
 from composer.render.template import Expression, Leaf, Path, reads, written_out
 from composer.validation import backups, renames, rollout
 from composer.validation.connection import connection_faults
-from composer.validation.trials import Trial, Trials
+from composer.validation.groups import Trial, grouped, of_plainest
+from composer.validation.trials import Trials
 
 _SET_BY_US = ("name", "generateName")
 
@@ -60,14 +61,14 @@ def remarks(request: CheckRequest) -> tuple[Problem, ...]:
     claim = _claim_facts(compiled, request.catalog)
     if isinstance(claim, Problem):
         return (claim,)
-    return tuple(each for trial in _trials(request, compiled, claim) for each in trial.failed)
+    return grouped(_trials(request, compiled, claim))
 
 
 def _of_samples(request: CheckRequest, compiled: Compiled, claim: KindFacts) -> tuple[Problem, ...]:
-    """Refuse what makes a child of the wrong shape for any claim, or can be rendered for none."""
+    """Refuse what makes a child of the wrong shape for any claim, or fails for claims of required fields alone."""
     trials = _trials(request, compiled, claim)
     wrong = next((trial.wrong for trial in trials if trial.wrong), ())
-    return wrong or (trials[0].failed if all(trial.failed for trial in trials) else ())
+    return wrong or of_plainest(trials)
 
 
 def _trials(request: CheckRequest, compiled: Compiled, claim: KindFacts) -> tuple[Trial, ...]:

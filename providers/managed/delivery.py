@@ -39,7 +39,10 @@ class Delivering(Generic[SpecT, ConfigT]):
 
     async def step(self, inputs: Inputs[SpecT], observed: Observed[SpecT], out: Outcome[SpecT], fence: Fence) -> None:
         """Give, put back or switch off a login; what needs no call of the cloud is left to `publish_kept`."""
-        logins, step = logins_of(inputs), inputs.step
+        step = inputs.step
+        if isinstance(step, Keep | Missing | Restore | Await | Confirm):
+            return
+        logins = logins_of(inputs)
         match step:
             case Introduce(replaces=replaces):
                 credential = await self.pending(inputs, out)
@@ -60,8 +63,6 @@ class Delivering(Generic[SpecT, ConfigT]):
             case Retire(username=username):
                 await logins.disable(inputs.target, username, fence)
                 out.retired = True
-            case Keep() | Missing() | Restore() | Await() | Confirm():
-                return
             case never:
                 assert_never(never)
 

@@ -191,9 +191,6 @@ def test_the_contract_names_every_module_that_calls_itself_pure() -> None:
         if path.name != "__init__.py"
         if re.search(r"\bPure[.:;]", ast.get_docstring(tree.parse(path)) or "")
     }
-    packages = {path for path in claimed if path.stem == "__init__"}
-    claimed |= {path for package in packages for path in package.parent.rglob("*.py")} - packages
-    claimed -= packages
 
     assert claimed - set(PURE) == set()
 

@@ -34,10 +34,10 @@ def _run(root: Path, *arguments: str) -> str:
 def test_the_process_finds_it(grown: Path) -> None:
     source = (
         f"from providers.process import provider_of; p = provider_of('{new_cloud.CLOUD}');"
-        "print(p.cloud, p.kinds[0].resource.kind)"
+        "print(p.cloud, *(word for k in p.kinds for word in (k.resource.kind, k.logins is not None)))"
     )
 
-    assert _run(grown, "-c", source) == "toy ToyDatabase\n"
+    assert _run(grown, "-c", source) == "toy ToyDatabase True Shelf False\n"
 
 
 def test_the_contracts_hold(grown: Path) -> None:
@@ -53,4 +53,5 @@ def test_the_house_rules_hold(grown: Path) -> None:
     out = _run(grown, "-m", "pytest", "-v", "--noconftest", "-p", "no:cacheprovider", "-k", chosen, *files)
 
     assert "test_the_crd_is_its_model[ToyDatabase.toy.fairlead.dev] PASSED" in out
+    assert "test_the_crd_is_its_model[Shelf.toy.fairlead.dev] PASSED" in out
     assert "test_prefixed_names_are_on_the_page[providers/toy/__init__.py] PASSED" in out

@@ -13,7 +13,7 @@ from composer.kinds.cluster import Cluster
 from runtime.cache import Cache
 from runtime.objects import CRDS, Key, Object
 from tests.composer.factories import CLAIMS, DATABASES, claim, desired, live
-from tests.runtime.fake_kube import FakeKube
+from tests.support.fake_kube import FakeKube
 
 KEY = Key("shop", "orders")
 OWNER = {"apiVersion": CLAIMS.api_version, "kind": CLAIMS.kind, "name": "orders", "uid": "claim-uid"}

@@ -23,7 +23,7 @@ from runtime.errors import ApiError, Failure, NotLeading, Transient, Unavailable
 from runtime.events import EventRecorder
 from runtime.objects import Key, Object, Resource
 from tests.composer.factories import CLAIMS, DATABASE, IDENTITY, child, claim, desired, entry, live, rendered, snapshot
-from tests.runtime.fake_kube import FakeKube
+from tests.support.fake_kube import FakeKube
 
 AT = datetime(2026, 11, 22, 12, tzinfo=UTC)
 WANTED = desired()

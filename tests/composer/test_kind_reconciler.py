@@ -24,8 +24,8 @@ from runtime.controller import Controller, ControllerSettings
 from runtime.objects import CRDS, Resource
 from runtime.reflector import Clock, Timing
 from runtime.results import SETTLED
-from tests.runtime.fake_kube import FakeKube
 from tests.runtime.virtual_loop import run
+from tests.support.fake_kube import FakeKube
 from tests.support.second_api import SecondApi
 
 API = SecondApi("cache.example.org")

@@ -43,7 +43,7 @@ from tests.composer.factories import (
     rendered,
     snapshot,
 )
-from tests.runtime.fake_kube import FakeKube
+from tests.support.fake_kube import FakeKube
 
 LIVING: Object = {"metadata": {"name": "shop", "labels": {}}}
 GOING: Object = {"metadata": {"name": "shop", "labels": {}, "deletionTimestamp": NOW}}

@@ -6,8 +6,8 @@ from composer.kinds.rights import VERBS, Rights
 from composer.render.errors import Problem
 from runtime.objects import Object
 from tests.composer.factories import CATALOG
-from tests.runtime.fake_kube import FakeKube
 from tests.runtime.virtual_loop import run
+from tests.support.fake_kube import FakeKube
 
 
 def _resource(name: str, kind: str = "ConfigMap") -> Object:

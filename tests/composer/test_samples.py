@@ -8,9 +8,11 @@ import msgspec
 import pytest
 
 from composer.kinds.catalog import Catalog, KindFacts
+from composer.render.errors import Problem
 from composer.render.render import Observed, Rendered, Request, render
 from composer.render.values import Pending
-from composer.validation.samples import all_ready, samples
+from composer.validation.groups import Trial, grouped
+from composer.validation.samples import Sample, all_ready, samples
 from composer.validation.validate import CheckRequest, check, remarks
 from runtime.objects import Resource
 from tests.composer.factories import CLAIMS, claim
@@ -138,7 +140,19 @@ REFUSALS = {
     "a condition that is no condition": Refusal({"when": "{{ claim.spec.version }}"}, "must be true or false"),
     "what fails for every claim": Refusal({"owner": "{{ 1 / 0 }}"}, "cannot be computed: division by zero"),
     "what the kind wants and no claim gives": Refusal(
-        {"version": "{{ none }}"}, f"SchemaMismatch {PATH}: for a claim with all that goes together: version is missing"
+        {"version": "{{ none }}"}, f"SchemaMismatch {PATH}: fails for every claim: version is missing"
+    ),
+    "what claims of required fields alone do not give": Refusal(
+        {"version": "{{ claim.spec.owner | default(none) }}"},
+        f"SchemaMismatch {PATH}: fails for every claim without spec.owner: version is missing",
+    ),
+    "a field of a map that claims of required fields alone leave out": Refusal(
+        {"owner": "{{ claim.spec.labels.a }}"},
+        f"RenderFailed {PATH}.owner:4: fails for every claim without spec.labels: 'labels' is undefined",
+    ),
+    "two faults that have every claim fail between them": Refusal(
+        {"owner": "{{ {'small': claim.spec.cpu}[claim.spec.size] }}"},
+        f"RenderFailed {PATH}.owner:4: fails for every claim with spec.size: small: 'cpu' is undefined",
     ),
 }
 
@@ -152,6 +166,7 @@ def test_a_composition_that_suits_no_claim_or_makes_the_wrong_shape_for_one_is_r
 
 
 ALL = "for a claim with all that goes together: "
+EVERY = "fails for every claim: "
 REPORTED = f"{ALL}once its resources report, "
 READS = {
     "a number that is reported, for a text": Refusal(
@@ -201,11 +216,11 @@ SETTLED = {
     ),
     "a setting that is not there": Refusal(
         {"owner": "{{ env.defaults.ovner }}"},
-        f"RenderFailed {PATH}.owner:4: {ALL}'ovner' is undefined, did you mean 'owner'?",
+        f"RenderFailed {PATH}.owner:4: {EVERY}'ovner' is undefined, did you mean 'owner'?",
     ),
     "a setting that is no YAML": Refusal(
         {"owner": "{{ env.defaults.zones.first }}"},
-        f"YamlRefused {ALL}environment 'defaults', key 'zones.yaml': line 1",
+        f"YamlRefused {EVERY}environment 'defaults', key 'zones.yaml': line 1",
     ),
     "a setting of another type in YAML": Refusal(
         {"owner": "{{ env.defaults.more.limit }}"},
@@ -230,15 +245,19 @@ def test_the_settings_that_are_there_are_tried(case: Refusal) -> None:
 REMARKS = {
     "a size that the composition forgot": Refusal(
         {"connections": "{{ {'small': 20}[claim.spec.size | default('small')] }}"},
-        f"RenderFailed {PATH}.connections:4: for a claim with size: large: 'large' is undefined",
+        f"RenderFailed {PATH}.connections:4: fails for every claim with spec.size: large: 'large' is undefined",
     ),
     "a field that not every claim has": Refusal(
         {"owner": "{{ claim.spec.size }}"},
-        f"RenderFailed {PATH}.owner:4: for a claim with cpu: 2: 'size' is undefined",
+        f"RenderFailed {PATH}.owner:4: fails for every claim without spec.size: 'size' is undefined",
     ),
-    "a field that the kind wants and that may be left out": Refusal(
-        {"version": "{{ claim.spec.owner | default(none) }}"},
-        f"SchemaMismatch {PATH}: for a claim with version: 15: version is missing",
+    "a field that goes wrong where it is given": Refusal(
+        {"owner": "{{ 'x' if claim.spec.owner is undefined else claim.spec.owner | gib | string }}"},
+        f"RenderFailed {PATH}.owner:4: fails for every claim with spec.owner: 'team-a' is no quantity like 20Gi",
+    ),
+    "a value that goes wrong among others": Refusal(
+        {"owner": "{{ {'15': 'a'}[claim.spec.version] }}"},
+        f"RenderFailed {PATH}.owner:4: fails for every claim with spec.version: 16: '16' is undefined",
     ),
 }
 
@@ -246,10 +265,10 @@ REMARKS = {
 @pytest.mark.parametrize("case", REMARKS.values(), ids=REMARKS)
 def test_a_composition_that_fails_for_some_claims_is_accepted_and_says_for_which(case: Refusal) -> None:
     request = CheckRequest(_composition(**case.spec), CATALOG)
-    said = [f"{each.reason} {each}" for each in remarks(request)]
+    (said,) = (f"{each.reason} {each}" for each in remarks(request))
 
     assert check(request) == ()
-    assert [each for each in said if case.says in each]
+    assert case.says in said
 
 
 ACCEPTED: dict[str, dict[str, Any]] = {
@@ -282,6 +301,39 @@ ACCEPTED: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("spec", ACCEPTED.values(), ids=ACCEPTED)
 def test_a_composition_is_accepted_with(spec: dict[str, Any]) -> None:
     assert _problems(**spec) == []
+
+
+def test_a_fault_that_nothing_tells_apart_says_how_many_claims_have_it() -> None:
+    def sample(what: str, *, failed: bool, **spec: Any) -> Trial:
+        return Trial(Sample(what, spec), failed=(Problem("RenderFailed", "no"),) if failed else ())
+
+    trials = (
+        sample("a: 1", failed=True, a=1),
+        sample("b: 1", failed=True, b=1),
+        sample("both", failed=False, a=1, b=1),
+        sample("c: 1", failed=False, c=1),
+    )
+
+    (problem,) = grouped(trials)
+
+    assert problem.message == "fails for 2 of 4 claims that were tried, one with a: 1: no"
+
+
+@pytest.mark.parametrize(
+    ("schema", "plain"),
+    [
+        (SPEC, [{"version", "storageGiB", "size"}, {"version", "storageGiB", "cpu", "memoryGiB"}]),
+        ({"properties": {"a": {"type": "integer"}, "b": {"type": "integer", "default": 3}}}, [{"b"}]),
+        ({"properties": {"a": {"type": "integer"}}}, [set()]),
+        ({"required": ["note"], "properties": {"note": {"type": "string"}, "a": {"type": "integer"}}}, [set()]),
+    ],
+    ids=["either of two", "a default", "nothing", "a text that nobody can make up"],
+)
+def test_the_plainest_claims_hold_what_is_required_alone(schema: dict[str, Any], plain: list[set[str]]) -> None:
+    made = samples(schema)
+
+    assert [set(fields) for fields in dict.fromkeys(each.fields for each in made if each.is_plain)] == plain
+    assert len({str(each.spec) for each in made}) == len(made)
 
 
 def test_each_value_of_a_list_is_taken_once_and_what_excludes_itself_never_together() -> None:

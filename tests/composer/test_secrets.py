@@ -27,8 +27,8 @@ from runtime.objects import SECRETS, Key, Object, dumps
 from runtime.record import record_of
 from runtime.results import Result
 from tests.composer.factories import DATABASE, child, claim, desired, entry, live, rendered, snapshot
-from tests.runtime.fake_kube import FakeKube
 from tests.runtime.virtual_loop import run
+from tests.support.fake_kube import FakeKube
 
 SECRET = Key("shop", "orders-connection")
 CLAIM = Key("shop", "orders")

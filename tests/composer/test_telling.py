@@ -10,8 +10,8 @@ from composer.claim.outcomes import Note
 from runtime.events import EventRecorder
 from runtime.objects import EVENTS, Object
 from tests.composer.factories import claim, snapshot
-from tests.runtime.fake_kube import FakeKube
 from tests.runtime.virtual_loop import run
+from tests.support.fake_kube import FakeKube
 
 
 def _born(*names: str) -> tuple[Note, ...]:

@@ -29,7 +29,7 @@ from tests.composer.factories import (
     rendered,
     snapshot,
 )
-from tests.runtime.fake_kube import FakeKube
+from tests.support.fake_kube import FakeKube
 
 DATABASE = DATABASES.group_kind
 REMEMBERS = {"identity": "claim-uid@shop/orders"}

@@ -10,7 +10,7 @@ from fairlead.exits import CommandError
 from runtime.errors import Forbidden
 from runtime.objects import NAMESPACES, Key, Resource
 from tests.composer.factories import CLAIMS, DATABASES
-from tests.fairlead.cluster import Cluster
+from tests.support.fake_kube import FakeKube
 
 COMPOSITIONS = Resource("fairlead.dev", "v1alpha1", "Composition", "compositions", namespaced=False)
 QUEUES = Resource("messaging.example.org", "v1", "Queue", "queues")
@@ -18,8 +18,8 @@ OTHER_QUEUES = Resource("amqp.example.com", "v1", "Queue", "queues")
 DEPLOYMENTS = Resource("apps", "v1", "Deployment", "deployments")
 
 
-def _cluster(*served: Resource, named: bool = True) -> Cluster:
-    cluster = Cluster(served={CLAIMS, DATABASES, COMPOSITIONS, DEPLOYMENTS, *served})
+def _cluster(*served: Resource, named: bool = True) -> FakeKube:
+    cluster = FakeKube(served={CLAIMS, DATABASES, COMPOSITIONS, DEPLOYMENTS, *served})
     if named:
         spec = {"compositeTypeRef": {"apiVersion": QUEUES.api_version, "kind": QUEUES.kind}}
         cluster.put(COMPOSITIONS, "queues", namespace="", spec=spec)
@@ -32,7 +32,7 @@ def _cluster(*served: Resource, named: bool = True) -> Cluster:
 @pytest.mark.parametrize("refused", ["", "list compositions"])
 async def test_a_kind_of_claim_of_ones_own_is_known(word: str, refused: str) -> None:
     cluster = _cluster(QUEUES)
-    cluster.refused.add(refused)
+    cluster.forbidden.add(refused)
 
     assert await Discovery(cluster).resource_named(word) == QUEUES
 
@@ -43,7 +43,7 @@ async def test_a_kind_that_a_composition_names_goes_before_another_of_its_name()
 
 async def test_of_two_kinds_of_one_name_that_no_composition_names_the_group_is_asked_for() -> None:
     cluster = _cluster(QUEUES, OTHER_QUEUES)
-    cluster.refused.add("list compositions")
+    cluster.forbidden.add("list compositions")
 
     with pytest.raises(CommandError, match=r"queues\.amqp\.example\.com and queues\.messaging\.example\.org"):
         await Discovery(cluster).resource_named("queue")
@@ -88,7 +88,7 @@ async def test_a_namespace_that_does_not_exist_is_the_mistake(namespace: str, re
     cluster.put(CLAIMS, "orders", namespace="shop")
     for name in ("shop", "web"):
         cluster.put(NAMESPACES, name, namespace="")
-    cluster.refused |= {refused}
+    cluster.forbidden |= {refused}
 
     with pytest.raises(CommandError) as told:
         await existing(cluster, CLAIMS, Key(namespace, "orders"))
@@ -123,7 +123,7 @@ async def test_an_object_that_is_there_is_returned() -> None:
 
 async def test_what_may_not_be_read_is_said_as_that() -> None:
     cluster = _cluster()
-    cluster.refused.add("get postgresqlinstances")
+    cluster.forbidden.add("get postgresqlinstances")
 
     with pytest.raises(Forbidden):
         await existing(cluster, CLAIMS, Key("shop", "orders"))

@@ -18,7 +18,7 @@ from runtime.kube import Kube
 from runtime.objects import CONFIG_MAPS, CRDS, NAMESPACES, Key, Object, Resource
 from tests.architecture import tree
 from tests.composer.factories import CLAIMS
-from tests.fairlead.cluster import Cluster
+from tests.support.fake_kube import FakeKube
 
 COMPOSITIONS = Resource("fairlead.dev", "v1alpha1", "Composition", "compositions", namespaced=False)
 REVISIONS = Resource("fairlead.dev", "v1alpha1", "CompositionRevision", "compositionrevisions", namespaced=False)
@@ -48,9 +48,9 @@ def _environment(limit: str, namespace: str = "fairlead-system") -> Object:
 
 
 @pytest.fixture
-def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
+def cluster(monkeypatch: pytest.MonkeyPatch) -> FakeKube:
     """A cluster with one Composition that reads an environment, and a claim `shop/orders` that nobody composed yet."""
-    made = Cluster()
+    made = FakeKube()
     for _, crd in tree.documents(tree.CRDS):
         body = {name: item for name, item in crd.items() if name not in {"apiVersion", "kind", "metadata"}}
         meta = {"labels": crd["metadata"].get("labels") or {}, "annotations": crd["metadata"].get("annotations") or {}}
@@ -71,12 +71,12 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
     return made
 
 
-def _revise(cluster: Cluster, name: str, number: int, spec: dict[str, Any]) -> None:
+def _revise(cluster: FakeKube, name: str, number: int, spec: dict[str, Any]) -> None:
     body = {"compositionName": "team", "revision": number, "composition": spec}
     cluster.put(REVISIONS, name, namespace="", spec=body)
 
 
-def _claim(cluster: Cluster, name: str, **spec: Any) -> None:
+def _claim(cluster: FakeKube, name: str, **spec: Any) -> None:
     status = {"composition": {"name": "team", "revision": "team-1"}}
     cluster.put(CLAIMS, name, namespace="shop", spec={"version": "16", "size": "small", **spec}, status=status)
 
@@ -93,7 +93,7 @@ def _plan(capsys: pytest.CaptureFixture[str], folder: str) -> tuple[int, str, st
     return code, shown.out, shown.err
 
 
-def _compose(cluster: Cluster, *, limit: str) -> None:
+def _compose(cluster: FakeKube, *, limit: str) -> None:
     """Let the claim have the child that the Composition gives with this limit."""
     uid = cluster.objects[CLAIMS, Key("shop", "orders")]["metadata"]["uid"]
     name = child_name(Identity(uid, "shop", "orders"), "settings")
@@ -105,7 +105,7 @@ def _compose(cluster: Cluster, *, limit: str) -> None:
 
 
 def test_an_edited_environment_is_planned_for_the_claims_that_read_it(
-    cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    cluster: FakeKube, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     _compose(cluster, limit="10")
     code, out, _ = _plan(capsys, _write(tmp_path, _environment("15")))
@@ -115,7 +115,7 @@ def test_an_edited_environment_is_planned_for_the_claims_that_read_it(
 
 
 def test_an_environment_as_it_is_changes_nothing(
-    cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    cluster: FakeKube, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     _compose(cluster, limit="10")
 
@@ -123,7 +123,7 @@ def test_an_environment_as_it_is_changes_nothing(
 
 
 def test_an_environment_and_the_composition_beside_it_are_planned_together(
-    cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    cluster: FakeKube, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     _compose(cluster, limit="10")
     edited = _composition("team", _spec(limit="{{ env.defaults.limit }}0"))
@@ -133,7 +133,7 @@ def test_an_environment_and_the_composition_beside_it_are_planned_together(
 
 
 def test_an_environment_that_breaks_a_composition_is_refused_with_the_reason(
-    cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    cluster: FakeKube, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     broken = {**_environment("15"), "data": {"limits": "15"}}
     code, _, errors = _plan(capsys, _write(tmp_path, broken))
@@ -144,7 +144,7 @@ def test_an_environment_that_breaks_a_composition_is_refused_with_the_reason(
 
 
 def test_a_config_map_of_another_namespace_is_no_environment_and_that_is_said(
-    cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    cluster: FakeKube, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     _compose(cluster, limit="10")
     composition = _composition("team", SPEC)
@@ -155,7 +155,7 @@ def test_a_config_map_of_another_namespace_is_no_environment_and_that_is_said(
 
 
 def test_a_pinned_claim_stays_on_its_revision_when_the_composition_is_edited(
-    cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    cluster: FakeKube, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     _claim(cluster, "orders", compositionRevisionRef={"name": "team-1"})
     _compose(cluster, limit="10")
@@ -166,7 +166,7 @@ def test_a_pinned_claim_stays_on_its_revision_when_the_composition_is_edited(
 
 
 def test_a_namespace_beside_a_claim_gives_its_labels_to_the_choice(
-    cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    cluster: FakeKube, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     chosen = {"appliesTo": {"priority": 10, "namespaceSelector": {"matchLabels": {"cloud": "aws"}}}}
     cluster.put(COMPOSITIONS, "team", namespace="", spec={**SPEC, **chosen})
@@ -190,7 +190,7 @@ def test_a_namespace_beside_a_claim_gives_its_labels_to_the_choice(
     ids=["a new name", "the usual name", "back to the usual name", "the name it has", "none was published yet"],
 )
 def test_a_connection_secret_that_goes_for_its_new_name_is_said_beforehand(
-    cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str], bound: str, chosen: str
+    cluster: FakeKube, tmp_path: Path, capsys: pytest.CaptureFixture[str], bound: str, chosen: str
 ) -> None:
     moves = bound not in {"", chosen or "orders-connection"}
     _compose(cluster, limit="10")
@@ -211,7 +211,7 @@ def _claim_in(namespace: str) -> Object:
 
 
 def test_a_namespace_that_does_not_exist_is_said(
-    cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    cluster: FakeKube, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert cluster.objects
     code, out, _ = _plan(capsys, _write(tmp_path, _claim_in("shopp")))
@@ -220,7 +220,7 @@ def test_a_namespace_that_does_not_exist_is_said(
 
 
 def test_a_namespace_that_comes_with_the_claim_need_not_exist(
-    cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    cluster: FakeKube, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert cluster.objects
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "fair"}}
@@ -229,7 +229,7 @@ def test_a_namespace_that_comes_with_the_claim_need_not_exist(
 
 
 def test_a_file_that_names_another_namespace_than_the_option_is_said(
-    cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    cluster: FakeKube, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert cluster.objects
     run(["plan", _write(tmp_path, _claim_in("shop")), "-n", "other"])
@@ -241,9 +241,9 @@ def test_a_file_that_names_another_namespace_than_the_option_is_said(
 
 @pytest.mark.parametrize("refused", ["list compositions", "list customresourcedefinitions", "get configmaps"])
 def test_who_may_not_read_what_a_plan_needs_is_told_the_role(
-    cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str], refused: str
+    cluster: FakeKube, tmp_path: Path, capsys: pytest.CaptureFixture[str], refused: str
 ) -> None:
-    cluster.refused.add(refused)
+    cluster.forbidden.add(refused)
     code, _, errors = _plan(capsys, _write(tmp_path, _composition("team", SPEC)))
 
     assert code == Exit.TOOL_FAILED

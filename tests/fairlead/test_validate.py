@@ -171,3 +171,30 @@ def test_the_shipped_compositions_are_valid_for_every_claim(capsys: pytest.Captu
 
 def test_nothing_to_check_is_a_mistake() -> None:
     assert run(["validate"]) == 64
+
+
+def test_a_field_that_plain_claims_leave_out_is_one_fault_and_no_remark_for_each_claim(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shipped = (Path(__file__).resolve().parents[2] / "compositions" / "postgres-aws.yaml").read_text()
+    path = tmp_path / "composition.yaml"
+    path.write_text(shipped.replace("claim.spec.backup.retentionDays | default(7)", "claim.spec.backup.retentionDays"))
+
+    assert run(["validate", str(path)]) == 2
+
+    fault, summary = capsys.readouterr().err.splitlines()
+    assert "backupRetentionPeriod: fails for every claim without spec.backup: 'backup' is undefined" in fault
+    assert summary == "0 valid, 1 fault"
+
+
+def test_a_size_that_the_composition_forgot_is_one_remark(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shipped = (Path(__file__).resolve().parents[2] / "compositions" / "postgres-onprem.yaml").read_text()
+    path = tmp_path / "composition.yaml"
+    path.write_text(shipped.replace("      large: {connections: 100, workMem: 16MB}\n", ""))
+
+    assert run(["validate", str(path)]) == 0
+
+    remark, summary = capsys.readouterr().err.splitlines()
+    assert remark.startswith("remark: ")
+    assert "fails for every claim with spec.size: large: 'large' is undefined, did you mean 'xlarge'?" in remark
+    assert summary == "1 valid, 1 remark"

@@ -14,9 +14,9 @@ from tests.providers.world import World
 async def adopted(passwords: dict[str, str]) -> World:
     cloud = ToyCloud()
     world = World(cloud)
-    config = deepcopy(world.kube.objects["providerconfigs", Key("", "default")])
+    config = deepcopy(world.kube.objects[CONFIGS, Key("", "default")])
     config["spec"]["allowAdoption"] = True
-    world.kube.put(CONFIGS, config)
+    world.kube.store(CONFIGS, config)
     cloud.toys["legacy"] = Toy("incarnation-9", None, 10, passwords=dict(passwords))
     world.ask(size=10)
     world.annotate(**{"external-name": "legacy"})

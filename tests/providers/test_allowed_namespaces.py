@@ -11,7 +11,7 @@ from typing import Any
 from providers.external.provider import Provider
 from runtime.errors import Terminal
 from runtime.objects import Key
-from tests.providers.toy import CONFIGS, ToyCloud, provider_of
+from tests.providers.toy import CONFIGS, TOYS, ToyCloud, provider_of
 from tests.providers.world import World
 
 
@@ -27,7 +27,7 @@ def _counting(cloud: ToyCloud, dials: list[str]) -> Provider[Any]:
 
 
 def _allow(world: World, *names: str) -> None:
-    world.kube.put(CONFIGS, {
+    world.kube.store(CONFIGS, {
         "metadata": {
             "name": "default", "generation": 2,
             "annotations": {"fairlead.dev/paused": "true", "fairlead.dev/paused-reason": "a secret reason"},
@@ -84,7 +84,7 @@ async def test_a_namespace_that_lost_its_permission_may_let_its_database_go() ->
     world.delete()
     await world.settle()
 
-    assert world.kube.objects.get(("toys", Key("team", "db"))) is None
+    assert world.kube.objects.get((TOYS, Key("team", "db"))) is None
     assert len(cloud.toys) == 1
 
 

@@ -154,8 +154,8 @@ async def test_a_loss_that_was_agreed_to_and_cut_off_is_made_by_the_next_process
 
 async def test_an_adoption_is_agreed_to_once() -> None:
     world = World(cloud := ToyCloud())
-    config = world.kube.objects[CONFIGS.plural, Key("", "default")]
-    world.kube.put(CONFIGS, {**config, "spec": {**config["spec"], "allowAdoption": True}})
+    config = world.kube.objects[CONFIGS, Key("", "default")]
+    world.kube.store(CONFIGS, {**config, "spec": {**config["spec"], "allowAdoption": True}})
     world.ask()
     await world.settle()
     ((name, first),) = cloud.toys.items()
@@ -170,7 +170,7 @@ async def test_an_adoption_is_agreed_to_once() -> None:
     # It goes, another one comes by another way, and the second returns: nobody agreed to that.
     edited = deepcopy(world.get() or {})
     edited["metadata"]["annotations"]["fairlead.dev/incarnation"] = "third"
-    world.kube.put(TOYS, edited)
+    world.kube.store(TOYS, edited)
     await world.step()
     assert world.reason() == "Replaced"
     assert "was used already" in str(world.get())

@@ -13,12 +13,13 @@ from providers.external.client import FenceClosed, Target
 from providers.external.credential import Login
 from providers.external.observation import Absent, Present
 from runtime.errors import Blocked, Transient, WriteConflict
-from runtime.objects import Key, Object, Resource
+from runtime.objects import SECRETS, Key, Object, Resource
 from tests.providers.toy import CONFIGS, ToyCloud, ToyParameters, provider_of
-from tests.providers.world import MemoryKube, World
+from tests.providers.world import World
+from tests.support.fake_kube import FakeKube
 
 
-class _EditedBeforeTheIntent(MemoryKube):
+class _EditedBeforeTheIntent(FakeKube):
     """An API server at which somebody writes just before an intent arrives."""
 
     def __init__(self) -> None:
@@ -228,8 +229,8 @@ class _Unreachable(ToyCloud):
 
 async def test_a_password_that_no_login_proves_is_not_published_where_one_is_required() -> None:
     world = World(_Unreachable())
-    config = world.kube.objects[CONFIGS.plural, Key("", "default")]
-    world.kube.put(CONFIGS, {**config, "spec": {**config["spec"], "loginCheck": "Required"}})
+    config = world.kube.objects[CONFIGS, Key("", "default")]
+    world.kube.store(CONFIGS, {**config, "spec": {**config["spec"], "loginCheck": "Required"}})
     world.ask()
 
     for _ in range(3):
@@ -238,6 +239,6 @@ async def test_a_password_that_no_login_proves_is_not_published_where_one_is_req
 
     status = (world.get() or {})["status"]
     assert "connection" not in status
-    secrets = [obj for (plural, _), obj in world.kube.objects.items() if plural == "secrets"]
+    secrets = [obj for (resource, _), obj in world.kube.objects.items() if resource == SECRETS]
     assert [sorted(secret.get("data", {}).keys() & {"current", "pending"}) for secret in secrets] == [["pending"]]
     assert world.reason("Ready") != "Available"

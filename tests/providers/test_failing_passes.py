@@ -13,7 +13,8 @@ from runtime.errors import NotLeading, Unavailable
 from runtime.objects import Key, Object, Resource
 from tests.providers.paced import Paced, texts
 from tests.providers.toy import ToyCloud, ToyParameters
-from tests.providers.world import MemoryKube, World
+from tests.providers.world import World
+from tests.support.fake_kube import FakeKube
 
 pytestmark = pytest.mark.asyncio
 KEY = Key("team", "db")
@@ -153,7 +154,7 @@ async def test_a_pass_that_never_ends_is_told_from_the_third_one_on() -> None:
     assert _conditions(world) == {"Ready": "True Available", "Synced": "True InSync"}
 
 
-class Refusing(MemoryKube):
+class Refusing(FakeKube):
     """An API server that refuses to read Secrets with an error."""
 
     error: Exception | None = None

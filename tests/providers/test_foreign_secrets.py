@@ -11,7 +11,7 @@ from runtime.objects import SECRETS, Key, Object
 from tests.providers.toy import TOYS, ToyCloud
 from tests.providers.world import World
 
-_SECRET = "secrets", Key("team", "db-credentials")
+_SECRET = SECRETS, Key("team", "db-credentials")
 THEIRS = "Written1by2a3tenant4of5its6own"
 
 
@@ -33,7 +33,7 @@ def _tamper(world: World, **texts: str | None) -> None:
         secret["data"].pop(key, None)
         if text is not None:
             secret["data"][key] = base64.b64encode(text.encode()).decode()
-    world.kube.put(SECRETS, secret)
+    world.kube.store(SECRETS, secret)
 
 
 @pytest.mark.parametrize(
@@ -79,12 +79,12 @@ async def test_a_password_outlives_the_loss_of_marks_and_status(wiped: tuple[str
     world = await _ready()
     before, calls = _kept(world), list(world.cloud.calls)
 
-    obj = deepcopy(world.kube.objects["toys", Key("team", "db")])
+    obj = deepcopy(world.kube.objects[TOYS, Key("team", "db")])
     if "status" in wiped:
         del obj["status"]
     if "annotations" in wiped:
         obj["metadata"]["annotations"] = {}
-    world.kube.put(TOYS, obj)
+    world.kube.store(TOYS, obj)
     await world.settle()
 
     assert _kept(world) == before

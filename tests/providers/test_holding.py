@@ -6,10 +6,11 @@ import asyncio
 
 from runtime.objects import Key, Object, Resource
 from tests.providers.toy import CONFIGS, ToyCloud
-from tests.providers.world import MemoryKube, World
+from tests.providers.world import World
+from tests.support.fake_kube import FakeKube
 
 
-class _Slow(MemoryKube):
+class _Slow(FakeKube):
     """An API server that takes its time over an apply."""
 
     async def apply(
@@ -32,6 +33,8 @@ async def test_databases_that_are_born_side_by_side_hold_their_config_by_one_wri
     results = await asyncio.gather(*(world.reconcile(Key("team", name)) for name in names), return_exceptions=True)
 
     assert [result for result in results if isinstance(result, BaseException)] == []
-    assert [write for write in slow.writes if write.startswith(f"apply {CONFIGS.plural}")] == [
-        f"apply {CONFIGS.plural}  by fairlead.dev/provider-toy"
+    written = zip(slow.writes, slow.managers, strict=True)
+    applied = ("apply", CONFIGS.plural)
+    assert [(write, manager) for write, manager in written if write == applied] == [
+        (applied, "fairlead.dev/provider-toy")
     ]

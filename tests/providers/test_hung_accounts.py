@@ -73,7 +73,7 @@ class HungCloud(ToyCloud):
 async def test_a_server_that_hangs_leaves_half_of_the_workers_to_others() -> None:
     cloud = HungCloud()
     world = World(cloud)
-    world.kube.put(CONFIGS, {"metadata": {"name": "hung"}, "spec": {"allowedNamespaces": {"selector": {}}}})
+    world.kube.store(CONFIGS, {"metadata": {"name": "hung"}, "spec": {"allowedNamespaces": {"selector": {}}}})
     hung = [f"hung-{number}" for number in range(50)]
     for name in hung:
         world.ask(name, size=HUNG_SIZE, providerConfigRef={"name": "hung"})

@@ -43,12 +43,12 @@ async def upgraded() -> World:
 
 
 def config(world: World, *, consent: str = "", account: str = "") -> None:
-    obj: Object = deepcopy(world.kube.objects["providerconfigs", Key("", "default")])
+    obj: Object = deepcopy(world.kube.objects[CONFIGS, Key("", "default")])
     if consent:
         obj["metadata"].setdefault("annotations", {})["fairlead.dev/consent"] = consent
     if account:
         obj["status"] = {"account": account}
-    world.kube.put(CONFIGS, obj)
+    world.kube.store(CONFIGS, obj)
 
 
 def size(world: World) -> int | None:

@@ -82,14 +82,14 @@ async def _ready(world: World, **spec: Any) -> None:
     obj = world.get() or {}
     obj["metadata"].setdefault("labels", {})["fairlead.dev/claim"] = "claim-uid"
     obj["metadata"].setdefault("annotations", {})["fairlead.dev/claim-name"] = "shop"
-    world.kube.put(TOYS, obj)
+    world.kube.store(TOYS, obj)
     await world.settle(most=60)
     assert (world.reason("Ready"), world.reason()) == ("Available", "InSync")
 
 
 def _published(world: World) -> str:
     """Return the current password once the status publishes it, as the composer copies it; else what it copied last."""
-    secret = world.kube.objects.get((SECRETS.plural, CREDENTIALS))
+    secret = world.kube.objects.get((SECRETS, CREDENTIALS))
     current = text_of(secret, "current") if secret is not None else ""
     hash_ = (world.get() or {})["status"]["connection"]["passwordRef"]["hash"]
     assert keyed_hash(b"key", current) == hash_
@@ -98,8 +98,8 @@ def _published(world: World) -> str:
 
 def _connect(world: World, name: str = "shop-connection") -> None:
     body: Object = {"metadata": {"name": name, "namespace": "team"}}
-    secret = world.kube.objects[SECRETS.plural, CREDENTIALS]
-    world.kube.put(SECRETS, body | {"data": {"password": secret["data"]["current"]}})
+    secret = world.kube.objects[SECRETS, CREDENTIALS]
+    world.kube.store(SECRETS, body | {"data": {"password": secret["data"]["current"]}})
 
 
 def _role(cloud: OneLogin) -> str:
@@ -142,7 +142,7 @@ async def test_a_new_password_is_published_at_the_first_login_that_it_opens(coun
 def _keep_claim(world: World) -> None:
     obj = world.get() or {}
     obj["metadata"].setdefault("annotations", {})["fairlead.dev/claim-name"] = "shop"
-    world.kube.put(TOYS, obj)
+    world.kube.store(TOYS, obj)
 
 
 async def test_an_edit_that_waits_for_consent_keeps_no_password_from_being_published() -> None:
@@ -168,7 +168,7 @@ async def test_a_secret_that_is_lost_during_a_reset_locks_nobody_out(after_looks
     while cloud.calls[-1] != "set_password":
         await world.step()
     cloud.left = min(cloud.left, cloud.resets - after_looks) if after_looks < cloud.resets else 0
-    del world.kube.objects[SECRETS.plural, CREDENTIALS]
+    del world.kube.objects[SECRETS, CREDENTIALS]
     await _run(world, timedelta(minutes=30))
     assert (world.reason("Ready"), world.reason()) == ("Available", "InSync")
     assert _published(world) == _role(cloud)
@@ -181,7 +181,7 @@ async def test_what_is_taken_back_from_the_connection_is_proven_by_a_login(*, wo
     world = world_of(cloud)
     await _ready(world)
     _connect(world)
-    del world.kube.objects[SECRETS.plural, CREDENTIALS]
+    del world.kube.objects[SECRETS, CREDENTIALS]
     if not works:
         cloud.by_hand("another-password", shown=False)
     await _run(world, timedelta(minutes=1))
@@ -200,7 +200,7 @@ async def test_a_lost_secret_is_taken_back_from_a_connection_secret_of_any_name(
     world.annotate(**{"connection-secret": name})
     password = _role(cloud)
     _connect(world, name)
-    del world.kube.objects[SECRETS.plural, CREDENTIALS]
+    del world.kube.objects[SECRETS, CREDENTIALS]
     await _run(world, timedelta(minutes=1))
     assert (world.reason("Ready"), _published(world)) == ("Available", password)
     assert cloud.calls == ["create"]
@@ -213,7 +213,7 @@ async def test_what_can_be_no_secrets_name_is_asked_for_nowhere(name: str) -> No
     await _ready(world)
     world.annotate(**{"connection-secret": name})
     _connect(world, name)
-    del world.kube.objects[SECRETS.plural, CREDENTIALS]
+    del world.kube.objects[SECRETS, CREDENTIALS]
     await _run(world, timedelta(minutes=1))
     assert world.reason() == "PasswordUnknown"
     assert cloud.calls == ["create"]
@@ -226,8 +226,8 @@ async def test_what_a_tenant_put_into_the_named_secret_is_not_taken(password: st
     await _ready(world)
     world.annotate(**{"connection-secret": "mine"})
     body: Object = {"metadata": {"name": "mine", "namespace": "team"}}
-    world.kube.put(SECRETS, body | {"data": {"password": base64.b64encode(password.encode()).decode()}})
-    del world.kube.objects[SECRETS.plural, CREDENTIALS]
+    world.kube.store(SECRETS, body | {"data": {"password": base64.b64encode(password.encode()).decode()}})
+    del world.kube.objects[SECRETS, CREDENTIALS]
     await _run(world, timedelta(minutes=1))
     assert world.reason() == "PasswordUnknown"
     assert cloud.calls == ["create"]
@@ -306,7 +306,7 @@ async def test_a_renewed_authority_reaches_the_secret_and_says_so_in_the_status(
     password = _published(world)
     cloud.ca = "PEM-2"
     await _run(world, timedelta(minutes=10))
-    secret = world.kube.objects[SECRETS.plural, CREDENTIALS]
+    secret = world.kube.objects[SECRETS, CREDENTIALS]
     assert (text_of(secret, "ca.crt"), text_of(secret, "current")) == ("PEM-2", password)
     assert (world.get() or {})["status"]["connection"]["caRef"]["hash"] != first
     assert (world.reason("Ready"), world.reason(), cloud.calls) == ("Available", "InSync", ["create"])

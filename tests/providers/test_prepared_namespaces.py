@@ -10,12 +10,13 @@ from runtime.errors import Forbidden, NotGranted
 from runtime.objects import NAMESPACES, SECRETS, Key, Object, Resource
 from runtime.results import Result
 from tests.providers.toy import ToyCloud
-from tests.providers.world import MemoryKube, World
+from tests.providers.world import World
+from tests.support.fake_kube import FakeKube
 
 SLOW = [0, 3]
 
 
-class Guarded(MemoryKube):
+class Guarded(FakeKube):
     """An API server that refuses the named verbs on Secrets of the team's namespace."""
 
     def __init__(self) -> None:
@@ -135,7 +136,7 @@ async def test_a_deletion_waits_for_the_right_unless_the_namespace_takes_the_sec
     await world.settle()
     kube.refused = frozenset({"get"})
     if is_ending:
-        kube.put(
+        kube.store(
             NAMESPACES, {"metadata": {"name": "team", "deletionTimestamp": "2026-11-21T12:00:00Z", "finalizers": ["x"]}}
         )
     world.delete()

@@ -16,7 +16,7 @@ from providers.settings import Settings
 from runtime.conditions import find
 from runtime.errors import Failure, Terminal, Transient
 from runtime.objects import Key
-from tests.providers.toy import TOYS, ToyCloud, provider_of
+from tests.providers.toy import CONFIGS, TOYS, ToyCloud, provider_of
 from tests.providers.world import World
 
 CONFIG = Key("", "default")
@@ -186,7 +186,7 @@ async def test_a_provider_config_says_that_its_server_takes_no_login() -> None:
         server.answer = answer
         world.feed()
         await reconcile(CONFIG)
-        ready = find(world.kube.objects["providerconfigs", CONFIG], "Ready") or {}
+        ready = find(world.kube.objects[CONFIGS, CONFIG], "Ready") or {}
         told.append((ready["status"], ready["reason"]))
     assert told == [("True", "Connected"), ("False", "ServerUnreachable"), ("True", "Connected")]
     assert server.woken == ["default", "default"]

@@ -15,7 +15,7 @@ from tests.providers.world import World
 @pytest.mark.parametrize("failure", [Blocked("CloudBusy", "not now"), Transient("no answer")])
 async def test_a_login_is_put_back_although_that_failed_first(failure: Failure) -> None:
     cloud = ToyCloud()
-    logins = ("app_azhtsj42br_a", "app_azhtsj42br_b")
+    logins = ("app_fecnde4xn7_a", "app_fecnde4xn7_b")
     # As where a row of the server says nothing of its password: logins are tried at each resync alone.
     rules = replace(logins_of(cloud), versions=lambda _observed: dict.fromkeys(logins, "1"), shows_passwords=False)
     provider = provider_of(cloud, logins=rules)

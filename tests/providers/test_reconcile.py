@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from providers.external.ownership import Owner, identity_of
 from runtime.errors import Failure, Terminal, Throttled, Transient
-from runtime.objects import Key
-from tests.providers.toy import Toy, ToyCloud
+from runtime.objects import SECRETS, Key
+from tests.providers.toy import TOYS, Toy, ToyCloud
 from tests.providers.world import World
 
 SLOW = [0, 1, 3]
@@ -33,7 +33,7 @@ async def test_a_database_is_made_once_and_becomes_ready(slow: int) -> None:
     assert obj is not None
     assert "operation" not in obj["status"]
     assert "intent" not in obj["status"]
-    secret = world.kube.objects["secrets", Key("team", "db-credentials")]
+    secret = world.kube.objects[SECRETS, Key("team", "db-credentials")]
     assert set(secret["data"]) == {"current", "username"}
 
 
@@ -41,15 +41,14 @@ async def test_an_instant_create_is_four_object_writes_and_two_of_the_secret() -
     world = World(ToyCloud())
     world.ask()
     await world.step()
-    mine = [write for write in world.kube.writes if "toys" in write]
 
-    assert [write.split(" by ")[0] for write in mine] == [
-        "apply toys ",
-        "patch toys status",
-        "apply toys ",
-        "patch toys status",
+    assert [write for write in world.kube.writes if write[1].startswith("toys")] == [
+        ("apply", "toys"),
+        ("patch", "toys/status"),
+        ("apply", "toys"),
+        ("patch", "toys/status"),
     ]
-    assert [write.split()[0] for write in world.kube.writes if "secrets" in write] == ["create", "replace"]
+    assert [verb for verb, written in world.kube.writes if written == "secrets"] == ["create", "replace"]
 
 
 @pytest.mark.parametrize("slow", SLOW)
@@ -104,7 +103,7 @@ async def test_a_deletion_takes_away_and_lets_go(slow: int) -> None:
     assert world.get() is None
     assert world.cloud.toys == {}
     assert [call for call in world.cloud.calls if call.startswith("delete")] == ["delete Delete"]
-    assert ("secrets", Key("team", "db-credentials")) not in world.kube.objects
+    assert (SECRETS, Key("team", "db-credentials")) not in world.kube.objects
 
 
 @pytest.mark.parametrize("slow", SLOW)
@@ -201,7 +200,7 @@ async def test_a_child_goes_by_its_claims_word_alone(word: str) -> None:
             assert (done[0], toy, world.get()) == ("delete Snapshot", None, None)
         case _:
             assert (done, toy, world.get()) == (["delete Delete"], None, None)
-    assert (("secrets", Key("team", "db-credentials")) in world.kube.objects) == (toy is not None)
+    assert ((SECRETS, Key("team", "db-credentials")) in world.kube.objects) == (toy is not None)
 
 
 @pytest.mark.parametrize(("word", "own"), [("Delete", "Orphan"), ("Snapshot", "Orphan"), ("Delete", "Snapshot")])
@@ -305,7 +304,7 @@ async def test_an_adopted_databases_lost_password_is_told_without_a_resync() -> 
     await world.settle()
     (toy,) = world.cloud.toys.values()
     # As the end of a namespace takes both along.
-    for place in (("toys", Key("team", "db")), ("secrets", Key("team", "db-credentials"))):
+    for place in ((TOYS, Key("team", "db")), (SECRETS, Key("team", "db-credentials"))):
         world.kube.objects.pop(place)
     await world.step()
     world.ask()

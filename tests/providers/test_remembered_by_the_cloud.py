@@ -33,13 +33,13 @@ class RecordingCloud(ToyCloud):
 
 def _forget(world: World, *, status: bool = True) -> None:
     """Take our annotations and the status away, as a backup that restores neither does."""
-    obj = deepcopy(world.kube.objects["toys", Key("team", "db")])
+    obj = deepcopy(world.kube.objects[TOYS, Key("team", "db")])
     obj["metadata"]["annotations"] = {
         name: text for name, text in obj["metadata"].get("annotations", {}).items() if name not in OWN
     }
     if status:
         obj.pop("status", None)
-    world.kube.put(TOYS, obj)
+    world.kube.store(TOYS, obj)
 
 
 async def _pass_time(world: World) -> None:
@@ -73,7 +73,7 @@ async def test_a_consent_that_was_used_does_not_count_again_once_its_use_is_forg
     (first,) = [toy.incarnation for toy in cloud.toys.values()]
     cloud.toys.clear()
     await _pass_time(world)
-    before = deepcopy(world.kube.objects["toys", Key("team", "db")])
+    before = deepcopy(world.kube.objects[TOYS, Key("team", "db")])
     world.annotate(consent=f"recreate={first}")
     await world.settle()
     (second,) = [toy.incarnation for toy in cloud.toys.values()]
@@ -81,7 +81,7 @@ async def test_a_consent_that_was_used_does_not_count_again_once_its_use_is_forg
     # A backup of the moment in which the first one was lost comes back, the person's consent with it.
     before["metadata"]["annotations"]["fairlead.dev/consent"] = f"recreate={first}"
     before.pop("status")
-    world.kube.put(TOYS, before)
+    world.kube.store(TOYS, before)
     cloud.toys.clear()
     await _pass_time(world)
 

@@ -34,7 +34,7 @@ async def test_users_are_woken_by_a_renewed_connection_and_not_otherwise() -> No
 
     def write(text: str) -> None:
         secret = {"metadata": {"name": "ca", "namespace": "fairlead-toy"}, "data": {"ca.crt": text}}
-        world.kube.put(SECRETS, secret)
+        world.kube.store(SECRETS, secret)
         world.feed()
 
     async def passed() -> list[str]:

@@ -11,7 +11,7 @@ from ruamel.yaml import YAML
 from providers.accounts.destroys import FIELD, destroys_within_the_hour, with_one_more
 from runtime.errors import Terminal, Transient
 from runtime.objects import Key
-from tests.providers.toy import ToyCloud
+from tests.providers.toy import CONFIGS, ToyCloud
 from tests.providers.world import World
 
 CRDS = Path(__file__).resolve().parents[2] / "crds"
@@ -42,7 +42,7 @@ async def an_hour_old(*names: str) -> World:
 
 
 def remembered(world: World) -> int:
-    config = world.kube.objects["providerconfigs", Key("", "default")]
+    config = world.kube.objects[CONFIGS, Key("", "default")]
     return destroys_within_the_hour(config.get("status", {}), "Toy", world.now)["team"]
 
 

@@ -193,7 +193,7 @@ async def test_a_lost_status_in_the_middle_begins_nothing_empty() -> None:
     world.annotate(consent="restore=backup-1")
     await world.step()
     cloud.error = None
-    obj = world.kube.objects[world.kind.resource.plural, Key("team", "db")]
+    obj = world.kube.objects[world.kind.resource, Key("team", "db")]
     del obj["status"]
     obj["metadata"]["annotations"].pop("fairlead.dev/consent")
     for _ in range(4):

@@ -135,7 +135,7 @@ async def test_without_its_status_nothing_is_taken_away() -> None:
     world = World(cloud)
     world.ask(tags={"team": "red"})
     await world.settle()
-    world.kube.put(TOYS, {**world.ask(tags={}), "status": {}})
+    world.kube.store(TOYS, {**world.ask(tags={}), "status": {}})
     await world.settle()
 
     assert only(cloud).tags == {"team": "red"}

@@ -86,8 +86,8 @@ def world_of(cloud: LateCloud) -> World:
 
 
 def require_logins(world: World) -> None:
-    config = world.kube.objects[CONFIGS.plural, Key("", "default")]
-    world.kube.put(CONFIGS, {**config, "spec": {**config["spec"], "loginCheck": "Required"}})
+    config = world.kube.objects[CONFIGS, Key("", "default")]
+    world.kube.store(CONFIGS, {**config, "spec": {**config["spec"], "loginCheck": "Required"}})
 
 
 async def ready(world: World, **spec: Any) -> None:

@@ -14,7 +14,8 @@ from providers.external.observation import Class, Observed
 from runtime.errors import Invalid
 from runtime.objects import Key, Object, Resource
 from tests.providers.toy import CONFIGS, TOYS, Toy, ToyCloud, ToyParameters, provider_of
-from tests.providers.world import MemoryKube, World
+from tests.providers.world import World
+from tests.support.fake_kube import FakeKube
 
 
 async def test_a_pause_is_looked_at_again_when_it_ends() -> None:
@@ -36,9 +37,9 @@ async def test_a_paused_provider_config_pauses_all_that_it_serves() -> None:
     world = World(cloud := ToyCloud())
     world.ask()
     await world.settle()
-    config = deepcopy(world.kube.objects[CONFIGS.plural, Key("", "default")])
+    config = deepcopy(world.kube.objects[CONFIGS, Key("", "default")])
     config["metadata"]["annotations"] = {"fairlead.dev/paused": "true", "fairlead.dev/paused-reason": "a move"}
-    world.kube.put(CONFIGS, config)
+    world.kube.store(CONFIGS, config)
     cloud.calls.clear()
 
     world.ask(size=20)
@@ -54,7 +55,7 @@ async def test_a_paused_provider_config_pauses_all_that_it_serves() -> None:
     assert ["a move (all of this ProviderConfig)" in each for each in told] == [True]
     assert len(cloud.toys) == 1
     del config["metadata"]["annotations"]
-    world.kube.put(CONFIGS, config)
+    world.kube.store(CONFIGS, config)
     await world.settle()
     assert (world.get(), cloud.toys) == (None, {})
 
@@ -67,7 +68,7 @@ async def test_a_database_that_waits_for_consent_is_ready_whatever_it_waited_for
     pending = deepcopy(world.get() or {})
     for condition in pending["status"]["conditions"]:
         condition |= {"status": "False", "reason": "ResourcePending"}
-    world.kube.put(TOYS, pending)
+    world.kube.store(TOYS, pending)
 
     world.ask(size=2)
     await world.step()
@@ -79,14 +80,14 @@ async def test_a_database_that_waits_for_consent_is_ready_whatever_it_waited_for
     assert (world.reason(), [toy.size for toy in cloud.toys.values()]) == ("InSync", [2])
 
 
-class _Narrowed(MemoryKube):
+class _Narrowed(FakeKube):
     """An API server whose schema refuses every new word in a status."""
 
     async def json_patch(
         self, resource: Resource, key: Key, operations: list[Object], *, manager: str, subresource: str = ""
     ) -> Object:
         if subresource == "status":
-            stored = self.objects[resource.plural, key].get("status", {}).get("conditions")
+            stored = self.objects[resource, key].get("status", {}).get("conditions")
             if operations[-1]["value"].get("conditions") != stored:
                 raise Invalid("status.conditions[0].message: too long", status=422)
         return await super().json_patch(resource, key, operations, manager=manager, subresource=subresource)
@@ -121,9 +122,9 @@ class _Watched(ToyCloud):
 async def test_what_an_adoption_will_change_is_told_before_anything_is_written(*, at_once: bool) -> None:
     world = World(cloud := _Watched())
     cloud.toys["legacy"] = Toy("incarnation-7", None, 5, {"app_a": "somebodys"})
-    config = deepcopy(world.kube.objects[CONFIGS.plural, Key("", "default")])
+    config = deepcopy(world.kube.objects[CONFIGS, Key("", "default")])
     config["spec"]["allowAdoption"] = True
-    world.kube.put(CONFIGS, config)
+    world.kube.store(CONFIGS, config)
     cloud.told = lambda: list((world.get() or {}).get("status", {}).get("drift", ()))
     expected = [("size", "20", "5", "Held"), ("owner", "ours", "nobody's", "Held")]
 

@@ -15,7 +15,7 @@ from runtime.kube import Selection, WatchEvent
 from runtime.leadership import Leadership
 from runtime.lease import LeaseSettings
 from runtime.objects import Key, Object, Resource
-from tests.runtime.fake_kube import FakeKube
+from tests.support.fake_kube import FakeKube
 
 LEASE = Key("ns", "leader")
 SETTINGS = LeaseSettings(

@@ -16,7 +16,7 @@ from runtime.errors import (
 from runtime.objects import Key
 from runtime.reflector import Clock, Timing
 from runtime.results import SETTLED, Reconcile, Result
-from tests.runtime.fake_kube import WIDGETS, FakeKube
+from tests.support.fake_kube import WIDGETS, FakeKube
 
 
 @dataclass

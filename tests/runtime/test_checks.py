@@ -13,8 +13,8 @@ from runtime.kube import Selection
 from runtime.objects import Key
 from runtime.reflector import Clock, Timing
 from runtime.results import SETTLED, Result
-from tests.runtime.fake_kube import WIDGETS, FakeKube, Fault
 from tests.runtime.virtual_loop import run
+from tests.support.fake_kube import WIDGETS, FakeKube, Fault
 
 OTHERS = Selection(namespace="others")
 

@@ -25,9 +25,9 @@ from runtime.errors import (
 )
 from runtime.objects import Key
 from runtime.results import SETTLED, Result
-from tests.runtime.fake_kube import WIDGETS, FakeKube
 from tests.runtime.stage import Stage, raising, settle, staged
 from tests.runtime.virtual_loop import run
+from tests.support.fake_kube import WIDGETS, FakeKube
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ from runtime.controller import Controller, ControllerSettings, Source
 from runtime.objects import Key
 from runtime.queue import Priority
 from runtime.results import SETTLED, Result
-from tests.runtime.fake_kube import WIDGETS, FakeKube
 from tests.runtime.stage import settle, staged
 from tests.runtime.virtual_loop import run
+from tests.support.fake_kube import WIDGETS, FakeKube
 
 
 def test_a_stop_lets_passes_in_flight_end_and_begins_no_other() -> None:

@@ -16,8 +16,8 @@ from runtime.leadership import Leadership
 from runtime.lease import LeaseSettings
 from runtime.objects import LEASES
 from tests.runtime.elections import CALL_S, LEASE, SETTINGS, Link, Weather, World, overlaps
-from tests.runtime.fake_kube import FakeKube
 from tests.runtime.virtual_loop import run
+from tests.support.fake_kube import FakeKube
 
 
 async def _storm(seed: int) -> World:

@@ -5,8 +5,8 @@ from typing import Any
 from runtime.errors import Forbidden
 from runtime.events import EventRecorder, EventSettings
 from runtime.objects import EVENTS, Object
-from tests.runtime.fake_kube import FakeKube
 from tests.runtime.virtual_loop import run
+from tests.support.fake_kube import FakeKube
 
 
 def about(name: str = "w", **meta: Any) -> Object:

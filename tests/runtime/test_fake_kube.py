@@ -1,7 +1,7 @@
 import pytest
 
 from tests.runtime.contract import CONTRACT, Clause
-from tests.runtime.fake_kube import FakeKube
+from tests.support.fake_kube import FakeKube
 
 
 @pytest.mark.parametrize("clause", CONTRACT, ids=lambda clause: clause.__name__)

@@ -13,8 +13,8 @@ from runtime import fence
 from runtime.elector import Elector, ElectorHooks
 from runtime.leadership import Leadership
 from tests.runtime.elections import LEASE, SETTINGS, Link, Weather
-from tests.runtime.fake_kube import FakeKube
 from tests.runtime.virtual_loop import run
+from tests.support.fake_kube import FakeKube
 
 
 @dataclass

@@ -10,8 +10,8 @@ from runtime.manager import Manager
 from runtime.objects import Key
 from runtime.reflector import Clock, Timing
 from runtime.results import SETTLED, Result
-from tests.runtime.fake_kube import WIDGETS, FakeKube
 from tests.runtime.virtual_loop import run
+from tests.support.fake_kube import WIDGETS, FakeKube
 
 ELSEWHERE = Selection(namespace="elsewhere")
 

@@ -12,7 +12,7 @@ from runtime.objects import LEASES, Key, Object
 from runtime.queue import Priority, QueueSettings, QueueState, Wait
 from runtime.status import seconds_to_ready
 from runtime.writes import LOOP_WRITES, PERIOD_SECONDS, WriteLoops
-from tests.runtime.fake_kube import WIDGETS
+from tests.support.fake_kube import WIDGETS
 
 BOUNDED = frozenset(
     {"cause", "code", "controller", "host", "le", "method", "name", "operation", "provider", "resource", "result"}

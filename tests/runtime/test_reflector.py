@@ -12,8 +12,8 @@ from runtime.cache import Cache, Informer
 from runtime.changes import Change, ChangeKind
 from runtime.objects import Key
 from runtime.reflector import Clock, Timing
-from tests.runtime.fake_kube import WIDGETS, FakeKube, Fault
 from tests.runtime.virtual_clock import VirtualClock
+from tests.support.fake_kube import WIDGETS, FakeKube, Fault
 
 GENEROUS_S = 20.0
 

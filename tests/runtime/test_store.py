@@ -9,7 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from runtime.changes import Change, ChangeKind
 from runtime.objects import Key, Object, dumps, labels_of
 from runtime.store import Listing, StaleList, Store
-from tests.runtime.fake_kube import WIDGETS, FakeKube
+from tests.support.fake_kube import WIDGETS, FakeKube
 
 NAMES = ("a", "b", "c")
 COLOURS = ("red", "blue")

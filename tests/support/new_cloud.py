@@ -1,4 +1,7 @@
-"""A fifth cloud, made of new files alone: the on-prem one under another name, in a copy of the checkout."""
+"""A fifth cloud, made of new files alone, in a copy of the checkout.
+
+Its databases are the on-prem ones under another name; its shelves (toy_shelves.py) are a kind without logins.
+"""
 
 import re
 import shutil
@@ -13,6 +16,25 @@ _WORDS = (
     ("onprem", CLOUD),
     ("PostgresDatabase", "ToyDatabase"),
     ("postgresdatabase", "toydatabase"),
+)
+# What makes the CRD of a kind without logins one of shelves.
+_SHELVES_CRD = "aws.fairlead.dev_dbsubnetgroups.yaml"
+_SHELF_WORDS = (
+    ("aws.fairlead.dev", "toy.fairlead.dev"),
+    ("dbSubnetGroupDescription", "shelfDescription"),
+    ("DBSubnetGroup", "Shelf"),
+    ("dbsubnetgroups", "shelves"),
+    ("dbsubnetgroup", "shelf"),
+    ("subnetIds", "bookIds"),
+)
+# How the new cloud's package, a file of its own, names its second kind.
+_SECOND_KIND = (
+    ("kinds=(DATABASES,)", "kinds=(DATABASES, SHELVES)"),
+    ('("ProviderConfig", ProviderConfigSpec),', '("Shelf", ShelfSpec),\n    ("ProviderConfig", ProviderConfigSpec),'),
+    (
+        "from runtime.objects import",
+        "from providers.toy.shelves import SHELVES, ShelfSpec\nfrom runtime.objects import",
+    ),
 )
 _NAMES_PAGE = """\
 # Names of the toy cloud
@@ -31,7 +53,12 @@ _NAMES_PAGE = """\
 
 def translated(text: str) -> str:
     """Return a text of the on-prem cloud as one of the new cloud."""
-    for old, new in _WORDS:
+    return _replaced(text, _WORDS)
+
+
+def _replaced(text: str, words: tuple[tuple[str, str], ...]) -> str:
+    for old, new in words:
+        assert old in text or words is _WORDS, old
         text = text.replace(old, new)
     return text
 
@@ -61,6 +88,15 @@ def add_cloud(root: Path) -> list[Path]:
         with target.open("x", encoding="utf-8") as file:
             file.write(translated(source.read_text(encoding="utf-8")))
         written.append(target)
+    package, shelves = root / "providers" / CLOUD, root / "providers" / CLOUD / "shelves.py"
+    shelves.write_text((root / "tests" / "support" / "toy_shelves.py").read_text(encoding="utf-8"), encoding="utf-8")
+    wiring = package / "__init__.py"
+    wiring.write_text(_replaced(wiring.read_text(encoding="utf-8"), _SECOND_KIND), encoding="utf-8")
+    crd = root / "crds" / f"{CLOUD}.fairlead.dev_shelves.yaml"
+    text = (root / "crds" / _SHELVES_CRD).read_text(encoding="utf-8")
+    with crd.open("x", encoding="utf-8") as file:
+        file.write(_replaced(text, _SHELF_WORDS))
+    written += [shelves, crd]
     page = root / "docs" / f"names-{CLOUD}.md"
     with page.open("x", encoding="utf-8") as file:
         file.write(_names_page((root / "docs" / "names.md").read_text(encoding="utf-8")))
@@ -70,5 +106,6 @@ def add_cloud(root: Path) -> list[Path]:
 def _names_page(page: str) -> str:
     section = page.split("\n## 1. ", 1)[1].split("\n## ", 1)[0]
     rows = [translated(line) for line in section.splitlines() if line.startswith("| `onprem.")]
+    rows.append(f"| `{CLOUD}.fairlead.dev` | `Shelf` | `shelves` | | N | |")
     names = {translated(name) for name in re.findall(r"`([^`\n]+)`", page) if "onprem" in name}
     return _NAMES_PAGE.format(rows="\n".join(rows), others="\n".join(f"- `{name}`" for name in sorted(names)))

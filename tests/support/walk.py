@@ -116,7 +116,7 @@ async def walk_batch(
                 said = [*(f"{name}: {oracle.story(name)}" for name in left[:_TOLD]), *wrong[known:]]
                 say(report.rounds[-1] + "".join(f"\n  {line}" for line in said))
                 known = len(wrong)
-            await asyncio.gather(*(_end(walker) for walker in walkers))
+            await asyncio.gather(*(_end(oracle, walker) for walker in walkers))
             oracle.setting = "the end"
             left = await oracle.until_settled(names, limit_s=size.end_s)
             report.wrong += [f"{name} does not converge: {oracle.story(name)}" for name in left]
@@ -141,11 +141,13 @@ async def _round(oracle: Oracle, report: Report, number: int, event: Event, acts
     oracle.mark()
 
 
-async def _end(walker: Walker) -> None:
+async def _end(oracle: Oracle, walker: Walker) -> None:
     await take_back(walker)
     if walker.way_out is not None:
         # A child that is only now made again takes the token that it finds for the one it was made with.
         await walker.until_child_reports()
+        # The rotation of the one login that RDS makes: nobody gets in until the new password is published.
+        oracle.expect(walker.name, unseen=True)
         await walker.edit(walker.way_out)
 
 

@@ -16,7 +16,7 @@ from tests.support.home import Home, furnish
 from tests.support.kinds import CLAIM, Kind, claim, is_ready
 from tests.support.processes import Program
 from tests.support.walk_events import API_OUTAGES, KILLS, NOTHING, Event
-from tests.support.walk_oracle import Oracle
+from tests.support.walk_oracle import EVERY_S, Oracle
 from tests.support.walk_world import PROVIDER, Inhabitant, World, behind_one_line
 
 _RESYNC_S = 10.0
@@ -27,6 +27,7 @@ _RETENTION = 7
 # instance status").
 _AT_REST = ("available", "storage-optimization")
 _FAULT_LOOKS = 4
+FAULT_S = _FAULT_LOOKS * EVERY_S
 LOGIN_CHECKS = {"Administrator": "Auto", "Alternating": "Required"}
 """How a new password is proven, by what applications log in as."""
 
@@ -126,7 +127,13 @@ async def aws_world(aws: Aws) -> AsyncIterator[AwsWorld]:
     """Start composer and AWS's provider beside a simulator, both behind one line to the API server."""
     async with behind_one_line(aws.system, {PROVIDER: ("fairlead-aws", "fairlead-provider-aws")}) as (line, ways):
         world = AwsWorld(
-            system=aws.system, line=line, kubeconfigs=ways, labels={"cloud": "aws"}, aws=aws, resync_s=_RESYNC_S
+            system=aws.system,
+            line=line,
+            kubeconfigs=ways,
+            labels={"cloud": "aws"},
+            aws=aws,
+            # A look that falls into a fault of RDS learns nothing, of logins neither.
+            resync_s=_RESYNC_S + FAULT_S,
         )
         try:
             await world.start()

@@ -19,7 +19,7 @@ from tests.support.system import decoded
 from tests.support.waiting import eventually
 from tests.support.walk_world import Cloud, World
 
-_EVERY_S = 2.0
+EVERY_S = 2.0
 _LOGINS_AT_ONCE = 6
 
 
@@ -201,7 +201,7 @@ class Oracle:
             self._last = samples
             self._looks += 1
             self._slowest_s = max(self._slowest_s, now - began)
-            await asyncio.sleep(max(0.0, began + _EVERY_S - now))
+            await asyncio.sleep(max(0.0, began + EVERY_S - now))
 
     async def _look(self) -> dict[str, Sample]:
         api, room = self.world.system.api, asyncio.Semaphore(_LOGINS_AT_ONCE)

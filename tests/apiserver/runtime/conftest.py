@@ -12,8 +12,8 @@ from runtime.errors import AlreadyExists, NotFound
 from runtime.kube import Selection
 from runtime.kube_client import KubeClient
 from runtime.objects import CRDS, Object
-from tests.runtime.fake_kube import WIDGETS
 from tests.runtime.tcp_proxy import TcpProxy, through
+from tests.support.fake_kube import WIDGETS
 from tests.support.waiting import eventually
 
 

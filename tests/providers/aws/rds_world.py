@@ -32,7 +32,7 @@ class RdsWorld(World):
     def __init__(self, served: Served, *, kind: Kind[Any] = INSTANCES, spec: Object | None = None) -> None:
         self.served, self.spec = served, SPEC if spec is None else spec
         super().__init__(ToyCloud(), provider=provider(kind))
-        self.kube.put(SECRETS, {
+        self.kube.store(SECRETS, {
             "metadata": {"name": "keys", "namespace": "fairlead-toy"},
             "data": {name: base64.b64encode(value.encode()).decode() for name, value in self.keys.items()},
         })  # fmt: skip
@@ -60,7 +60,7 @@ class RdsWorld(World):
     @property
     def secret(self) -> dict[str, str]:
         """The credentials Secret."""
-        stored = self.kube.objects[SECRETS.plural, Key("team", "db-credentials")]["data"]
+        stored = self.kube.objects[SECRETS, Key("team", "db-credentials")]["data"]
         return {name: base64.b64decode(text).decode() for name, text in stored.items()}
 
     def steer(self, **what: Any) -> None:

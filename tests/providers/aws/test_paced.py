@@ -257,7 +257,7 @@ SECRET: Object = {"passwordSecretRef": {"name": "own", "key": "password"}}
 
 def _own_password(world: RdsWorld, password: str) -> None:
     data = {"password": base64.b64encode(password.encode()).decode()}
-    world.kube.put(SECRETS, {"metadata": {"name": "own", "namespace": "team"}, "data": data})
+    world.kube.store(SECRETS, {"metadata": {"name": "own", "namespace": "team"}, "data": data})
 
 
 async def test_a_new_content_of_a_users_own_secret_is_seen_within_two_minutes(simulator: Served) -> None:

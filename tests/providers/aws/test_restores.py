@@ -93,7 +93,7 @@ async def test_a_snapshot_that_is_not_of_it_or_of_another_namespace_is_refused_w
 ) -> None:
     final = {"SkipFinalSnapshot": False, "FinalDBSnapshotIdentifier": "by-hand", "DeleteAutomatedBackups": True}
     world, paced = await _lost(simulator, **final)
-    namespace = world.kube.objects[NAMESPACES.plural, Key("", "team")]["metadata"]["uid"]
+    namespace = world.kube.objects[NAMESPACES, Key("", "team")]["metadata"]["uid"]
     ours = owner_of(world.get() or {}, "home", namespace)
     foreign = {
         "another": replace(ours, identity="uid-9", claim="fedcba9876543210", name="other"),

@@ -1,6 +1,7 @@
 """A small API server in memory: versions, uids, preconditions, paged lists, watches with a history; faults on order.
 
-It keeps the same contract as the real one (contract.py), and knows no field managers, patches and selectors.
+It keeps the contract of the real one (tests/runtime/contract.py). An apply takes back the annotations and finalizers
+that the same manager applied before; of other fields it knows no managers. Lists know namespaces, no labels.
 """
 
 import asyncio
@@ -16,6 +17,7 @@ from typing import Any
 from runtime.errors import (
     AlreadyExists,
     ApiError,
+    Forbidden,
     Gone,
     NoAnswer,
     NotFound,
@@ -72,11 +74,16 @@ class FakeKube:
     reviews: list[Object] = field(default_factory=list)
     denied: set[tuple[str, str]] = field(default_factory=set)
     compacted: int = 0
+    # Who made each of `writes`; the kinds served beside those of the objects; what is forbidden: `list secrets`.
+    managers: list[str] = field(default_factory=list)
+    served: set[Resource] = field(default_factory=set)
+    forbidden: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self._uids = itertools.count(1)
         self._changed = asyncio.Event()
         self._old_pages: dict[str, tuple[list[bytes], str]] = {}
+        self._applied: dict[tuple[Resource, Key, str], Object] = {}
 
     # What a test does to the cluster, without any controller.
 
@@ -101,13 +108,16 @@ class FakeKube:
         }
         return self._store(resource, obj, "MODIFIED" if stored else "ADDED")
 
+    def store(self, resource: Resource, obj: Object) -> Object:
+        """Create or replace an object whole, as somebody else would; returns it as stored."""
+        stored = self.objects.get((resource, key_of(obj)))
+        obj = deepcopy(obj)
+        obj["metadata"].setdefault("uid", stored["metadata"]["uid"] if stored else f"uid-{next(self._uids)}")
+        return self._store(resource, obj, "MODIFIED" if stored else "ADDED")
+
     def remove(self, resource: Resource, name: str, *, namespace: str = "ns") -> None:
         """Delete an object as somebody else would."""
-        obj = deepcopy(self.objects.pop((resource, Key(namespace, name))))
-        self.version += 1
-        obj["metadata"]["resourceVersion"] = str(self.version)
-        self.history.append((self.version, resource, "DELETED", obj))
-        self._notify()
+        self._remove(resource, self.objects[resource, Key(namespace, name)])
 
     def bookmark(self, resource: Resource) -> None:
         """Let every watch know of the present version."""
@@ -127,11 +137,12 @@ class FakeKube:
     # The port.
 
     async def get(self, resource: Resource, key: Key, *, metadata_only: bool = False) -> Object:  # noqa: ARG002 - the port has it
+        self._allow("get", resource)
         await asyncio.sleep(0)
         return deepcopy(self._existing(resource, key))
 
-    async def create(self, resource: Resource, obj: Object, *, manager: str) -> Object:  # noqa: ARG002 - the port has it
-        await self._written("create", resource)
+    async def create(self, resource: Resource, obj: Object, *, manager: str) -> Object:
+        await self._written("create", resource, manager)
         key = key_of(obj)
         if (resource, key) in self.objects:
             raise AlreadyExists(f"{resource.plural} {key} exists", status=409, reason="AlreadyExists")
@@ -147,10 +158,29 @@ class FakeKube:
     async def apply(
         self, resource: Resource, obj: Object, *, manager: str, force: bool = False, subresource: str = ""
     ) -> Object:
-        raise NotImplementedError("the fake knows no field managers")
+        await self._written("apply", resource, manager, subresource)
+        assert force, "a controller applies with force"
+        key, sent = key_of(obj), obj["metadata"]
+        stored = deepcopy(self._existing(resource, key))
+        meta = stored["metadata"]
+        for name in ("uid", "resourceVersion"):
+            if sent.get(name, meta[name]) != meta[name]:
+                raise WriteConflict(name, status=409, reason="Conflict")
+        if subresource:
+            stored[subresource] = deepcopy(obj[subresource])
+            return self._store(resource, stored, "MODIFIED")
+        before = self._applied.get((resource, key, manager), {})
+        self._applied[resource, key, manager] = deepcopy(sent)
+        gone = before.get("annotations", {}).keys() - sent.get("annotations", {}).keys()
+        kept = {name: value for name, value in meta.get("annotations", {}).items() if name not in gone}
+        meta["annotations"] = {**kept, **sent.get("annotations", {})}
+        former, wanted = before.get("finalizers", []), sent.get("finalizers", [])
+        others = [name for name in meta.get("finalizers", []) if name not in (*former, *wanted)]
+        meta["finalizers"] = [*others, *wanted]
+        return self._store(resource, stored, "MODIFIED")
 
-    async def replace(self, resource: Resource, obj: Object, *, manager: str) -> Object:  # noqa: ARG002 - the port has it
-        await self._written("replace", resource)
+    async def replace(self, resource: Resource, obj: Object, *, manager: str) -> Object:
+        await self._written("replace", resource, manager)
         stored = self._existing(resource, key_of(obj))
         if obj["metadata"]["resourceVersion"] != stored["metadata"]["resourceVersion"]:
             raise WriteConflict("the object has been modified", status=409, reason="Conflict")
@@ -159,23 +189,30 @@ class FakeKube:
     async def json_patch(
         self, resource: Resource, key: Key, operations: list[dict[str, Any]], *, manager: str, subresource: str = ""
     ) -> Object:
-        raise NotImplementedError("the fake knows no patches")
+        await self._written("patch", resource, manager, subresource)
+        stored = deepcopy(self._existing(resource, key))
+        for operation in operations:
+            _patch(stored, operation)
+        return self._store(resource, stored, "MODIFIED")
 
     async def delete(
         self, resource: Resource, key: Key, *, uid: str, resource_version: str, propagation: str = "Background"
     ) -> Object | None:
         del propagation
-        await self._written("delete", resource)
-        stored = self._existing(resource, key)["metadata"]
-        if (stored["uid"], stored["resourceVersion"]) != (uid, resource_version):
+        await self._written("delete", resource, "")
+        stored = self._existing(resource, key)
+        if (stored["metadata"]["uid"], stored["metadata"]["resourceVersion"]) != (uid, resource_version):
             raise WriteConflict("precondition", status=409, reason="Conflict")
-        self.remove(resource, key.name, namespace=key.namespace)
+        if stored["metadata"].get("finalizers"):
+            meta = {"deletionTimestamp": "2026-01-01T00:00:00Z", **stored["metadata"]}
+            return self._store(resource, {**deepcopy(stored), "metadata": deepcopy(meta)}, "MODIFIED")
+        self._remove(resource, stored)
         return None
 
     async def list_page(
         self, resource: Resource, selection: Selection, *, limit: int = 500, next_page: str = ""
     ) -> Page:
-        del selection
+        self._allow("list", resource)
         await asyncio.sleep(0)
         self.dials.append(Dial("list", self.clock()))
         fault = self.list_faults.popleft() if self.list_faults and not next_page else None
@@ -191,9 +228,13 @@ class FakeKube:
             start, at = next_page.split("@")
             items, version = self._old_pages[at]
         else:
-            items = [dumps(obj) for (of, _), obj in sorted(self.objects.items(), key=_by_key) if of == resource]
+            items = [
+                dumps(obj)
+                for (of, key), obj in sorted(self.objects.items(), key=_by_key)
+                if of == resource and selection.namespace in ("", key.namespace)
+            ]
             version = str(self.version - 50) if fault is Fault.OLD else str(self.version)
-            start, at = "0", version
+            start, at = "0", f"{version}/{resource.plural}/{selection.namespace}"
             self._old_pages[at] = (items, version)
         first, last = int(start), (int(start) + limit if limit else len(items))
         token = f"{last}@{at}" if last < len(items) else ""
@@ -237,7 +278,23 @@ class FakeKube:
             yield event
 
     async def raw(self, method: str, path: str, body: bytes | None = None) -> bytes:
-        raise NotImplementedError
+        """Answer discovery: the groups, and the kinds of one version."""
+        del method, body
+        kinds = self.served | {resource for resource, _ in self.objects}
+        if path == "/apis":
+            groups = sorted({(kind.group, kind.api_version) for kind in kinds if kind.group})
+            return dumps(
+                {"groups": [{"name": name, "preferredVersion": {"groupVersion": version}} for name, version in groups]}
+            )
+        api_version = path.removeprefix("/apis/").removeprefix("/api/")
+        there = [kind for kind in kinds if kind.api_version == api_version]
+        if not there:
+            raise NotFound(f"{path} not found", status=404, reason="NotFound")
+        listed = [
+            {"name": kind.plural, "kind": kind.kind, "namespaced": kind.namespaced, "singularName": kind.kind.lower()}
+            for kind in there
+        ]
+        return dumps({"resources": listed})
 
     async def _events(self, resource: Resource, after: int) -> AsyncIterator[WatchEvent]:
         compacted = self.compacted
@@ -258,7 +315,22 @@ class FakeKube:
             raise NotFound(f"{resource.plural} {key} not found", status=404, reason="NotFound")
         return found
 
+    def _allow(self, verb: str, resource: Resource) -> None:
+        if f"{verb} {resource.plural}" in self.forbidden:
+            raise Forbidden(f"{resource.plural} is forbidden", status=403, reason="Forbidden")
+
+    def _remove(self, resource: Resource, obj: Object) -> Object:
+        gone = deepcopy(obj)
+        self.objects.pop((resource, key_of(obj)), None)
+        self.version += 1
+        gone["metadata"]["resourceVersion"] = str(self.version)
+        self.history.append((self.version, resource, "DELETED", gone))
+        self._notify()
+        return deepcopy(gone)
+
     def _store(self, resource: Resource, obj: Object, kind: str) -> Object:
+        if "deletionTimestamp" in obj["metadata"] and not obj["metadata"].get("finalizers"):
+            return self._remove(resource, obj)
         self.version += 1
         obj["metadata"]["resourceVersion"] = str(self.version)
         self.objects[resource, key_of(obj)] = obj
@@ -266,15 +338,36 @@ class FakeKube:
         self._notify()
         return deepcopy(obj)
 
-    async def _written(self, verb: str, resource: Resource) -> None:
+    async def _written(self, verb: str, resource: Resource, manager: str, subresource: str = "") -> None:
         await asyncio.sleep(0)
-        self.writes.append((verb, resource.plural))
+        self.writes.append((verb, f"{resource.plural}/{subresource}" if subresource else resource.plural))
+        self.managers.append(manager)
         if self.refuse_writes:
             raise self.refuse_writes
 
     def _notify(self) -> None:
         self._changed.set()
         self._changed = asyncio.Event()
+
+
+def _patch(obj: Object, operation: Object) -> None:
+    """Carry out one operation of a JSON patch (RFC 6902): test, add, replace or remove."""
+    *parents, last = [part.replace("~1", "/").replace("~0", "~") for part in operation["path"].split("/")[1:]]
+    place: Any = obj
+    for part in parents:
+        place = place[int(part)] if isinstance(place, list) else place[part]
+    index: Any = int(last) if isinstance(place, list) and last != "-" else last
+    match operation["op"]:
+        case "test":
+            present = place[index] if isinstance(place, list) else place.get(index)
+            if present != operation["value"]:
+                raise WriteConflict(operation["path"], status=409, reason="Conflict")
+        case "remove":
+            del place[index]
+        case "add" if isinstance(place, list):
+            place.insert(len(place) if last == "-" else index, deepcopy(operation["value"]))
+        case _:
+            place[index] = deepcopy(operation["value"])
 
 
 def _raise(fault: Fault) -> None:

@@ -1,0 +1,140 @@
+"""A kind of the toy cloud to which nobody logs in: shelves, kept in memory. Copied into the new cloud's folder.
+
+Impure: it stands for calls of a cloud.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+import msgspec
+
+from apis.teardown import Policy
+from providers.external.client import Clients, Fence, Operation, Sweep, Target
+from providers.external.credential import Credential
+from providers.external.diff import Compare, compared
+from providers.external.observation import Absent, Change, Found, Observed, Phase, Present, digest
+from providers.external.ownership import Owner
+from providers.external.provider import Kind, Naming
+from providers.external.spec import Envelope
+from runtime.objects import Resource
+
+
+class ShelfParameters(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+    """`spec.forProvider` of a Shelf."""
+
+    shelf_description: str = "made by Fairlead"
+    book_ids: Annotated[tuple[str, ...], compared(Compare.WHOLE_SET)]
+    tags: Annotated[dict[str, str], compared(Compare.SUB_MAP)] | None = None
+
+
+class ShelfSpec(Envelope, frozen=True, rename="camel", kw_only=True):
+    """`spec` of a Shelf."""
+
+    for_provider: ShelfParameters
+
+
+@dataclass
+class Shelves:
+    """ExternalClient and AccountClient of shelves; a shelf has neither login nor backup nor operation."""
+
+    account: Any
+    shelves: dict[str, tuple[str, Owner, ShelfParameters]] = field(default_factory=dict)
+    numbers: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
+
+    async def whoami(self) -> str:
+        """Return the account of the connection."""
+        return str(await self.account.whoami())
+
+    async def observe(self, target: Target[ShelfParameters]) -> Present[ShelfParameters] | Absent:
+        """Observe one shelf."""
+        if target.name not in self.shelves:
+            return Absent()
+        incarnation, owner, spec = self.shelves[target.name]
+        return Present(Observed(target.name, incarnation, owner, Phase.READY, spec, None, {}))
+
+    async def observe_all(self) -> Sweep:
+        """List the shelves."""
+        return Sweep({name: digest(repr(shelf)) for name, shelf in self.shelves.items()}, complete=True)
+
+    async def find(self, owner: Owner) -> tuple[Found, ...]:
+        """Return none: a shelf is made anew, whoever had one before."""
+        del owner
+        return ()
+
+    async def create(self, target: Target[ShelfParameters], credential: Credential, fence: Fence) -> Operation | None:
+        """Create a shelf."""
+        del credential
+        fence.check()
+        self.shelves.setdefault(target.name, (f"shelf-{next(self.numbers)}", target.owner, target.spec))
+        return None
+
+    async def update(
+        self,
+        target: Target[ShelfParameters],
+        observed: Observed[ShelfParameters],
+        changes: tuple[Change, ...],
+        fence: Fence,
+    ) -> Operation | None:
+        """Make a shelf as it was asked for."""
+        del changes
+        fence.check()
+        self.shelves[target.name] = (observed.incarnation, target.owner, target.spec)
+        return None
+
+    async def adopt(self, target: Target[ShelfParameters], observed: Observed[ShelfParameters], fence: Fence) -> None:
+        """Write our owner."""
+        fence.check()
+        self.shelves[target.name] = (observed.incarnation, target.owner, observed.spec)
+
+    async def release(self, target: Target[ShelfParameters], observed: Observed[ShelfParameters], fence: Fence) -> None:
+        """Leave it where it is."""
+        del target, observed
+        fence.check()
+
+    async def delete(
+        self,
+        target: Target[ShelfParameters],
+        observed: Observed[ShelfParameters] | None,
+        policy: Policy,
+        fence: Fence,
+    ) -> Operation | None:
+        """Delete a shelf."""
+        del policy
+        fence.check()
+        if observed is not None:
+            del self.shelves[target.name]
+        return None
+
+    def objection(self, spec: ShelfParameters) -> None:
+        """Return nothing: every shelf is allowed."""
+        del spec
+
+    def advice(self) -> str:
+        """Return nothing; the databases of the account say what is to be said of it."""
+        return ""
+
+
+def _clients(account: Any) -> Clients[ShelfParameters]:
+    shelves = Shelves(account)
+    return Clients(shelves, shelves)
+
+
+def _guarded(target: Target[ShelfParameters], observed: Observed[ShelfParameters]) -> tuple[Change, ...]:
+    return () if target.owner.owns(observed.owner) else (Change(("owner",), "ours", "nobody's"),)
+
+
+SHELVES: Kind[ShelfParameters] = Kind(
+    resource=Resource("toy.fairlead.dev", "v1alpha1", "Shelf", "shelves"),
+    spec_type=ShelfSpec,
+    projection=1,
+    naming=Naming(
+        name=lambda _spec, identity, prefix: f"{prefix}{identity.hash}",
+        hash_in=lambda _spec, name: name[-10:],
+    ),
+    guarded=_guarded,
+    clients=_clients,
+    stateful=False,
+)
