@@ -35,7 +35,7 @@ class ReasonClass(IntEnum):
 
 
 class NextActor(StrEnum):
-    """Who acts next, as people are told."""
+    """Who acts next, as people read it."""
 
     DEVELOPER = "the developer (edit the claim)"
     COMPOSITION = "the platform team (the Composition)"

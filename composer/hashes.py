@@ -32,7 +32,7 @@ def is_sent(body: Object, sent: str) -> bool:
 
 
 def has_fields_of(body: Object, sent: str) -> bool:
-    """Tell whether a body has exactly the fields of what was sent: none is new, none is left out."""
+    """Return whether a body has exactly the fields of what was sent: none is new, none is left out."""
     return sent_hash(body).partition("-")[2] == sent.partition("-")[2]
 
 

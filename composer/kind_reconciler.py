@@ -78,7 +78,7 @@ class KindReconciler:
                 self._cluster.watches.begin(facts.resource)
 
     def is_unlistable(self, kind: str) -> bool:
-        """Tell whether the claims of a kind cannot be listed."""
+        """Return whether the claims of a kind cannot be listed."""
         return kind in self._unlistable
 
     async def reconcile(self, key: Key) -> Result:
@@ -106,7 +106,7 @@ class KindReconciler:
         return served
 
     def _is_wanted(self, facts: KindFacts, served: Served) -> bool:
-        """Tell whether a kind of claim is of use; while its claims are not listed nobody knows of none."""
+        """Return whether a kind of claim is of use; while its claims are not listed nobody knows of none."""
         return self._is_named(facts) or not served.claims.synced.is_set() or len(served.claims.store) > 0
 
     def _is_named(self, facts: KindFacts) -> bool:
@@ -135,6 +135,6 @@ class KindReconciler:
         return self._idle if any(watches.find(each.resource) for each in watched) else None
 
     def _is_used(self, kind: str) -> bool:
-        """Tell whether a claim has or may have objects of a composed kind; while claims are not listed one may."""
+        """Return whether a claim has or may have objects of a composed kind; while claims are not listed one may."""
         claims = [served.claims for served in self._served.values()]
         return any(not each.synced.is_set() or each.store.by_index("kind", kind) for each in claims)

@@ -34,7 +34,7 @@ class LabelSelector(_Frozen, frozen=True):
     match_labels: dict[str, str] = {}
 
     def matches(self, labels: dict[str, str]) -> bool:
-        """Tell whether all labels agree."""
+        """Return whether all labels agree."""
         return all(labels.get(name) == value for name, value in self.match_labels.items())
 
 
@@ -52,7 +52,7 @@ class AllowedNamespaces(_Frozen, frozen=True):
     selector: LabelSelector | UnsetType = UNSET
 
     def admits(self, namespace: str, labels: dict[str, str]) -> bool:
-        """Tell whether a namespace is one of them."""
+        """Return whether a namespace is one of them."""
         by_labels = not isinstance(self.selector, UnsetType) and self.selector.matches(labels)
         return namespace in self.names or by_labels
 

@@ -12,22 +12,22 @@ from runtime.objects import Object, deleting, generation_of, labels_of
 
 
 def changes_choice(change: Change) -> bool:
-    """Tell whether a change of a Composition may change what a claim chooses."""
+    """Return whether a change of a Composition may change what a claim chooses."""
     return _differs(change, _of_composition)
 
 
 def changes_rollout(change: Change) -> bool:
-    """Tell whether a change of a revision may move a claim: its number, and how far it has come."""
+    """Return whether a change of a revision may move a claim: its number, and how far it has come."""
     return _differs(change, _of_revision)
 
 
 def changes_kind(change: Change) -> bool:
-    """Tell whether a change of a CRD changes what is known of its kind, or begins its end."""
+    """Return whether a change of a CRD changes what is known of its kind, or begins its end."""
     return _differs(change, _of_crd)
 
 
 def is_unanswered(change: Change) -> bool:
-    """Tell whether a claim's newest generation, or its deletion, has no answer in its status yet."""
+    """Return whether a claim's newest generation, or its deletion, has no answer in its status yet."""
     claim = change.new()
     if claim is None:
         return False

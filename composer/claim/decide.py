@@ -276,7 +276,7 @@ def copied_pause(snapshot: Snapshot, live: Object) -> dict[str, str | None]:
 
 
 def has_instruction(plan: Plan) -> bool:
-    """Tell whether a plan holds a teardown instruction, which may rest on live reads alone."""
+    """Return whether a plan holds a teardown instruction, which may rest on live reads alone."""
     return any(
         (isinstance(step, Annotate) and step.annotations.get(names.TEARDOWN))
         or (isinstance(step, Delete) and step.instruction)

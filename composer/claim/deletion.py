@@ -132,19 +132,19 @@ def _held(snapshot: Snapshot, each: ObservedChild, teardown: Policy) -> Cause | 
 
 
 def _is_needed(each: ObservedChild, remaining: list[ObservedChild]) -> bool:
-    """Tell whether something that depends on a child is still there: its wave comes first."""
+    """Return whether something that depends on a child is still there: its wave comes first."""
     name = each.entry.resource
     return any(name in other.entry.depends_on for other in remaining if other.entry.resource != name)
 
 
 def has_vanished(snapshot: Snapshot, policy: DeletionPolicy) -> bool:
-    """Tell whether a child of a claim that is being deleted must be made again, so that its provider can end it."""
+    """Return whether a child of a claim that is being deleted must be made again, so that its provider can end it."""
     teardown = teardown_policy(snapshot, policy)
     return any(_vanished(snapshot, child, teardown) for child in snapshot.known)
 
 
 def _vanished(snapshot: Snapshot, child: ObservedChild, teardown: Policy) -> bool:
-    """Tell whether a child is not there, and what it stands for in the cloud is: nobody told its provider to end it.
+    """Return whether a child is not there, and what it stands for in the cloud is: nobody told its provider to end it.
 
     Its CRD was deleted, or its finalizer taken off by force. Nothing can be made in a namespace that goes.
     """

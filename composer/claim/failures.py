@@ -32,7 +32,7 @@ class Failures:
         self._passes.pop(key, None)
 
     def repeats(self, key: Key) -> bool:
-        """Tell whether a failure of the pass under way is one of several in a row."""
+        """Return whether a failure of the pass under way is one of several in a row."""
         return self._passes.get(key, 0) + 1 >= REPEATED
 
 

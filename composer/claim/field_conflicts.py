@@ -52,7 +52,7 @@ REMOVED = Conflict("", "", by_hand=True)
 
 
 def is_endless(conflicts_before: Mapping[tuple[str, str], Sequence[datetime]], now: datetime) -> bool:
-    """Tell whether fields of an object were removed so often of late that they are not set again for a while."""
+    """Return whether fields of an object were removed so often of late that they are not set again for a while."""
     removed = conflicts_before.get((REMOVED.field, REMOVED.manager), ())
     return sum(now - each < WINDOW for each in removed) >= CONFLICTS_BY_UPDATE
 

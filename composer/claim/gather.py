@@ -109,7 +109,7 @@ class Gatherer:
                     yield ObservedChild(entry, live, facts)
 
     async def _owns(self, child: ObservedChild, claim: Key) -> bool:
-        """Tell whether a child is of a claim of this kind: by its owner, without one by who wrote it."""
+        """Return whether a child is of a claim of this kind: by its owner, without one by who wrote it."""
         if child.live is None or child.facts is None:
             return False
         mine = self.claims.resource
@@ -222,7 +222,7 @@ class Gatherer:
 
 
 def _is_of_another(live: Object | None, claim: Object) -> bool:
-    """Tell whether a child was composed for an earlier claim of the name, and not for this one or its restored self."""
+    """Return whether a child was composed for an earlier claim of the name, not for this one or its restored self."""
     if live is None:
         return False
     owned = {each.get("uid") for each in metadata(live).get("ownerReferences") or ()}

@@ -231,7 +231,7 @@ def instructed_entries(outcomes: tuple[Outcome, ...]) -> tuple[Entry, ...]:
 
 
 def marks_moved(snapshot: Snapshot, plan: Plan) -> bool:
-    """Tell whether a dying child's marks were only now recorded: its word waits for the next pass, at once."""
+    """Return whether a dying child's marks were only now recorded: its word waits for the next pass, at once."""
     before = {each.entry.place: each.entry.marks for each in snapshot.known}
     return any(
         isinstance(step, Keep) and step.entry.place in before and step.entry.marks != before[step.entry.place]

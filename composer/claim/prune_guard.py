@@ -146,7 +146,7 @@ def replacing_data(snapshot: Snapshot, rendered: Rendered) -> tuple[Cause, ...]:
 
 
 def is_stateful(snapshot: Snapshot, child: Child) -> bool:
-    """Tell whether losing a child would lose data, by its kind or by the word of the composition."""
+    """Return whether losing a child would lose data, by its kind or by the word of the composition."""
     facts = snapshot.catalog.get(child.group_kind)
     return child.stateful is True or (facts is not None and facts.stateful)
 
@@ -169,7 +169,7 @@ def _address(snapshot: Snapshot) -> str:
 
 
 def still_needed(each: ObservedChild, held: list[tuple[ObservedChild, Cause | None]]) -> bool:
-    """Tell whether something that depends on a resource has still to go before it."""
+    """Return whether something that depends on a resource has still to go before it."""
     going = [other for other, why in held if other is not each and (other.unseen or (why is None and other.live))]
     return any(each.entry.resource in other.entry.depends_on for other in going)
 

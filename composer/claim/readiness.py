@@ -37,7 +37,7 @@ def broken(snapshot: Snapshot, rendered: Rendered | None, judged: Collection[str
 
 
 def is_served(snapshot: Snapshot, rendered: Rendered | None, judged: Collection[str] = ()) -> bool:
-    """Tell whether the claim was ready once and all that it uses says that it is ready now.
+    """Return whether the claim was ready once and all that it uses says that it is ready now.
 
     Of children without a condition Ready nothing is concluded. Arguments as of `broken`.
     """
@@ -66,7 +66,7 @@ def _is_used(snapshot: Snapshot, each: ObservedChild, rendered: Rendered | None)
 
 
 def _is_replaced(snapshot: Snapshot, rendered: Rendered) -> bool:
-    """Tell whether the claim can do without what the composition left out: what it uses instead was ready once."""
+    """Return whether the claim can do without what the composition left out: what it uses instead was ready once."""
     proven = [each.entry for each in snapshot.known if each.entry.outcome != NEVER_READY]
     slots, resources = {each.slot for each in proven}, {each.resource for each in proven}
     declared = rendered.connection
@@ -97,13 +97,13 @@ def _is_broken(each: ObservedChild, child: Child | None, judged: Collection[str]
 
 
 def _waits_for_word(each: ObservedChild, live: Object) -> bool:
-    """Tell whether a provider only waits to hear what shall become of a database that works."""
+    """Return whether a provider only waits to hear what shall become of a database that works."""
     is_managed = each.facts is not None and each.facts.managed
     return is_managed and names.TEARDOWN not in annotations_of(live) and is_true(live, "Ready")
 
 
 def _serves(live: Object) -> bool:
-    """Tell whether a workload of Kubernetes has ready replicas, as it has while it is being rolled."""
+    """Return whether a workload of Kubernetes has ready replicas, as it has while it is being rolled."""
     if str(live.get("apiVersion", "")).rpartition("/")[0] != "apps":
         return False
     status = status_of(live)

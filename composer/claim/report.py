@@ -100,7 +100,7 @@ def _is_stalled(snapshot: Snapshot, found: Findings, now: datetime) -> bool:
     first = gravest(found.causes)
     if first is None or first.reason_class in (ReasonClass.HELD, ReasonClass.NOTED):
         return False
-    if first.reason_class is ReasonClass.STALLED or _was_told(snapshot.claim, first):
+    if first.reason_class is ReasonClass.STALLED or _was_stalled(snapshot.claim, first):
         return True
     if first.reason_class is ReasonClass.MISSING:
         return found.waited >= MISSING_PATIENCE
@@ -108,12 +108,12 @@ def _is_stalled(snapshot: Snapshot, found: Findings, now: datetime) -> bool:
 
 
 def is_overdue(claim: Object, now: datetime) -> bool:
-    """Tell whether a claim has been on its way for longer than anything takes that ends by itself."""
+    """Return whether a claim has been on its way for longer than anything takes that ends by itself."""
     return now - _reconciling_since(claim, now) >= PROGRESS_DEADLINE
 
 
-def _was_told(claim: Object, first: Cause) -> bool:
-    """Tell whether the same cause stalled this generation before: it does not begin anew with every process."""
+def _was_stalled(claim: Object, first: Cause) -> bool:
+    """Return whether the same cause stalled this generation before: it does not begin anew with every process."""
     before = find(claim, "Stalled") or {}
     stalled = before.get("status"), before.get("reason"), before.get("observedGeneration")
     return stalled == ("True", first.reason, generation_of(claim))
@@ -206,7 +206,7 @@ def _with_others(first: Cause, causes: tuple[Cause, ...]) -> str:
 
 
 def only_words_differ(before: Object, after: Object) -> bool:
-    """Tell whether two statuses differ in messages or marks alone, which may wait for a moment."""
+    """Return whether two statuses differ in messages or marks alone, which may wait for a moment."""
     return _wordless(before) == _wordless(after)
 
 

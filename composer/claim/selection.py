@@ -213,7 +213,7 @@ def _lost_revision(newest: Revision, own: Mapping[str, Revision], state: ClaimSt
 
 
 def is_rollback(chosen: Revision, known: Iterable[Revision], state: ClaimState) -> bool:
-    """Tell whether a claim leaves a revision since its rollout was rolled back, and not for a newer one."""
+    """Return whether a claim leaves a revision since its rollout was rolled back, and not for a newer one."""
     left = next((each for each in known if each.name == state.revision), None)
     if left is None or not left.is_reverted or chosen.name == left.name:
         return False

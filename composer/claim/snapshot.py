@@ -157,7 +157,7 @@ def without_yielded(snapshot: Snapshot) -> Snapshot:
 
 
 def says_stateful(child: Object) -> bool:
-    """Tell whether a live child itself says that it holds data: by its annotation, or as only such a one is held."""
+    """Return whether a live child itself says that it holds data: by its annotation, or as only such a one is held."""
     meta, annotations = metadata(child), annotations_of(child)
     group = str(child["apiVersion"]).rpartition("/")[0]
     held = names.TEARDOWN_FINALIZER in finalizers_of(child) and not meta.get("ownerReferences")

@@ -161,10 +161,10 @@ class CompositionReconciler:
             )
         conditions = self._conditions(composition, state)
         await self._revisions.report(revision.name, [accepted, *(conditions or [past])], state)
-        self._tell_phase(composition, before, state)
+        self._emit_phase(composition, before, state)
         return state, conditions, Result(requeue_after=_pace(state, len(rollout_claims)))
 
-    def _tell_phase(self, composition: Object, before: RolloutStatus | None, state: RolloutStatus) -> None:
+    def _emit_phase(self, composition: Object, before: RolloutStatus | None, state: RolloutStatus) -> None:
         if before is None or before.phase == state.phase:
             return
         match state.phase:

@@ -32,7 +32,7 @@ class Candidate:
     allowed: AllowedNamespaces | None = None
 
     def admits(self, namespace: str, labels: Mapping[str, str]) -> bool:
-        """Tell whether claims of a namespace may use it: as it says, else those to which it applies, else all."""
+        """Return whether claims of a namespace may use it: as it says, else those to which it applies, else all."""
         if self.allowed is not None:
             return self.allowed.admits(namespace, dict(labels))
         return self.applies_to is None or self.applies_to.namespace_selector.matches(dict(labels))

@@ -218,7 +218,7 @@ class Revisions:
         return tuple(found)
 
     def knows_claims(self, composition: Mapping[str, Any]) -> bool:
-        """Tell whether all claims of the kind that a Composition serves are listed."""
+        """Return whether all claims of the kind that a Composition serves are listed."""
         kind = claim_kind(composition)
         listed = [claims.synced.is_set() for claims in self.claims if claims.resource.group_kind == kind]
         return are_known(self._cluster.catalog.get(kind), listed)
@@ -237,7 +237,7 @@ class Revisions:
 
 
 def are_known(facts: KindFacts | None, listed: Sequence[bool]) -> bool:
-    """Tell whether all claims of a kind are known: of one that is not there nobody has any.
+    """Return whether all claims of a kind are known: of one that is not there nobody has any.
 
     `listed`: for each watch of its claims, whether that has a complete list.
     """

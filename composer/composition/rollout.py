@@ -42,7 +42,7 @@ class Course:
 
 
 def is_under_way(state: RolloutStatus) -> bool:
-    """Tell whether a rollout moves by itself."""
+    """Return whether a rollout moves by itself."""
     return state.phase in ("Progressing", "Soaking")
 
 
@@ -52,7 +52,7 @@ def superseded(state: RolloutStatus | None, now: datetime) -> RolloutStatus | No
 
 
 def is_included(state: RolloutStatus, rank: str, *, well: bool, since: datetime = EVER) -> bool:
-    """Tell whether the open wave is also for the claim of this rank that stands as it does `since` then.
+    """Return whether the open wave is also for the claim of this rank that stands as it does `since` then.
 
     One that is not well goes with the last wave alone, which is for everyone who stood so when it was opened.
     """
@@ -193,14 +193,14 @@ def _is_reached(state: RolloutStatus, each: RolloutClaim) -> bool:
 
 
 def _is_awaited(each: RolloutClaim, course: Course, state: RolloutStatus) -> bool:
-    """Tell whether the wave waits for a claim; one that was not well before counts for nothing once it has moved."""
+    """Return whether the wave waits for a claim; one that was not well before counts for nothing once it has moved."""
     if each.revision != course.revision:
         return _is_reached(state, each)
     return each.was_ready and not each.is_settled and not each.is_paused and not _says_nothing(each)
 
 
 def _says_nothing(each: RolloutClaim) -> bool:
-    """Tell whether the trouble of a claim says nothing of its revision: its owner edited it, or may have done it."""
+    """Return whether the trouble of a claim says nothing of its revision: its owner edited it, or may have done it."""
     is_in_trouble = each.trouble is not None or not each.is_settled
     return is_in_trouble and (each.has_changed or each.hindrance in SHARED)
 

@@ -66,17 +66,17 @@ def rank_of(identity: str, revision: str) -> str:
 
 
 def is_well(claim: Object) -> bool:
-    """Tell whether a claim is healthy: Ready, and not Stalled by anything that a newer revision would not end."""
+    """Return whether a claim is healthy: Ready, and not Stalled by anything that a newer revision would not end."""
     return lacks_revision(claim) or (is_true(claim, "Ready") and not is_true(claim, "Stalled"))
 
 
 def lacks_revision(claim: Object) -> bool:
-    """Tell whether a claim stays as it is, since its revision is gone, until a wave takes it along."""
+    """Return whether a claim stays as it is, since its revision is gone, until a wave takes it along."""
     return (find(claim, "Synced") or {}).get("reason") == "RevisionNotFound"
 
 
 def was_well(claim: Object) -> bool:
-    """Tell whether a claim that takes a revision was healthy with what it asks for now."""
+    """Return whether a claim that takes a revision was healthy with what it asks for now."""
     observed = (claim.get("status") or {}).get("observedGeneration")
     return is_well(claim) and observed == generation_of(claim)
 

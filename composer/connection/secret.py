@@ -181,7 +181,7 @@ def secret_object(want: Wanted, fields: Mapping[str, str]) -> Object:
 
 
 def is_ours(secret: Object, identity: str) -> bool:
-    """Tell whether a Secret is this claim's."""
+    """Return whether a Secret is this claim's."""
     return labels_of(secret).get(names.CLAIM_LABEL) == identity and str(secret.get("type")).startswith(_TYPES)
 
 
@@ -204,7 +204,7 @@ def replacement(stored: Object, fresh: Object) -> Object | None:
 
 
 def is_of_another_login(holder: Object, username: str) -> bool:
-    """Tell whether a provider's credentials have gone on to a login that its status does not name yet."""
+    """Return whether a provider's credentials have gone on to a login that its status does not name yet."""
     named = value_of(holder, "username") if holder.get("type") == names.CREDENTIALS_TYPE else None
     return named is not None and named != username
 

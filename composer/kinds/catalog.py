@@ -104,17 +104,17 @@ _LISTED = _FOREIGN | {each.group_kind for each in _BUILT_IN}
 
 
 def is_silent(facts: KindFacts | None, live: Object) -> bool:
-    """Tell whether an object's operator should report, and has not said anything yet."""
+    """Return whether an object's operator should report, and has not said anything yet."""
     return facts is not None and facts.reports and not live.get("status")
 
 
 def is_listed(group: str, group_kind: str) -> bool:
-    """Tell whether a kind of that name may be composed unless its CRD says otherwise, whatever its scope."""
+    """Return whether a kind of that name may be composed unless its CRD says otherwise, whatever its scope."""
     return names.is_managed(group) or group_kind in _LISTED
 
 
 def may_come(group: str, group_kind: str) -> bool:
-    """Tell whether a kind that is not installed may be allowed once it is: a CRD says so by its label."""
+    """Return whether a kind that is not installed may be allowed once it is: a CRD says so by its label."""
     return is_listed(group, group_kind) or ("." in group and not group.endswith(".k8s.io"))
 
 
@@ -131,7 +131,7 @@ def catalog_of(facts: Iterable[KindFacts]) -> Catalog:
 
 
 def _holds_data(resource: Resource, labels: Mapping[str, str], *, is_claim: bool) -> bool:
-    """Tell whether losing an object loses data: what a provider serves does unless its CRD says that it does not."""
+    """Return whether losing an object loses data: what a provider serves does unless its CRD says that it does not."""
     said = labels.get(names.STATEFUL_LABEL)
     if names.is_managed(resource.group) and not is_claim:
         return said != "false"

@@ -15,12 +15,12 @@ from composer.inventory import Entry, YieldedField
 from composer.models import Binding, ClaimSpec, ClaimStatus, CompositionChoice
 from composer.render.schema import Schema, step
 
-_BIRTH = {"observedGeneration": -1}
+_UNSEEN = {"observedGeneration": -1}
 _OF_TEMPLATES = frozenset({"endpoint", "port", "version", "storageGiB", "notes"})
 _NESTED: tuple[tuple[str, type[msgspec.Struct]], ...] = (("composition", CompositionChoice), ("binding", Binding))
 # Without it an edited claim may fail a rollout, and all else works.
 _SPARED = frozenset({"input"})
-_TOLD = 6
+_MOST_NAMED = 6
 
 
 def gaps(scope: str, version: Mapping[str, Any]) -> tuple[str, ...]:
@@ -36,8 +36,8 @@ def absent_options(version: Mapping[str, Any]) -> tuple[str, ...]:
 
 def in_words(found: tuple[str, ...]) -> str:
     """Name gaps, the first few where they are many."""
-    more = f" and {len(found) - _TOLD} more; `fairlead crd check` names all" if len(found) > _TOLD else ""
-    return f"{', '.join(found[:_TOLD])}{more}"
+    more = f" and {len(found) - _MOST_NAMED} more; `fairlead crd check` names all" if len(found) > _MOST_NAMED else ""
+    return f"{', '.join(found[:_MOST_NAMED])}{more}"
 
 
 def _gaps(scope: str, version: Mapping[str, Any]) -> Iterator[str]:
@@ -49,7 +49,7 @@ def _gaps(scope: str, version: Mapping[str, Any]) -> Iterator[str]:
     if status is None:
         yield "status"
         return
-    if status.get("default") != _BIRTH:
+    if status.get("default") != _UNSEEN:
         yield "status with default {observedGeneration: -1}"
     conditions = (status.get("properties") or {}).get("conditions") or {}
     if conditions.get("x-kubernetes-list-type") != "map" or conditions.get("x-kubernetes-list-map-keys") != ["type"]:

@@ -36,7 +36,7 @@ class Cluster:
         return self._catalog
 
     def is_defined(self, kind: str) -> bool:
-        """Tell whether a CRD defines a kind (`Kind.group`), served or not: its objects may be there all the same."""
+        """Return whether a CRD defines a kind (`Kind.group`), served or not: its objects may be there all the same."""
         found = (self.crds.store.get(key) for key in tuple(self.crds.store.keys()))
         return any(f"{crd['spec']['names']['kind']}.{crd['spec']['group']}" == kind for crd in found if crd)
 

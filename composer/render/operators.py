@@ -28,13 +28,13 @@ _PHASES: Final[Mapping[tuple[str, str], _Phases]] = {
 
 
 def is_ready(live: Object) -> bool | None:
-    """Tell whether an object's phase is that of a ready one; None where we know no phases of its kind."""
+    """Return whether an object's phase is that of a ready one; None where we know no phases of its kind."""
     known = _PHASES.get(_kind_of(live))
     return _phase(live, known) in known.ready if known else None
 
 
 def is_current(live: Object, *, is_silent: bool) -> bool:
-    """Tell whether a live child is ready where the Composition does not say when it is.
+    """Return whether a live child is ready where the Composition does not say when it is.
 
     Without conditions a status is current by kstatus, unless we know its operator's phases, and that of a child whose
     operator wrote none yet has none.
@@ -46,7 +46,7 @@ def is_current(live: Object, *, is_silent: bool) -> bool:
 
 
 def is_usable(live: Object) -> bool:
-    """Tell whether an object's phase says that it works as it did, although it is not as its spec says."""
+    """Return whether an object's phase says that it works as it did, although it is not as its spec says."""
     known = _PHASES.get(_kind_of(live))
     return known is not None and _phase(live, known) in known.ready | known.usable
 

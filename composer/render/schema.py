@@ -171,7 +171,7 @@ def _project_map_list(live: list[Any], desired: list[Any], keys: Sequence[str], 
 
 
 def is_json(value: Any) -> bool:
-    """Tell whether all numbers below `value` can be written as JSON that every reader understands."""
+    """Return whether all numbers below `value` can be written as JSON that every reader understands."""
     match value:
         case Mapping():
             return all(isinstance(name, str) and is_json(item) for name, item in value.items())

@@ -51,7 +51,7 @@ class Trials:
             if left <= 0:
                 break
             request = request_of(self.composition, kind, sample, self.environments)
-            trial, made = self._born(request, sample)
+            trial, made = self._created(request, sample)
             if number < _REPORTED_CLAIMS and not (trial.wrong or trial.failed):
                 trial = self._reported(request, sample, variants)
                 reported.append(trial)
@@ -60,10 +60,10 @@ class Trials:
             trials.append(trial)
         if reported and all(trial.failed for trial in reported):
             first = reported[0]
-            trials.append(Trial(first.sample, wrong=_told(_about(first.sample), first.failed)))
+            trials.append(Trial(first.sample, wrong=_problems_of(_about(first.sample), first.failed)))
         return tuple(trials)
 
-    def _born(self, request: Request, sample: Sample) -> tuple[Trial, int]:
+    def _created(self, request: Request, sample: Sample) -> tuple[Trial, int]:
         try:
             rendered = all_ready(request)
         except CompositionError as error:
@@ -73,7 +73,7 @@ class Trials:
         made, about = len(rendered.children), _about(sample)
         wrong = [*self._of_children(rendered, template_mismatches), *self._of_status(rendered)]
         wrong += self._of_children(rendered, _of_addresses)
-        return Trial(sample, _told(about, wrong), tuple(self._of_children(rendered, absences))), made
+        return Trial(sample, _problems_of(about, wrong), tuple(self._of_children(rendered, absences))), made
 
     def _reported(self, request: Request, sample: Sample, variants: Sequence[Mapping[str, Object]]) -> Trial:
         later = "once its resources report, "
@@ -90,8 +90,8 @@ class Trials:
             wrong = [*self._of_children(rendered, _of_types), *self._of_status(rendered)]
             wrong += self._of_children(rendered, _of_addresses)
             if wrong:
-                return Trial(sample, _told(_about(sample) + later, wrong))
-        return Trial(sample, failed=_told(later, mistyped[:1] if len(mistyped) == len(variants) else ()))
+                return Trial(sample, _problems_of(_about(sample) + later, wrong))
+        return Trial(sample, failed=_problems_of(later, mistyped[:1] if len(mistyped) == len(variants) else ()))
 
     def _statuses(self) -> tuple[Mapping[str, Object], Mapping[str, Object]]:
         """Make up what the children report, by kind: once of first values, once of last."""
@@ -152,5 +152,5 @@ def _about(sample: Sample) -> str:
     return f"for a claim with {sample.about}: "
 
 
-def _told(about: str, problems: Iterable[Problem]) -> tuple[Problem, ...]:
+def _problems_of(about: str, problems: Iterable[Problem]) -> tuple[Problem, ...]:
     return tuple(msgspec.structs.replace(each, message=about + each.message) for each in problems)

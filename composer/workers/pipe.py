@@ -18,7 +18,7 @@ class WorkerPipe(asyncio.Protocol):
         self._received = bytearray()
         self._transport: asyncio.Transport | None = None
         self._is_lost = False
-        self._news: asyncio.Future[None] | None = None
+        self._arrival: asyncio.Future[None] | None = None
 
     @classmethod
     async def open(cls, pipe: socket.socket, limit_bytes: int) -> WorkerPipe:
@@ -42,11 +42,11 @@ class WorkerPipe(asyncio.Protocol):
         while not self._has_frame():
             if self._is_lost:
                 raise ConnectionError("the worker is gone")
-            self._news = asyncio.get_running_loop().create_future()
+            self._arrival = asyncio.get_running_loop().create_future()
             try:
-                await self._news
+                await self._arrival
             finally:
-                self._news = None
+                self._arrival = None
         end = self._end()
         frame = bytes(self._received[_HEAD.size : end])
         del self._received[:end]
@@ -76,8 +76,8 @@ class WorkerPipe(asyncio.Protocol):
         self._wake()
 
     def _wake(self) -> None:
-        if self._news is not None and not self._news.done():
-            self._news.set_result(None)
+        if self._arrival is not None and not self._arrival.done():
+            self._arrival.set_result(None)
 
     def _has_frame(self) -> bool:
         if self._end() > self._largest:

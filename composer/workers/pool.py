@@ -154,7 +154,7 @@ class RenderPool:
             refuse_strange(request.composition, answer.problems)
             return answer.problems
 
-        with self._lane(tenant):
+        with self._throttled_slot(tenant):
             body = msgspec.json.encode(request)
             found = await self._ask("render", body, _About(_content(body), tenant), read)
         if not isinstance(found, Rendered):
@@ -183,7 +183,7 @@ class RenderPool:
         await asyncio.to_thread(os.waitpid, self.server_pid, 0)
 
     @contextmanager
-    def _lane(self, tenant: str) -> Iterator[None]:
+    def _throttled_slot(self, tenant: str) -> Iterator[None]:
         """Pass a namespace whose renders killed a worker lately through one at a time. Raises Transient when taken."""
         since = self._throttled.get(tenant)
         if since is None or time.monotonic() - since >= REFUSED_FOR.total_seconds():

@@ -30,7 +30,7 @@ MEMORY_BYTES = 256 << 20
 _STACK_OF_FILES = 16
 
 
-class JailError(Exception):
+class SeccompError(Exception):
     """The kernel refused a limit; the sentence says which."""
 
 
@@ -71,23 +71,23 @@ class _Program(ctypes.Structure):
 
 
 def confine(*, system_calls: bool) -> None:
-    """Confine this process for ever. Without `system_calls` only the limits are set. Raises JailError."""
+    """Confine this process for ever. Without `system_calls` only the limits are set. Raises SeccompError."""
     _limit_memory()
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0):
-        raise JailError(f"no_new_privs: {os.strerror(ctypes.get_errno())}")
+        raise SeccompError(f"no_new_privs: {os.strerror(ctypes.get_errno())}")
     # Not dumpable: other processes of the same user cannot trace it, and it leaves no core.
     libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
     if not system_calls:
         return
     machine = _MACHINES.get(platform.machine())
     if machine is None:
-        raise JailError(f"no list of system calls for {platform.machine()}")
+        raise SeccompError(f"no list of system calls for {platform.machine()}")
     code = filter_program(machine.audit, machine.foreign_from, machine.calls)
     buffer = ctypes.create_string_buffer(code, len(code))
     program = _Program(len(code) // 8, ctypes.addressof(buffer))
     if libc.prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.byref(program), 0, 0):
-        raise JailError(f"seccomp: {os.strerror(ctypes.get_errno())}")
+        raise SeccompError(f"seccomp: {os.strerror(ctypes.get_errno())}")
 
 
 def filter_program(audit: int, foreign_from: int, calls: tuple[int, ...]) -> bytes:
@@ -119,7 +119,7 @@ def _limit_memory() -> None:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         resource.setrlimit(resource.RLIMIT_NOFILE, (_STACK_OF_FILES, _STACK_OF_FILES))
     except (OSError, ValueError) as error:
-        raise JailError(f"resource limits: {error}") from error
+        raise SeccompError(f"resource limits: {error}") from error
 
 
 def _mapped_bytes() -> int:

@@ -20,7 +20,7 @@ import msgspec
 from composer.render.errors import CompositionError, Problem
 from composer.render.render import Rendered, Request, render
 from composer.validation.validate import CheckRequest, check
-from composer.workers.seccomp import JailError, confine
+from composer.workers.seccomp import SeccompError, confine
 
 CPU_SECONDS = 1.0
 # A check renders many claims, once for each content; people write it, and wait for it once.
@@ -96,7 +96,7 @@ def _work(pipe: int, *, is_confined: bool) -> None:
     os.closerange(0, _PIPE)
     try:
         confine(system_calls=is_confined)
-    except JailError as error:
+    except SeccompError as error:
         _send(_PIPE, str(error).encode())
         os._exit(1)
     _send(_PIPE, READY)

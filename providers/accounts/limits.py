@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from apis.names import BRAKE_RELEASED, EPHEMERAL_LABEL, TEARDOWN_FINALIZER
+from apis.names import DESTROY_LIMIT_LIFTED, EPHEMERAL_LABEL, TEARDOWN_FINALIZER
 from providers.accounts import destroy_rate
 from providers.accounts.connections import Accounts
 from providers.accounts.destroys import destroys_within_the_hour, made_at, with_one_more
@@ -203,7 +203,7 @@ class Limiter:
         return ""
 
     def _brake(self, config: Object, namespace: str, limits: Common) -> str:
-        until = instant(annotations_of(config).get(BRAKE_RELEASED, ""))
+        until = instant(annotations_of(config).get(DESTROY_LIMIT_LIFTED, ""))
         if until is not None and self._now() < until:
             return ""
         name = key_of(config).name

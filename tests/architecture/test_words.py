@@ -12,7 +12,7 @@ import pytest
 
 from tests.architecture import tree
 
-CLEAN = ("runtime", "devcloud", "fairlead", "benchmarks")
+CLEAN = ("apis", "runtime", "devcloud", "fairlead", "benchmarks")
 
 
 class Retired(msgspec.Struct, frozen=True):

@@ -1,5 +1,6 @@
 """What is done with each child of a living claim: every row of the decision."""
 
+# long: one table of rows for all that is decided of a child
 from __future__ import annotations
 
 from typing import Any
