@@ -97,7 +97,11 @@ class RdsInstances:
         looks = self._looks.setdefault(target.name, {})
         looks[target.owner.identity] = f"{listing.mark_of(one)}/{self._tag_marks[target.name]}"
         if seen.facts.address:
-            self._endpoints[target.name] = (seen.facts.address, seen.facts.port, seen.facts.database)
+            where = (seen.facts.address, seen.facts.port, seen.facts.database)
+            self._endpoints[target.name] = where
+            if not seen.usable:
+                # It answers nobody while it is worked on, and may be reached right afterwards.
+                self._unreachable.pop(where, None)
         return Present(await self._logins.seen(target, seen) if translate.alternates(target) else seen)
 
     async def _prove_absent(self, target: Where) -> None:

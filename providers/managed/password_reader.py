@@ -227,6 +227,9 @@ class PasswordReader(Generic[SpecT]):
     async def _login(self, inputs: Inputs[SpecT]) -> Login:
         """Try the published login where the server's row for it changed since it was last proven, or a look is due."""
         observed, stored, account = inputs.observed, inputs.stored, inputs.account
+        if observed is not None and not observed.usable:
+            # Whoever worked on it may have changed its logins: they are tried as soon as it takes them again.
+            self._proofs.doubt(key_of(inputs.obj))
         if observed is None or stored is None or account is None or not stored.kept.current or not observed.usable:
             return Login.NOT_TRIED
         name = stored.kept.username
@@ -249,7 +252,10 @@ class PasswordReader(Generic[SpecT]):
             if not is_free:
                 return Login.NOT_TRIED
             answer = await logins.login(inputs.target, credential)
-        if not in_doubt:
+        if answer is Login.REFUSED:
+            # A pass looks again before it acts, and the login is as dead then.
+            self._proofs.doubt(key)
+        elif not in_doubt:
             self._proofs.note(key, now, is_answered=answer is not Login.UNKNOWN)
         return answer
 

@@ -12,19 +12,56 @@ from tests.providers.toy import ToyCloud, logins_of, provider_of
 from tests.providers.world import World
 
 
-@pytest.mark.parametrize("failure", [Blocked("CloudBusy", "not now"), Transient("no answer")])
-async def test_a_login_is_put_back_although_that_failed_first(failure: Failure) -> None:
-    cloud = ToyCloud()
+def _alternating(cloud: ToyCloud) -> World:
+    """Return a world whose server shows no passwords: logins are tried now and then alone."""
     logins = ("app_fecnde4xn7_a", "app_fecnde4xn7_b")
-    # As where a row of the server says nothing of its password: logins are tried at each resync alone.
     rules = replace(logins_of(cloud), versions=lambda _observed: dict.fromkeys(logins, "1"), shows_passwords=False)
-    provider = provider_of(cloud, logins=rules)
-    world = World(cloud, provider=provider)
+    return World(cloud, provider=provider_of(cloud, logins=rules))
+
+
+async def test_a_login_that_was_changed_while_the_database_was_worked_on_is_put_back_at_the_first_look() -> None:
+    cloud = ToyCloud()
+    world = _alternating(cloud)
     world.ask()
     await world.settle()
     (toy,) = cloud.toys.values()
     published = dict(toy.passwords)
-    assert set(published) <= set(logins)
+    (name,) = published
+
+    toy.passwords[name], cloud.rebooting = "by-hand", True
+    await world.step()
+    cloud.rebooting = False
+    await world.step()
+
+    assert toy.passwords == published
+    assert (world.reason("Ready"), world.reason()) == ("Available", "InSync")
+
+
+async def test_a_login_that_was_changed_by_hand_is_put_back_when_it_is_tried_next() -> None:
+    """A pass looks a second time before it acts: what the first look learnt must not be lost."""
+    cloud = ToyCloud()
+    world = _alternating(cloud)
+    world.ask()
+    await world.settle()
+    (toy,) = cloud.toys.values()
+    published = dict(toy.passwords)
+    (name,) = published
+
+    toy.passwords[name] = "by-hand"
+    world.now += timedelta(minutes=6)
+    await world.step()
+
+    assert toy.passwords == published
+
+
+@pytest.mark.parametrize("failure", [Blocked("CloudBusy", "not now"), Transient("no answer")])
+async def test_a_login_is_put_back_although_that_failed_first(failure: Failure) -> None:
+    cloud = ToyCloud()
+    world = _alternating(cloud)
+    world.ask()
+    await world.settle()
+    (toy,) = cloud.toys.values()
+    published = dict(toy.passwords)
 
     (name,) = published
     toy.passwords[name] = "by-hand"

@@ -57,10 +57,11 @@ class Toy:
 class ToyCloud:
     """Implements all protocols of `providers.external.client`.
 
-    `slow` is how many looks a change takes, `faults` fail the next calls.
+    `slow` is how many looks a change takes, `faults` fail the next calls; while it is `rebooting` nothing takes logins.
     """
 
     slow: int = 0
+    rebooting: bool = False
     toys: dict[str, Toy] = field(default_factory=dict)
     calls: list[str] = field(default_factory=list)
     faults: list[tuple[str, BaseException, bool]] = field(default_factory=list)
@@ -93,6 +94,7 @@ class ToyCloud:
         seen = Observed(
             target.name, toy.incarnation, toy.owner, phase, ToyParameters(toy.size, dict(toy.tags)), None, {}
         )
+        seen = replace(seen, usable=not self.rebooting)
         return Present(seen)
 
     async def observe_all(self) -> Sweep:

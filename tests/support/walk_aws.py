@@ -20,7 +20,7 @@ from tests.support.walk_oracle import EVERY_S, Oracle
 from tests.support.walk_world import PROVIDER, Inhabitant, World, behind_one_line
 
 _RESYNC_S = 10.0
-_QUICK = ("--sweep=1", f"--resync={_RESYNC_S}", "--grace=3", "--settle=2")
+_QUICK = ("--sweep=1", f"--resync={_RESYNC_S}", "--grace=3", "--settle=2", "--rotation-grace=10")
 _CLASSES = {"small": "db.t4g.medium", "medium": "db.m7g.large", "large": "db.m7g.xlarge", "xlarge": "db.m7g.2xlarge"}
 _RETENTION = 7
 # After storage has grown RDS works on for hours; the instance is used and changed meanwhile (RDS User Guide, "DB
