@@ -47,6 +47,7 @@ async def test_a_login_that_was_changed_by_hand_is_put_back_when_it_is_tried_nex
     published = dict(toy.passwords)
     (name,) = published
 
+    await world.step()
     toy.passwords[name] = "by-hand"
     world.now += timedelta(minutes=6)
     await world.step()
