@@ -7,6 +7,7 @@ serves one request at a time over one pipe: four bytes of length, then JSON, bot
 from __future__ import annotations
 
 import codecs
+import gc
 import importlib
 import os
 import signal
@@ -117,12 +118,19 @@ def _work(pipe: int, *, is_confined: bool) -> None:
 def _answered(frame: bytes) -> bytes:
     """Serve a request; what nobody foresaw is a fault of this render, and no end of the worker."""
     try:
-        return msgspec.json.encode(_answer(frame))
-    except (MemoryError, RecursionError):
-        problem = Problem("RenderLimit", "memory or depth of a render is used up")
+        answer = _answer(frame)
+        encoded = msgspec.json.encode(answer)
+        if answer.rendered is not None:
+            return encoded
+    except (MemoryError, RecursionError, SystemError):
+        # The last is what CPython makes of a MemoryError that was lost on its way.
+        answer = Answer(problems=(Problem("RenderLimit", "memory or depth of a render is used up"),))
     except Exception as error:  # noqa: BLE001 - whatever odd values lead to, the next request is another's
         problem = Problem("RenderFailed", f"cannot be rendered ({type(error).__name__}): {error}")
-    return msgspec.json.encode(Answer(problems=(problem,)))
+        answer = Answer(problems=(problem,))
+    # What a failed render had filled may hang on its errors in circles, and the next request needs the memory.
+    gc.collect()
+    return msgspec.json.encode(answer)
 
 
 def _answer(frame: bytes) -> Answer:

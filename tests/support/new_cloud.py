@@ -88,6 +88,7 @@ def add_cloud(root: Path) -> list[Path]:
         with target.open("x", encoding="utf-8") as file:
             file.write(translated(source.read_text(encoding="utf-8")))
         written.append(target)
+    _allow_shelves(root / "deploy" / "kustomize" / "clouds" / CLOUD)
     package, shelves = root / "providers" / CLOUD, root / "providers" / CLOUD / "shelves.py"
     shelves.write_text((root / "tests" / "support" / "toy_shelves.py").read_text(encoding="utf-8"), encoding="utf-8")
     wiring = package / "__init__.py"
@@ -101,6 +102,13 @@ def add_cloud(root: Path) -> list[Path]:
     with page.open("x", encoding="utf-8") as file:
         file.write(_names_page((root / "docs" / "names.md").read_text(encoding="utf-8")))
     return [*written, page]
+
+
+def _allow_shelves(deploy: Path) -> None:
+    """Give the roles of the new cloud the second kind beside the first."""
+    for file in deploy.glob("*.yaml"):
+        text = file.read_text(encoding="utf-8")
+        file.write_text(re.sub(r"\btoydatabases(/status)?\b", r"toydatabases\1, shelves\1", text), encoding="utf-8")
 
 
 def _names_page(page: str) -> str:

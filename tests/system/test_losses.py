@@ -182,7 +182,7 @@ async def test_a_database_is_kept_although_its_crd_does_not_say_any_more_that_it
 
 
 def _with_database(name: str) -> JsonObject:
-    texts = {key: f"{{{{ claim.spec.{key} }}}}" for key in ("databaseName", "username", "version")}
+    texts = {key: f"{{{{ claim.spec.{key} | default('app') }}}}" for key in ("databaseName", "username", "version")}
     template = {"apiVersion": DATABASE.api_version, "kind": DATABASE.kind, "spec": {"forProvider": texts}}
     return composition(name, {"name": "database", "template": template}, _SETTINGS, connection={"from": "database"})
 

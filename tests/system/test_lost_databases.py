@@ -148,7 +148,7 @@ async def test_a_database_that_is_gone_is_lost_although_its_resource_has_forgott
 
 def _databases(name: str, **resources: JsonObject) -> JsonObject:
     """Return a Composition of databases by their resources' names; the first one is the claim's connection."""
-    texts = {key: f"{{{{ claim.spec.{key} }}}}" for key in ("databaseName", "username", "version")}
+    texts = {key: f"{{{{ claim.spec.{key} | default('app') }}}}" for key in ("databaseName", "username", "version")}
 
     def resource(called: str, fields: JsonObject) -> JsonObject:
         spec = {"forProvider": {**texts, **fields.get("forProvider", {})}}
