@@ -48,7 +48,10 @@ class Stage:
         return time.monotonic() - self._start
 
     def chapter(self, title: str) -> None:
-        """Begin the next part of the story."""
+        """Begin the next part of the story. Raises CancelledError where an interrupt was asked for and got lost."""
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise asyncio.CancelledError
         self._chapter += 1
         self._screen.print(Text(f"\n{self._chapter}. {title}  [{self.elapsed_s:.0f} s]", style="bold"))
 

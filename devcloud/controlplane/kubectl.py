@@ -30,7 +30,9 @@ class Kubectl:
         async with _running(command, source) as child:
             sent = None if standard_input is None else standard_input.encode()
             try:
-                output, errors = await asyncio.wait_for(child.communicate(sent), limit_s)
+                # Not wait_for: in Python 3.11 it forgets a cancellation that comes with the result.
+                async with asyncio.timeout(limit_s):
+                    output, errors = await child.communicate(sent)
             except TimeoutError as error:
                 raise DevcloudError(f"kubectl {arguments[0]} did not end within {limit_s:g} s") from error
         if child.returncode != 0:
