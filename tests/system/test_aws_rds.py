@@ -221,8 +221,8 @@ async def drift_is_put_back_by_its_class(orders: Instance) -> None:
     await orders.create(forProvider={"preferredBackupWindow": "03:00-04:00", "publiclyAccessible": False})
     name, since = await orders.external(), await orders.aws.mark()
     await orders.aws.strike(name, set={"PreferredBackupWindow": "05:00-06:00", "TagList": []})
-    await orders.aws.until(name, lambda one: one["PreferredBackupWindow"] == "03:00-04:00")
-    await orders.aws.until(name, lambda one: len(one["TagList"]) == 7)
+    await orders.until_wire(lambda one: one["PreferredBackupWindow"] == "03:00-04:00")
+    await orders.until_wire(lambda one: len(one["TagList"]) == 7)
     await orders.until()
     assert sorted(actions(await orders.changes(since))) == ["AddTagsToResource", "ModifyDBInstance"]
 
