@@ -100,6 +100,8 @@ def _work(pipe: int, *, is_confined: bool) -> None:
     except SeccompError as error:
         _send(_PIPE, str(error).encode())
         os._exit(1)
+    # What was inherited is not looked through when a failed render is collected, so that its pages stay shared.
+    gc.freeze()
     _send(_PIPE, READY)
     try:
         while True:
