@@ -225,7 +225,7 @@ class RenderPool:
         try:
             found = read(await self._exchange(one, frame, about, _LONG_CHECK if operation == "check" else LONG))
             one.served += 1
-            replacement = None if one.served >= _SERVES or one.is_slowed else one
+            replacement = None if one.served >= _SERVES or one.is_slowed or _is_exhausted(found) else one
         except TimeoutError as error:
             raise Transient(f"a render had no answer within {WALL.total_seconds():g} s") from error
         except (AnswerError, msgspec.DecodeError, RecursionError) as error:
@@ -340,3 +340,10 @@ def _processor_seconds(pid: int) -> float:
     The clock's number is what clock_getcpuclockid(3) would give for CPUCLOCK_SCHED.
     """
     return time.clock_gettime(~pid << 3 | 2)
+
+
+def _is_exhausted(answer: object) -> bool:
+    """Return whether a render met a limit: where memory ends, what Python builds once may be left half built."""
+    return isinstance(answer, tuple) and any(
+        isinstance(problem, Problem) and problem.reason == "RenderLimit" for problem in answer
+    )
