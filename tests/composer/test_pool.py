@@ -338,7 +338,7 @@ def test_the_filter_refuses_a_foreign_convention() -> None:
 
 
 async def test_the_composer_does_not_start_where_workers_cannot_be_confined(tmp_path: Path) -> None:
-    """A kernel without seccomp is played by a machine name that the jail does not know."""
+    """A kernel without seccomp is played by a machine name that seccomp does not know."""
     program = (
         "import platform, sys; platform.machine = lambda: 'unknown'\n"
         "from composer.__main__ import main\n"

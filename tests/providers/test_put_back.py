@@ -8,23 +8,24 @@ from datetime import timedelta
 import pytest
 
 from runtime.errors import Blocked, Failure, Transient
-from tests.providers.toy import ToyCloud, logins_of, provider_of
+from tests.providers.toy import Toy, ToyCloud, logins_of, provider_of
 from tests.providers.world import World
 
 
-def _alternating(cloud: ToyCloud) -> World:
-    """Return a world whose server shows no passwords: logins are tried now and then alone."""
+async def _settled(cloud: ToyCloud) -> tuple[World, Toy]:
+    """Return a world at rest and its database, on a server that shows no passwords: logins are tried now and then."""
     logins = ("app_fecnde4xn7_a", "app_fecnde4xn7_b")
     rules = replace(logins_of(cloud), versions=lambda _observed: dict.fromkeys(logins, "1"), shows_passwords=False)
-    return World(cloud, provider=provider_of(cloud, logins=rules))
+    world = World(cloud, provider=provider_of(cloud, logins=rules))
+    world.ask()
+    await world.settle()
+    (toy,) = cloud.toys.values()
+    return world, toy
 
 
 async def test_a_login_that_was_changed_while_the_database_was_worked_on_is_put_back_at_the_first_look() -> None:
     cloud = ToyCloud()
-    world = _alternating(cloud)
-    world.ask()
-    await world.settle()
-    (toy,) = cloud.toys.values()
+    world, toy = await _settled(cloud)
     published = dict(toy.passwords)
     (name,) = published
 
@@ -40,10 +41,7 @@ async def test_a_login_that_was_changed_while_the_database_was_worked_on_is_put_
 async def test_a_login_that_was_changed_by_hand_is_put_back_when_it_is_tried_next() -> None:
     """A pass looks a second time before it acts: what the first look learnt must not be lost."""
     cloud = ToyCloud()
-    world = _alternating(cloud)
-    world.ask()
-    await world.settle()
-    (toy,) = cloud.toys.values()
+    world, toy = await _settled(cloud)
     published = dict(toy.passwords)
     (name,) = published
 
@@ -58,10 +56,7 @@ async def test_a_login_that_was_changed_by_hand_is_put_back_when_it_is_tried_nex
 @pytest.mark.parametrize("failure", [Blocked("CloudBusy", "not now"), Transient("no answer")])
 async def test_a_login_is_put_back_although_that_failed_first(failure: Failure) -> None:
     cloud = ToyCloud()
-    world = _alternating(cloud)
-    world.ask()
-    await world.settle()
-    (toy,) = cloud.toys.values()
+    world, toy = await _settled(cloud)
     published = dict(toy.passwords)
 
     (name,) = published
